@@ -1,0 +1,172 @@
+"""Every named failpoint once, with the sentence that a learner reads, and which strategy has which.
+
+A point is named by what has happened to the participants of the protocol, not by the callback that runs.
+The simulators and the real runner use this one enumeration. This module must not do any I/O, and must not kill:
+reaching a point is `labkit.spark.reach`, killing is `labkit.spark.supervisor`.
+"""
+
+import difflib
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from labkit.errors import InvalidInput
+
+
+class Strategy(StrEnum):
+    """How a sink turns the rows of a micro-batch into something that others can read."""
+
+    APPEND = "append"
+    """Rows are written at once and stay."""
+    IDEMPOTENT = "idempotent"
+    """Rows are upserted at once under a deterministic key."""
+    BATCH_MARKER = "batch_marker"
+    """Rows and (query, batch) are written in one transaction; a batch whose marker is there is skipped."""
+    WAL = "wal"
+    """Rows are logged first, flushed when told to commit, and confirmed a second time afterwards."""
+    TWO_PHASE = "two_phase"
+    """Rows are written into open transactions, which are pre-committed, and committed when told."""
+
+
+class Order(StrEnum):
+    """Which comes first: the sink's commit, or the durable record that the batch is decided."""
+
+    ENGINE = "engine"
+    """Spark's own order: the sink commits, then Spark writes `commits/N`."""
+    DECISION = "decision"
+    """Flink's order: handles are stored, `commits/N` is the decision, then the sink commits."""
+    NONE = "none"
+    """The strategy has nothing to defer, so there is no order to choose."""
+
+
+class FailPoint(StrEnum):
+    """A place at which a run can be made to stop for ever, to be killed there."""
+
+    AFTER_OFFSET_LOG = "source.after_offset_log"
+    MID_WRITE = "sink.mid_write"
+    BEFORE_PRE_COMMIT = "sink.before_pre_commit"
+    AFTER_PRE_COMMIT = "sink.after_pre_commit"
+    AFTER_HANDLES = "coordinator.after_handles"
+    MID_COMMIT = "sink.mid_commit"
+    BEFORE_CONFIRM = "sink.before_confirm"
+    AFTER_COMMIT = "sink.after_commit"
+    AFTER_COMMIT_LOG = "engine.after_commit_log"
+    BEFORE_RESOLVE = "recovery.before_resolve"
+    MID_RESOLVE = "recovery.mid_resolve"
+    AFTER_RESOLVE = "recovery.after_resolve"
+
+    @property
+    def sentence(self) -> str:
+        """What has happened when the point is reached, in one sentence for a learner."""
+        return SENTENCES[self]
+
+    @property
+    def in_recovery(self) -> bool:
+        """Whether the point lies in the recovery of a restarted driver, before its query starts."""
+        return self.value.startswith("recovery.")
+
+
+SENTENCES = {
+    FailPoint.AFTER_OFFSET_LOG: "The batch is planned: offsets/N is durable, and no task has written anything.",
+    FailPoint.MID_WRITE: "The first row of the last non-empty partition has been written.",
+    FailPoint.BEFORE_PRE_COMMIT: "All rows of one task have been written, and that task has not pre-committed.",
+    FailPoint.AFTER_PRE_COMMIT: "All tasks have pre-committed and nothing has been committed: "
+    "the moment between pre-commit and commit.",
+    FailPoint.AFTER_HANDLES: "The handles of the batch are durable, and commits/N, the decision, is not.",
+    FailPoint.MID_COMMIT: "Some participants have committed and others have not (the log: half of it is flushed).",
+    FailPoint.BEFORE_CONFIRM: "The log has been flushed, and the second confirmation is missing.",
+    FailPoint.AFTER_COMMIT: "All participants have committed (the log: and confirmed).",
+    FailPoint.AFTER_COMMIT_LOG: "The engine has recorded the batch as finished: commits/N is durable.",
+    FailPoint.BEFORE_RESOLVE: "A restarted driver has read what was decided, and has resolved nothing.",
+    FailPoint.MID_RESOLVE: "A restarted driver has resolved the first of several transactions that were in doubt.",
+    FailPoint.AFTER_RESOLVE: "A restarted driver has resolved everything in doubt, and has replayed nothing.",
+}
+
+RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
+
+_VISIBLE_AT_ONCE = (
+    FailPoint.AFTER_OFFSET_LOG,
+    FailPoint.MID_WRITE,
+    FailPoint.AFTER_PRE_COMMIT,
+    FailPoint.AFTER_COMMIT_LOG,
+)
+_BEFORE_COMMIT = (
+    FailPoint.AFTER_OFFSET_LOG,
+    FailPoint.MID_WRITE,
+    FailPoint.BEFORE_PRE_COMMIT,
+    FailPoint.AFTER_PRE_COMMIT,
+)
+_LOG_COMMIT = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
+_TRANSACTION_COMMIT = (FailPoint.MID_COMMIT, FailPoint.AFTER_COMMIT)
+_DECISION = (FailPoint.AFTER_HANDLES, FailPoint.AFTER_COMMIT_LOG)
+
+POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
+    (Strategy.APPEND, Order.NONE): _VISIBLE_AT_ONCE,
+    (Strategy.IDEMPOTENT, Order.NONE): _VISIBLE_AT_ONCE,
+    (Strategy.BATCH_MARKER, Order.NONE): (
+        FailPoint.AFTER_OFFSET_LOG,
+        FailPoint.MID_WRITE,
+        FailPoint.AFTER_PRE_COMMIT,
+        FailPoint.AFTER_COMMIT,
+        FailPoint.AFTER_COMMIT_LOG,
+    ),
+    (Strategy.WAL, Order.ENGINE): (*_BEFORE_COMMIT, *_LOG_COMMIT, FailPoint.AFTER_COMMIT_LOG),
+    (Strategy.WAL, Order.DECISION): (*_BEFORE_COMMIT, *_DECISION, *_LOG_COMMIT),
+    (Strategy.TWO_PHASE, Order.ENGINE): (*_BEFORE_COMMIT, *_TRANSACTION_COMMIT, FailPoint.AFTER_COMMIT_LOG),
+    (Strategy.TWO_PHASE, Order.DECISION): (*_BEFORE_COMMIT, *_DECISION, *_TRANSACTION_COMMIT),
+}
+"""The points of every strategy and order, in the order in which a batch passes them."""
+
+
+class Crash(NamedTuple):
+    """One planned kill: at `point`, while the driver works on `batch` (recovery points have no batch: 0)."""
+
+    point: FailPoint
+    batch: int = 0
+
+    def __str__(self) -> str:
+        return self.point.value if self.point.in_recovery else f"{self.point.value}@{self.batch}"
+
+
+Reach = Callable[[FailPoint, int], None]
+"""Called where a failpoint lies, with the batch. Returns at once unless that point and batch are armed."""
+
+
+def pass_by(point: FailPoint, batch: int) -> None:
+    """The `Reach` of a run in which nothing is armed."""
+
+
+def nearest(text: str, known: list[str]) -> str:
+    """The end of a sentence that refuses `text`: the closest known name, or all of them."""
+    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}."
+
+
+def orders(strategy: Strategy) -> tuple[Order, ...]:
+    """The commit orders that a strategy can take; the first is its default."""
+    deferring = (Order.DECISION, Order.ENGINE)
+    return deferring if (strategy, Order.ENGINE) in POINTS else (Order.NONE,)
+
+
+def parse_crash(text: str) -> Crash:
+    """`POINT` or `POINT@BATCH` as a `Crash`. Raises `InvalidInput` for an unknown point or an unusable batch."""
+    name, at, number = text.partition("@")
+    known = [point.value for point in FailPoint]
+    if name not in known:
+        raise InvalidInput(f"--crash {text}: there is no failpoint {name!r}; {nearest(name, known)}")
+    if at and not (number.isascii() and number.isdigit() and len(number) <= 9):
+        raise InvalidInput(f"--crash {text}: the batch must be a whole number from 0, as in {name}@0.")
+    point = FailPoint(name)
+    if at and point.in_recovery:
+        raise InvalidInput(f"--crash {text}: a recovery point belongs to no batch; write {name} alone.")
+    return Crash(point, int(number or 0))
+
+
+def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
+    """Refuses a point that the strategy does not pass in this order, naming those that it does pass."""
+    points = POINTS[strategy, order]
+    if crash.point in points or crash.point.in_recovery:
+        return
+    where = strategy.value if order is Order.NONE else f"{strategy.value} in {order.value} order"
+    names = ", ".join(point.value for point in points)
+    raise InvalidInput(f"{where} has no failpoint {crash.point.value}; it has {names}.")

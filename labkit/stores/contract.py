@@ -1,0 +1,118 @@
+"""What an external system can do, as small protocols, and the name of a transaction in it.
+
+A sink strategy asks for one capability; a store offers those that it really has. Nothing here knows of Spark,
+of failpoints, or of how batches are ordered.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from labkit.errors import InvalidInput
+from labkit.records import Observation
+
+_HANDLE = re.compile(r"(?P<query>[a-z0-9_]+)-b(?P<batch>\d+)-p(?P<partition>\d+)-i(?P<incarnation>\d+)-a(?P<attempt>\d+)")
+
+
+class Handle(NamedTuple):
+    """The name of one transaction: plain data, so that any process may finish it.
+
+    `incarnation` counts the drivers that ran the query and `attempt` the task attempts of one driver, so that a
+    second attempt can neither be mistaken for the first nor abort it.
+    """
+
+    query: str
+    batch: int
+    partition: int
+    incarnation: int
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.query}-b{self.batch}-p{self.partition}-i{self.incarnation}-a{self.attempt}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Handle":
+        """The handle that `str` gave. Raises `InvalidInput` for any other text."""
+        match = _HANDLE.fullmatch(text)
+        if match is None:
+            raise InvalidInput(f"{text!r} is not the name of a transaction of the lab.")
+        query, *numbers = match.groups()
+        return cls(query, *map(int, numbers))
+
+
+@runtime_checkable
+class Store(Protocol):
+    """What every store can do: say what an outside reader could have seen."""
+
+    def history(self) -> Iterator[Observation]:
+        """Every row that was ever visible, in the order in which it became visible."""
+
+    def hidden(self) -> Iterator[Observation]:
+        """Rows of transactions that are neither committed nor aborted."""
+
+    def close(self) -> None:
+        """Lets go of files and connections. A closed store is not used again."""
+
+
+@runtime_checkable
+class Appendable(Protocol):
+    """Rows can be added, each visible at once."""
+
+    def append(self, row: Observation) -> None:
+        """Adds one row. When this returns, the row survives the death of the process."""
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A row replaces the earlier row of its key, visible at once."""
+
+    def upsert(self, row: Observation) -> None:
+        """Sets the row of `row.key`. When this returns, the row survives the death of the process."""
+
+
+@runtime_checkable
+class Atomic(Protocol):
+    """Rows and a marker can be written in one transaction of one writer."""
+
+    def has_marker(self, query: str, batch: int) -> bool:
+        """Whether a transaction with this marker has committed."""
+
+    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
+        """A transaction that writes rows through the yielded function and sets the marker (query, batch).
+
+        Leaving the block commits everything at once; leaving it by an exception, or dying in it, leaves nothing.
+        """
+
+
+class Transaction(Protocol):
+    """An open transaction of one writer: invisible until it is committed by its handle."""
+
+    def write(self, row: Observation) -> None:
+        """Writes one row into the transaction."""
+
+    def prepare(self) -> None:
+        """Pre-commits: when this returns, `commit` must succeed later, from any process."""
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """Transactions that outlive their writer and are finished by handle."""
+
+    def begin(self, handle: Handle) -> Transaction:
+        """Opens a transaction under a name that was never used before."""
+
+    def commit(self, handle: Handle) -> None:
+        """Makes a prepared transaction visible. Idempotent: committing it again changes nothing.
+
+        Raises `JobFailed` when the transaction is neither prepared nor committed.
+        """
+
+    def abort(self, handle: Handle) -> None:
+        """Drops a transaction, open or prepared. Idempotent; never undoes a commit."""
+
+    def prepared(self, query: str) -> list[Handle]:
+        """Every transaction of `query` that is not finished, in the order of their names' numbers.
+
+        An open transaction whose writer may be dead is listed too, since nobody else would ever remove it.
+        """
