@@ -1,0 +1,68 @@
+# One verb a line; `make` alone lists them. Everything installs into .venv, and nothing outside this folder is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+SOURCES := labkit tests tools notebooks
+# Compile what is imported, whatever the user's shell says: PySpark starts about ten Python processes for every query.
+unexport PYTHONDONTWRITEBYTECODE
+unexport PYTHONPATH PYTHONHOME
+
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-lax --nbval-cell-timeout=180
+
+.DEFAULT_GOAL := help
+.PHONY: help install java demo test test-all lab lock lint notebooks notebooks-check clean doctor ci
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: install java ## install what is missing (first time: one or two minutes), then crash a real Spark job and judge it
+	@$(BIN)/labkit demo
+
+test: install java lint notebooks-check ## lint, type-check and test, without what is slow (at most ten minutes)
+	@$(PYTEST) -m "not slow" tests checked
+
+test-all: install java lint notebooks-check ## the same and the slow tests: the whole crash matrix
+	@$(PYTEST) tests checked
+
+lab: install java ## open JupyterLab on the notebooks
+	@$(BIN)/jupyter lab --notebook-dir=.
+
+doctor: install ## look at this machine: Java, memory, disk, ports, folders
+	@$(BIN)/labkit doctor
+
+lint: install ## ruff and mypy
+	@echo "ruff and mypy"
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check --quiet $(SOURCES)
+	@$(BIN)/mypy
+
+notebooks: install ## build notebooks/*.ipynb from notebooks/src
+	@$(BIN)/python tools/build_notebooks.py
+
+notebooks-check: install
+	@$(BIN)/python tools/build_notebooks.py --check
+
+lock: ## write requirements*.lock anew from pyproject.toml (needs uv)
+	@command -v uv >/dev/null || { echo "make lock needs uv on PATH: pip install uv"; exit 69; }
+	uv pip compile $(LOCK_FLAGS) --extra dev pyproject.toml -o requirements.lock
+	uv pip compile $(LOCK_FLAGS) --group java -o requirements-java.lock
+
+LOCK_FLAGS := --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
+
+ci: ## what the continuous integration runs
+	@bash .ci/run
+
+clean: ## remove everything that is built, the environment too
+	rm -rf $(VENV) build dist checked runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find labkit tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+install: $(STAMP)
+
+$(STAMP): requirements.lock requirements-java.lock pyproject.toml tools/install.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "The lab needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo missing): install one, or name one: make demo PYTHON=python3.12"; exit 69; }
+	@$(PYTHON) tools/install.py
+
+java: install
+	@$(BIN)/python tools/install.py --java

@@ -1,0 +1,157 @@
+"""Looks at this machine and says, as data, whether the lab can run here, and what to do where it cannot.
+
+This module must not print, must not change anything that stays, and must not start Spark: it takes readings.
+"""
+
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+
+from labkit.errors import ServiceUnavailable
+from labkit.services.java import REMEDY as JAVA_REMEDY
+from labkit.services.java import find_java
+
+GIGABYTE = 10**9
+MEMORY_NEEDED = 1.5 * GIGABYTE
+"""One driver with its workers takes about 1.3 GB."""
+DISK_NEEDED = 0.5 * GIGABYTE
+"""One run leaves a few megabytes; a class-data archive for faster starts takes 160."""
+SPARK_FROM, SPARK_BELOW = (4, 2), (4, 4)
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    required: bool
+    detail: str
+    """What was read."""
+    remedy: str
+    """What to do about it; empty where it is ok."""
+
+
+def examine(folder: Path | None = None) -> list[Finding]:
+    """Look at everything that the lab needs, for runs under the given folder (default: the working folder)."""
+    folder = Path.cwd() if folder is None else folder
+    return [
+        _python(),
+        _java(),
+        _pyspark(),
+        _memory(),
+        _disk(folder),
+        _ports(),
+        _writable("runs folder", lambda: _nearest(folder / "runs"), "make it writable, or name another with --out"),
+        _writable(
+            "temporary folder",
+            lambda: Path(tempfile.gettempdir()),
+            "make it writable, or set TMPDIR to a folder that is",
+        ),
+        _chromium(),
+    ]
+
+
+def exit_code(findings: Iterable[Finding]) -> int:
+    """0 if everything required is there, else 69."""
+    return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
+
+
+def find_chromium() -> Path | None:
+    """The system's Chromium, which only the browser tests need."""
+    found = (shutil.which(name) for name in CHROMIUM_NAMES)
+    return next((Path(path) for path in found if path), None)
+
+
+def _finding(name: str, ok: bool, detail: str, remedy: str, *, required: bool = True) -> Finding:  # noqa: FBT001
+    return Finding(name, ok, required, detail, "" if ok else remedy)
+
+
+def _python() -> Finding:
+    read = ".".join(str(part) for part in sys.version_info[:3])
+    return _finding(
+        "Python", sys.version_info[:2] >= (3, 11), f"{read} ({sys.executable})", "install Python 3.11 or newer"
+    )
+
+
+def _java() -> Finding:
+    try:
+        java = find_java()
+    except ServiceUnavailable as missing:
+        return _finding("Java", ok=False, detail=str(missing), remedy=JAVA_REMEDY)
+    return _finding("Java", ok=True, detail=f"{java.release} ({java.source}: {java.path})", remedy="")
+
+
+def _pyspark() -> Finding:
+    remedy = "run `make demo`, which installs the locked version"
+    try:
+        read = version("pyspark")
+    except PackageNotFoundError:
+        return _finding("PySpark", ok=False, detail="not installed", remedy=remedy)
+    major, minor, *_ = (int(part) for part in read.split(".")[:2])
+    return _finding("PySpark", SPARK_FROM <= (major, minor) < SPARK_BELOW, read, remedy)
+
+
+def _memory() -> Finding:
+    available = psutil.virtual_memory().available
+    return _finding(
+        "memory",
+        available >= MEMORY_NEEDED,
+        f"{available / GIGABYTE:.1f} GB available",
+        f"close other programs: one Spark driver needs about {MEMORY_NEEDED / GIGABYTE:.1f} GB",
+    )
+
+
+def _disk(folder: Path) -> Finding:
+    free = shutil.disk_usage(_nearest(folder)).free
+    return _finding(
+        "disk",
+        free >= DISK_NEEDED,
+        f"{free / GIGABYTE:.1f} GB free in {folder}",
+        f"free {DISK_NEEDED / GIGABYTE:.1f} GB there, or work in another folder",
+    )
+
+
+def _ports() -> Finding:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1)
+            port = listener.getsockname()[1]
+            with socket.create_connection(("127.0.0.1", port), timeout=5):
+                pass
+    except OSError as error:
+        remedy = "let this user's processes listen on 127.0.0.1: Spark talks to its Python workers there"
+        return _finding("loopback ports", ok=False, detail=str(error), remedy=remedy)
+    return _finding("loopback ports", ok=True, detail="127.0.0.1 can be bound and reached", remedy="")
+
+
+def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
+    try:
+        folder = place()
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="labkit-doctor-"):
+            pass
+    except OSError as error:
+        return _finding(name, ok=False, detail=str(error), remedy=remedy)
+    return _finding(name, ok=True, detail=f"{folder} is writable", remedy="")
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    return next(place for place in (folder, *folder.absolute().parents) if place.exists())
+
+
+def _chromium() -> Finding:
+    found = find_chromium()
+    remedy = "only the browser tests need it: install the system's chromium package"
+    return _finding("Chromium", found is not None, str(found or "not on PATH"), remedy, required=False)

