@@ -1,0 +1,179 @@
+"""The verbs of `labkit`, one function each. What they do is in `labkit.lab`; here are options and printing only."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from labkit import __version__
+from labkit.errors import InvalidInput
+from labkit.failpoints import nearest
+
+app = typer.Typer(
+    name="labkit",
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Step, crash and judge stream processing: what does exactly-once really guarantee?",
+)
+
+GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to; it must not be there yet.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Step, crash and judge stream processing: what does exactly-once really guarantee?
+
+    Start with `labkit demo`. Every command takes --debug, which shows the traceback of an error.
+    """
+    if version:
+        print(f"labkit {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def doctor(as_json: Json = False) -> int:
+    """Say what this machine has and lacks; exit 69 when something that the lab needs is missing."""
+    from labkit.services.doctor import examine, exit_code
+
+    findings = examine()
+    if as_json:
+        print(json.dumps([finding._asdict() if hasattr(finding, "_asdict") else _plain(finding) for finding in findings]))
+        return exit_code(findings)
+    for finding in findings:
+        mark = "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
+        print(f"{mark} {finding.name}: {finding.detail}" + (f"; {finding.remedy}" if not finding.ok else ""))
+    return exit_code(findings)
+
+
+def _plain(finding: Any) -> dict[str, Any]:
+    names = ("name", "ok", "required", "detail", "remedy")
+    return {name: getattr(finding, name) for name in names}
+
+
+@app.command()
+def run(
+    sink: Annotated[str, typer.Option(help="append, idempotent, batch_marker, wal or two_phase.")] = "append",
+    store: Annotated[str, typer.Option(help="files or sqlite.")] = "files",
+    order: Annotated[
+        str | None, typer.Option(help="engine (Spark's own) or decision (Flink's); only wal and two_phase take one.")
+    ] = None,
+    crash: Annotated[
+        list[str] | None,
+        typer.Option(metavar="POINT[@BATCH]", help="Where to kill; given again, the nth is for the nth driver."),
+    ] = None,
+    input: Annotated[
+        Path | None, typer.Option("--input", help='JSON Lines, one {"word": ...} a line; default: hello, world, hello.')
+    ] = None,
+    records_per_batch: Annotated[int, typer.Option(help="Records in one micro-batch.")] = 1_000,
+    job: Annotated[str, typer.Option(help="running: one row (offset, word, running count) for every record.")] = "running",
+    expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
+    out: Out = None,
+    resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
+    patience: Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")] = 240.0,
+    as_json: Json = False,
+) -> int:
+    """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
+    from labkit import lab
+    from labkit.cli.progress import progress
+    from labkit.scenario import HELLO_WORLD_HELLO, plan
+
+    _check_guarantee(expect)
+    if resume is not None:
+        started = lab.resumed(resume)
+    else:
+        scenario = plan(
+            input=input or HELLO_WORLD_HELLO,
+            sink=sink,
+            store=store,
+            order=order,
+            crashes=crash or [],
+            records_per_batch=records_per_batch,
+            job=job,
+        )
+        started = lab.prepare_checked(scenario, out)
+    with progress(as_json, len(started.scenario.crashes) + 1 - len(started.crashes)) as tell:
+        outcome = lab.finish(started, tell, patience)
+    if as_json:
+        print(json.dumps(outcome.to_json()))
+    else:
+        show(outcome)
+    return _verdict_code(outcome, expect)
+
+
+def _check_guarantee(expect: str | None) -> None:
+    if expect is not None and expect not in GUARANTEES:
+        raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
+
+
+def _verdict_code(outcome: Any, expect: str | None) -> int:
+    from labkit.judge import Guarantee, satisfies
+
+    held = outcome.verdict.guarantee
+    if held is Guarantee.UNKNOWN:
+        return 2
+    return 0 if expect is None or satisfies(held, Guarantee(expect)) else 1
+
+
+def show(outcome: Any) -> None:
+    """One run, for a person."""
+    verdict = outcome.verdict
+    print(f"{outcome.label}: {verdict.guarantee}")
+    print(f"  why      {verdict.because}")
+    print(f"  seen     {outcome.seen}")
+    final = ", ".join(f"{key}={value}" for key, value in list(verdict.final.items())[:10]) or "nothing"
+    print(f"  final    {final} ({verdict.rows} visible row(s))")
+    for crash in outcome.crashes:
+        logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
+        print(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
+    print(f"  folder   {outcome.folder}")
+    print(f"  again    {outcome.run.scenario.command()}")
+
+
+@app.command()
+def demo(out: Out = None, as_json: Json = False) -> int:
+    """Crash hello, world, hello between pre-commit and commit with every sink, then show the honest limits."""
+    from labkit.cli.demo import run_demo
+
+    return run_demo(out, as_json)
+
+
+@app.command()
+def matrix(
+    engine: Annotated[str, typer.Option(help="spark: every cell on the real engine.")] = "spark",
+    expected: Annotated[bool, typer.Option("--expected", help="Only show what each cell should give, and why.")] = False,
+    store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
+    sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
+    point: Annotated[list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")] = None,
+    repeat: Annotated[int, typer.Option(help="How often each cell runs.")] = 1,
+    out: Out = None,
+    as_json: Json = False,
+) -> int:
+    """Run every sink at every failpoint on real Spark and compare with what was predicted; exit 1 on a difference."""
+    from labkit.cli.matrix import run_matrix, select, show_expected
+
+    cells = select(engine, store, sink, point)
+    return show_expected(cells, as_json) if expected else run_matrix(cells, repeat, out, as_json)
+
+
+def table(*columns: str) -> Table:
+    """A plain table for results on standard output."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    return made
+
+
+def console() -> Console:
+    """Where results go."""
+    return Console()

@@ -1,0 +1,77 @@
+"""`labkit demo`: the main job of the lab in one command, with its honest limits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from labkit import lab
+from labkit.cli.progress import progress
+from labkit.errors import LabError
+from labkit.scenario import Scenario, plan
+from labkit.spark.runner import prepare
+from labkit.view.report import write_report
+
+BETWEEN = "sink.after_pre_commit"
+
+
+def _between(sink: str, store: str) -> Scenario:
+    return plan(sink=sink, store=store, crashes=[f"{BETWEEN}@0"])
+
+
+def acts() -> list[tuple[str, list[Scenario]]]:
+    """What the demo shows, in order: every sink at the same moment, then what three of them do elsewhere."""
+    same_moment = [
+        _between("append", "files"),
+        _between("idempotent", "sqlite"),
+        _between("wal", "files"),
+        _between("batch_marker", "sqlite"),
+        _between("two_phase", "files"),
+    ]
+    limits = [
+        plan(sink="wal", store="files", crashes=["sink.mid_commit@0"]),
+        plan(sink="two_phase", store="files", order="engine", crashes=["sink.after_commit@0"]),
+        plan(sink="two_phase", store="files", order="decision", crashes=["sink.after_commit@0"]),
+    ]
+    return [
+        ("Killed between pre-commit and commit (sink.after_pre_commit)", same_moment),
+        ("The honest limits: other moments, other orders", limits),
+    ]
+
+
+def run_demo(out: Path | None, as_json: bool) -> int:
+    """Runs every scenario of the demo and says what came out; exit 1 if a run failed."""
+    from labkit.cli.commands import show
+
+    base = lab.fresh_folder("demo") if out is None else out.absolute()
+    acted = acts()
+    runs = [[prepare(scenario, base / scenario.name) for scenario in scenarios] for _, scenarios in acted]
+    together = [run for group in runs for run in group]
+    _introduce(as_json, len(together))
+    with progress(as_json, 2 * len(together)) as tell:
+        outcomes = dict(zip([run.name for run in together], lab.run_all(together, base / "scratch", tell), strict=True))
+    report = base / "report.html"
+    judged = [outcome.run for outcome in outcomes.values() if isinstance(outcome, lab.Outcome)]
+    lead = "hello, world, hello in one micro-batch on real Spark; every driver was killed by SIGKILL and restarted."
+    write_report(judged, report, "What is left after a crash", lead)
+    if as_json:
+        print(json.dumps({"runs": [_plain(outcome) for outcome in outcomes.values()], "report": str(report)}))
+    else:
+        for (title, _), group in zip(acted, runs, strict=True):
+            print(f"\n{title}\n")
+            for run in group:
+                outcome = outcomes[run.name]
+                show(outcome) if isinstance(outcome, lab.Outcome) else print(f"{run.name}: {outcome}")
+                print()
+        print(f"Report, opens offline: {report}")
+    return int(len(judged) < len(together))
+
+
+def _introduce(as_json: bool, count: int) -> None:
+    if not as_json:
+        print("hello, world, hello: three records, one micro-batch, a real PySpark Structured Streaming word count.")
+        print(f"{count} queries run until each reaches its failpoint; one SIGKILL to every process of the driver;")
+        print("a new driver recovers and re-runs; then an outside reader tells what could be seen.\n", flush=True)
+
+
+def _plain(outcome: "lab.Outcome | LabError") -> dict[str, Any]:
+    return outcome.to_json() if isinstance(outcome, lab.Outcome) else {"error": str(outcome)}

@@ -1,0 +1,77 @@
+"""What every crash should give, as data written by hand before it was run (`expected.toml`).
+
+The matrix compares three voices: this one, the simulator's, and the real engine's. This module must not compute a
+verdict: a prediction that is derived from the code it checks predicts nothing.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from labkit.failpoints import POINTS, FailPoint, Order, Strategy
+
+COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read")
+"""The parts of a verdict in which expected, simulated and real must agree."""
+
+
+class Cell(NamedTuple):
+    """One square of the grid: a strategy on a store, in an order, killed at a point of the first batch."""
+
+    store: str
+    strategy: Strategy
+    order: Order
+    point: FailPoint
+
+    def __str__(self) -> str:
+        order = "" if self.order is Order.NONE else f" ({self.order})"
+        return f"{self.strategy}{order} on {self.store} at {self.point}"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What should come out of a cell, and why, in one sentence."""
+
+    guarantee: str
+    lost: list[int]
+    duplicate: list[int]
+    regression: list[int]
+    aborted_read: list[int]
+    precommitted_read: list[int]
+    fractured_read: list[int]
+    reason: str
+
+    def compared(self) -> dict[str, Any]:
+        """The parts that must agree."""
+        return {name: getattr(self, name) for name in COMPARED}
+
+
+def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """The same parts of a verdict's JSON form."""
+    return {name: verdict[name] for name in COMPARED}
+
+
+def expectations() -> dict[Cell, Expected]:
+    """Every cell of the grid with what it should give, in the order of the file."""
+    text = files("labkit").joinpath("expected.toml").read_text(encoding="utf-8")
+    return dict(pair for entry in tomllib.loads(text)["cell"] for pair in _cells(entry))
+
+
+def _cells(entry: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
+    strategy, order, point = Strategy(entry["sink"]), Order(entry["order"]), FailPoint(entry["point"])
+    lists = {name: entry.get(name, []) for name in COMPARED if name != "guarantee"}
+    expected = Expected(guarantee=entry["guarantee"], reason=entry["reason"], **lists)
+    for store in entry["stores"]:
+        yield Cell(store, strategy, order, point), expected
+
+
+def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
+    """Every cell that exists for these stores and the strategies that each can carry."""
+    return [
+        Cell(store, strategy, order, point)
+        for store, able in stores.items()
+        for (strategy, order), points in POINTS.items()
+        if strategy in able
+        for point in points
+    ]

@@ -1,0 +1,73 @@
+"""Files that come from outside: the input log of a run. Validated, size-capped, errors with place and remedy.
+
+Nothing here interprets what it reads; it turns bytes into plain values or into one sentence that says where the
+file is wrong. It must not write.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from labkit.errors import InvalidInput
+
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes of the longest line that is accepted."""
+
+
+class LogLine(msgspec.Struct, forbid_unknown_fields=True):
+    """One line of an input log: `{"word": "hello"}`. Its offset is its line number, from 0."""
+
+    word: str
+
+
+_decoder = msgspec.json.Decoder(LogLine)
+
+
+def decode_line(raw: bytes, path: Path, offset: int) -> str:
+    """The word of one line. Raises `InvalidInput` that names the file, the line (from 1) and the remedy."""
+    if len(raw) > MAX_LINE:
+        raise InvalidInput(f"{path}, line {offset + 1}: longer than 16 MB; split it into smaller records.")
+    try:
+        word = _decoder.decode(raw).word
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}, line {offset + 1}: {_reason(raw, error)}; {_REMEDY}.") from None
+    if not word:
+        raise InvalidInput(f"{path}, line {offset + 1}: the word is empty; {_REMEDY}.")
+    return word
+
+
+_REMEDY = 'write one JSON object a line, as {"word": "hello"}'
+
+
+def _reason(raw: bytes, error: Exception) -> str:
+    if b"\0" in raw:
+        return "binary data, not text"
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as bad:
+        return f"not UTF-8 (byte {bad.start + 1} of the line)"
+    return "an empty line" if not raw.strip() else str(error)
+
+
+def read_log(path: Path) -> Iterator[str]:
+    """The words of a log in order. Raises `InvalidInput` for a file that is missing, empty, or wrong anywhere."""
+    offset = -1
+    for offset, raw in enumerate(log_lines(path)):
+        yield decode_line(raw, path, offset)
+    if offset < 0:
+        raise InvalidInput(f"{path}: the input is empty; {_REMEDY}.")
+
+
+def log_lines(path: Path) -> Iterator[bytes]:
+    """The raw lines of a log without their ends, none longer than one byte over the limit."""
+    try:
+        with path.open("rb") as file:
+            while raw := file.readline(MAX_LINE + 2):
+                yield raw.removesuffix(b"\n")
+    except FileNotFoundError:
+        raise InvalidInput(f"{path}: there is no such file; give the input log with --input FILE.") from None
+    except IsADirectoryError:
+        raise InvalidInput(f"{path}: this is a folder; give a file with --input FILE.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a readable file.") from None

@@ -1,0 +1,139 @@
+"""What notebooks import: a crash, its verdict, and the checkpoint's own files, in a few names.
+
+Everything that the command line does has its equal here. Nothing here knows a protocol.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LabError
+from labkit.judge import Verdict
+from labkit.scenario import HELLO_WORLD_HELLO, Scenario, check_input, plan
+from labkit.services.doctor import Finding, examine
+from labkit.spark.runner import PATIENCE, Run, Tell, conclude, conduct, history, prepare, result, resume
+from labkit.view.report import label, write_report
+from labkit.view.timeline import timeline
+
+__all__ = ["Outcome", "crash", "doctor", "finish", "run_all"]
+
+
+def silent(event: str, details: dict[str, Any]) -> None:
+    """A `Tell` that tells nobody."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that has ended and has been judged."""
+
+    run: Run
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the judge says."""
+        assert self.run.verdict is not None
+        return self.run.verdict
+
+    @property
+    def folder(self) -> Path:
+        """Where everything about the run lies."""
+        return self.run.folder.path
+
+    @property
+    def label(self) -> str:
+        """Sink, store and order, as a person names them."""
+        return label(self.run)
+
+    @property
+    def seen(self) -> str:
+        """What an outside reader could have seen, in order, with the moments of the crashes."""
+        return timeline(history(self.run).events)
+
+    @property
+    def crashes(self) -> list[dict[str, Any]]:
+        """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
+        return self.run.crashes
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as `labkit run --json` prints it."""
+        return result(self.run)
+
+
+def doctor() -> list[Finding]:
+    """What this machine has and lacks, one finding a prerequisite."""
+    return examine()
+
+
+def crash(
+    at: str | Sequence[str] = (),
+    *,
+    sink: str = "append",
+    store: str = "files",
+    order: str | None = None,
+    input: Path = HELLO_WORLD_HELLO,
+    records_per_batch: int = 1_000,
+    folder: Path | None = None,
+) -> Outcome:
+    """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
+
+    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash.
+    Raises a `LabError` with one sentence when the scenario is impossible or the run failed.
+    """
+    points = [at] if isinstance(at, str) else list(at)
+    scenario = plan(
+        input=Path(input), sink=sink, store=store, order=order, crashes=points, records_per_batch=records_per_batch
+    )
+    return finish(prepare_checked(scenario, folder))
+
+
+def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
+    """A run in a folder of its own, its whole input checked. Raises `InvalidInput`."""
+    check_input(scenario)
+    return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
+
+
+def finish(run: Run, tell: Tell = silent, patience: float = PATIENCE) -> Outcome:
+    """Drives one run to its end and judges it. Raises the run's error."""
+    conduct([run], run.folder.path / "scratch", tell, patience)
+    return judged(run)
+
+
+def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
+    """Drives several runs to their ends, side by side; a run that failed gives its error."""
+    conduct(runs, scratch, tell)
+    return [_judged_or_error(run) for run in runs]
+
+
+def _judged_or_error(run: Run) -> Outcome | LabError:
+    try:
+        return judged(run)
+    except LabError as error:
+        return error
+
+
+def judged(run: Run) -> Outcome:
+    """The outcome of a run that has been driven, with its report. Raises the run's error."""
+    if run.error is not None:
+        raise run.error
+    conclude(run)
+    lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
+    write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
+    return Outcome(run)
+
+
+def resumed(folder: Path) -> Run:
+    """A run whose runner was stopped, ready to be finished. Raises `InvalidInput`."""
+    return resume(folder.absolute())
+
+
+def fresh_folder(name: str) -> Path:
+    """`runs/<utc time>-<name>` below the working folder, not there yet."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    base = Path("runs").absolute() / f"{stamp}-{name}"
+    folder, number = base, 1
+    while folder.exists():
+        number += 1
+        folder = base.with_name(f"{base.name}-{number}")
+    return folder

@@ -1,0 +1,25 @@
+"""Append: every row is written at once and stays, so a re-run batch is written again.
+
+This is what most hand-written sinks do, with or without printing the batch id. It must not look at what is there.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from labkit.failpoints import Strategy
+from labkit.records import Observation
+from labkit.sinks.contract import Sink, Vote, announce_first_write
+from labkit.stores.contract import Appendable, Handle
+
+
+class AppendSink(Sink[Appendable]):
+    """Rows become visible one by one while the task writes; there is no commit."""
+
+    strategy: ClassVar[Strategy] = Strategy.APPEND
+    capability: ClassVar[str] = "Appendable"
+
+    def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
+        """Appends every row; nothing is left to commit."""
+        for row in announce_first_write(rows, self.reach, handle.batch):
+            self.store.append(row)
+        return None

@@ -1,0 +1,42 @@
+"""Batch marker: the rows of a batch and (query, batch) in one transaction; a batch whose marker is there is skipped.
+
+One transaction needs one writer, so tasks hand their rows to the driver, which is right for small results only.
+The marker names the query: batch ids start again at 0 in a fresh checkpoint, and a marker without the query would
+then skip new data.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
+
+from labkit.failpoints import Strategy
+from labkit.records import Observation
+from labkit.sinks.contract import Sink, Vote, announce_first_write
+from labkit.stores.contract import Atomic, Handle
+
+
+class BatchMarkerSink(Sink[Atomic]):
+    """What careful Spark users write in foreachBatch."""
+
+    strategy: ClassVar[Strategy] = Strategy.BATCH_MARKER
+    capability: ClassVar[str] = "Atomic"
+
+    def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
+        """Hands the rows to the driver; nothing is written by the task."""
+        kept = tuple(rows)
+        return Vote(handle, kept) if kept else None
+
+    @contextmanager
+    def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
+        """The one transaction, with all rows and the marker in it; it commits when the block is left."""
+        if not votes or self.store.has_marker(self.query, batch):
+            yield
+            return
+        name = Handle(self.query, batch, 0, self.incarnation, 0)
+        with self.store.transaction(name) as write:
+            for vote in votes[:-1]:
+                for row in vote.rows:
+                    write(row)
+            for row in announce_first_write(votes[-1].rows, self.reach, batch):
+                write(row)
+            yield

@@ -1,0 +1,131 @@
+"""What a sink strategy is: how it pre-commits in a task, commits on the driver, and resolves what a crash left.
+
+The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit, recoverAndAbort).
+A strategy knows its store's capability and nothing of Spark, of checkpoints, or of which order commits come in:
+that is `labkit.sinks.coordinator`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from labkit.failpoints import FailPoint, Reach, Strategy, pass_by
+from labkit.records import Observation
+from labkit.stores.contract import Handle, Transaction
+
+StoreT = TypeVar("StoreT")
+ItemT = TypeVar("ItemT")
+
+
+class Vote(NamedTuple):
+    """A participant's yes: what one task hands to the coordinator when it has pre-committed.
+
+    `handle` names the task's transaction or log. `rows` are the rows themselves where the driver writes them
+    (batch_marker); everywhere else they are in the store already, and this is empty.
+    """
+
+    handle: Handle
+    rows: tuple[Observation, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The vote as plain data, for a commit message or a handle file."""
+        return {"handle": str(self.handle), "rows": [list(row) for row in self.rows]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Vote":
+        """The vote that `to_json` gave."""
+        return cls(Handle.parse(data["handle"]), tuple(Observation(*row) for row in data["rows"]))
+
+
+class Resolution(NamedTuple):
+    """One thing that recovery does about a transaction or log in doubt, and the sentence that says so."""
+
+    sentence: str
+    carry_out: Callable[[], None]
+
+
+@dataclass
+class Sink(ABC, Generic[StoreT]):
+    """One strategy at work on one store for one query.
+
+    `log` is a folder of the sink's own beside the engine's checkpoint; `incarnation` counts the query's drivers.
+    """
+
+    store: StoreT
+    query: str
+    incarnation: int
+    log: Path
+    reach: Reach = field(default=pass_by)
+
+    strategy: ClassVar[Strategy]
+    capability: ClassVar[str]
+
+    @abstractmethod
+    def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
+        """Writes the rows of one task as far as can be promised; runs in the task. None: nothing to commit."""
+
+    def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
+        """What the driver has open between the last vote and the commit; only batch_marker has anything."""
+        return nullcontext()
+
+    def commit(self, batch: int, votes: Sequence[Vote]) -> None:
+        """Makes the batch visible; runs on the driver. Strategies without a pre-commit have nothing left to do."""
+
+    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
+        """What a restarted driver must do before it replays: finish the decided batches, drop everything else."""
+        return []
+
+
+class Deferring(Sink[StoreT]):
+    """A strategy whose rows stay invisible until it is told to commit: the log, and two-phase commit."""
+
+    @abstractmethod
+    def begin(self, handle: Handle) -> Transaction:
+        """Opens what the rows of one task are written into."""
+
+    def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
+        """Writes all rows, then seals them. A task without rows takes no part."""
+        first = next(rows, None)
+        if first is None:
+            return None
+        transaction = self.begin(handle)
+        for row in self.announced(prepend(first, rows), handle.batch):
+            transaction.write(row)
+        self.reach(FailPoint.BEFORE_PRE_COMMIT, handle.batch)
+        transaction.prepare()
+        return Vote(handle)
+
+    def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
+        """The same rows; the failpoint in the middle of a write is passed after the first."""
+        return announce_first_write(rows, self.reach, batch)
+
+    def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[ItemT]:
+        """The same items; the failpoint in the middle of a commit is passed after the first half.
+
+        One item cannot be half done, so a commit of a single participant or row has no middle.
+        """
+        half = max(1, len(items) // 2) if len(items) > 1 else 0
+        for done, item in enumerate(items, start=1):
+            yield item
+            if done == half:
+                self.reach(FailPoint.MID_COMMIT, batch)
+
+
+def prepend(first: ItemT, rest: Iterator[ItemT]) -> Iterator[ItemT]:
+    """`first`, then the rest."""
+    yield first
+    yield from rest
+
+
+def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
+    """The same rows, for a consumer that writes each before it asks for the next.
+
+    When the consumer comes back for the second row, the first has been written: that is the failpoint.
+    """
+    for number, row in enumerate(rows):
+        yield row
+        if number == 0:
+            reach(FailPoint.MID_WRITE, batch)

@@ -1,0 +1,164 @@
+"""The two commit orders: who decides that a batch counts, and what a restarted driver does about it.
+
+Engine order is Spark's: the sink commits, then the engine writes `commits/N`. Decision order is Flink's
+(CheckpointCoordinator, CommitterOperator): the handles of a batch are stored, `commits/N` is the decision, and then
+everything up to N commits, told by a notification that may be late or lost. This module must not know which store
+or strategy it coordinates, nor kill anything.
+"""
+
+import fcntl
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import JobFailed
+from labkit.failpoints import FailPoint, Reach
+from labkit.sinks.contract import Resolution, Sink, Vote
+from labkit.stores import durable
+
+
+class HandleLog:
+    """The votes of a batch in one atomically replaced file, kept until the batch has committed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, batch: int, votes: Sequence[Vote]) -> None:
+        """Stores the votes durably, replacing those of an earlier attempt at the batch."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        durable.replace(self._path(batch), json.dumps([vote.to_json() for vote in votes]))
+
+    def batches(self) -> list[int]:
+        """The batches that have votes stored, in order."""
+        if not self._folder.is_dir():
+            return []
+        return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
+
+    def read(self, batch: int) -> list[Vote]:
+        """The stored votes. Raises `JobFailed` when the file is damaged: guessing could lose or double rows."""
+        path = self._path(batch)
+        try:
+            return [Vote.from_json(data) for data in json.loads(path.read_text(encoding="utf-8"))]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise JobFailed(f"{path}: the handles of batch {batch} are damaged ({error}); restore the file.") from error
+
+    def forget(self, batch: int) -> None:
+        """Drops the votes of a batch that is finished, or that was never decided."""
+        self._path(batch).unlink(missing_ok=True)
+
+    def _path(self, batch: int) -> Path:
+        return self._folder / f"{batch}.json"
+
+
+class Coordinator(ABC):
+    """Commits the batches of one query through one sink."""
+
+    def __init__(self, sink: Sink[Any]) -> None:
+        self.sink = sink
+        self.reach: Reach = sink.reach
+
+    def commit(self, batch: int, votes: Sequence[Vote]) -> None:
+        """The engine's call: every task has voted yes. Called again with the same batch after a crash."""
+        with self.sink.gathered(batch, votes):
+            self.reach(FailPoint.AFTER_PRE_COMMIT, batch)
+        self._voted(batch, votes)
+
+    def recover(self, decided: int | None) -> Iterator[str]:
+        """Before the query starts: resolves everything in doubt, given the last `commits/N` (None: none at all).
+
+        Yields a sentence after each step; must be run to its end before anything is replayed.
+        """
+        self.reach(FailPoint.BEFORE_RESOLVE, 0)
+        steps = self._resolutions(decided)
+        for done, step in enumerate(steps, start=1):
+            step.carry_out()
+            yield step.sentence
+            if done == 1 and len(steps) > 1:
+                self.reach(FailPoint.MID_RESOLVE, 0)
+        self._resolved()
+        self.reach(FailPoint.AFTER_RESOLVE, 0)
+
+    @abstractmethod
+    def commit_log_durable(self, batch: int) -> None:
+        """The notification that `commits/N` exists for every batch up to this one. May be repeated, late or lost."""
+
+    @abstractmethod
+    def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
+
+    @abstractmethod
+    def _resolutions(self, decided: int | None) -> list[Resolution]: ...
+
+    def _resolved(self) -> None:
+        """Nothing to forget, unless an order keeps votes."""
+
+    def _finish(self, batch: int, votes: Sequence[Vote]) -> None:
+        self.sink.commit(batch, votes)
+        self.reach(FailPoint.AFTER_COMMIT, batch)
+
+
+class EngineOrder(Coordinator):
+    """The sink commits inside the engine's call; a crash before `commits/N` re-runs the batch."""
+
+    def commit_log_durable(self, batch: int) -> None:
+        """Nothing waits for it."""
+        pass_commit_log(self.reach, batch)
+
+    def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
+        self._finish(batch, votes)
+
+    def _resolutions(self, decided: int | None) -> list[Resolution]:
+        return self.sink.resolutions([])
+
+
+class DecisionOrder(Coordinator):
+    """The engine's call only stores the votes; the batch commits once `commits/N` is durable."""
+
+    def __init__(self, sink: Sink[Any]) -> None:
+        super().__init__(sink)
+        self._handles = HandleLog(sink.log / "handles")
+        self._lock = sink.log / "settle.lock"
+
+    def commit_log_durable(self, batch: int) -> None:
+        """Commits every stored batch up to this one, in order. One process at a time: a flush must not run twice."""
+        with exclusive(self._lock):
+            for stored in self._stored_through(batch):
+                pass_commit_log(self.reach, stored)
+                self._finish(stored, self._handles.read(stored))
+                self._handles.forget(stored)
+
+    def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
+        self.commit_log_durable(batch - 1)
+        self._handles.write(batch, votes)
+        self.reach(FailPoint.AFTER_HANDLES, batch)
+
+    def _resolutions(self, decided: int | None) -> list[Resolution]:
+        batches = [] if decided is None else self._stored_through(decided)
+        return self.sink.resolutions([(batch, self._handles.read(batch)) for batch in batches])
+
+    def _resolved(self) -> None:
+        for batch in self._handles.batches():
+            self._handles.forget(batch)
+
+    def _stored_through(self, batch: int) -> list[int]:
+        return [stored for stored in self._handles.batches() if stored <= batch]
+
+
+def pass_commit_log(reach: Reach, batch: int) -> None:
+    """`commits/N` is durable: seen by the planning of the next batch or by the notification, whichever is first."""
+    reach(FailPoint.AFTER_COMMIT_LOG, batch)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Holds a lock between processes on this machine; the death of its holder releases it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

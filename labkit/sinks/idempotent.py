@@ -1,0 +1,26 @@
+"""Idempotent writes: every row is upserted at once under its key, so writing it again changes nothing in the end.
+
+Exactly-once in the end state only while keys and values are deterministic; a reader who looks during a replay sees
+values jump back. This module must not add to a value (n = n + x is not idempotent).
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from labkit.failpoints import Strategy
+from labkit.records import Observation
+from labkit.sinks.contract import Sink, Vote, announce_first_write
+from labkit.stores.contract import Handle, Keyed
+
+
+class IdempotentSink(Sink[Keyed]):
+    """The only strategy that keeps one value per key; all others write rows, so that a duplicate is a row."""
+
+    strategy: ClassVar[Strategy] = Strategy.IDEMPOTENT
+    capability: ClassVar[str] = "Keyed"
+
+    def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
+        """Upserts every row; nothing is left to commit."""
+        for row in announce_first_write(rows, self.reach, handle.batch):
+            self.store.upsert(row)
+        return None

@@ -1,0 +1,43 @@
+"""Two-phase commit: write into a transaction at once, pre-commit it in the task, commit it by handle when told.
+
+What it demands of the store is the `Transactional` protocol: a transaction that stays pending without its writer,
+that any process can finish, and whose commit is idempotent. It must not decide anything: the coordinator does.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from labkit.failpoints import Strategy
+from labkit.sinks.contract import Deferring, Resolution, Vote
+from labkit.stores.contract import Handle, Transaction, Transactional
+
+
+class TwoPhaseSink(Deferring[Transactional]):
+    """One transaction for every task that has rows."""
+
+    strategy: ClassVar[Strategy] = Strategy.TWO_PHASE
+    capability: ClassVar[str] = "Transactional"
+
+    def begin(self, handle: Handle) -> Transaction:
+        """A transaction under a name that no other attempt uses."""
+        return self.store.begin(handle)
+
+    def commit(self, batch: int, votes: Sequence[Vote]) -> None:
+        """Commits every participant, one after the other: not atomic together, only all in the end."""
+        for vote in self.in_halves(votes, batch):
+            self.store.commit(vote.handle)
+
+    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
+        """recoverAndCommit for every decided handle; recoverAndAbort for every other one of this query.
+
+        The others include attempts that no handle file names: they would hold locks or hide rows for ever.
+        """
+        kept = [vote.handle for _, votes in decided for vote in votes]
+        strays = [handle for handle in self.store.prepared(self.query) if handle not in kept]
+        return [self._finishing(handle) for handle in kept] + [self._dropping(handle) for handle in strays]
+
+    def _finishing(self, handle: Handle) -> Resolution:
+        return Resolution(f"committed {handle}, whose batch was decided", lambda: self.store.commit(handle))
+
+    def _dropping(self, handle: Handle) -> Resolution:
+        return Resolution(f"aborted {handle}, whose batch was never decided", lambda: self.store.abort(handle))

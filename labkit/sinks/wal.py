@@ -1,0 +1,113 @@
+"""Write-ahead log: rows are logged first, flushed row by row when told to commit, then confirmed a second time.
+
+After Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can append, and that is
+its limit: a flush that was interrupted is repeated whole, so it is at-least-once, whatever its name promises.
+A log must be kept until its confirmation is durable, or a failed flush would lose it.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, TextIO
+
+from labkit.errors import JobFailed
+from labkit.failpoints import FailPoint, Strategy
+from labkit.records import Observation
+from labkit.sinks.contract import Deferring, Resolution, Vote
+from labkit.stores import durable
+from labkit.stores.contract import Appendable, Handle, Transaction
+
+
+class LogSegment:
+    """The rows of one task in one batch, in a file that counts only once it is sealed."""
+
+    def __init__(self, open_path: Path, sealed_path: Path) -> None:
+        self._open_path, self._sealed_path = open_path, sealed_path
+        self._file: TextIO = open_path.open("w", encoding="utf-8")
+
+    def write(self, row: Observation) -> None:
+        """Logs one row."""
+        self._file.write(json.dumps(row) + "\n")
+
+    def prepare(self) -> None:
+        """Seals the log: fsync, then a rename that replaces the log of an earlier attempt at the same batch."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._open_path.replace(self._sealed_path)
+        durable.sync_folder(self._sealed_path.parent)
+
+
+class WriteAheadLogSink(Deferring[Appendable]):
+    """The log is keyed by batch and partition; the confirmation by batch."""
+
+    strategy: ClassVar[Strategy] = Strategy.WAL
+    capability: ClassVar[str] = "Appendable"
+
+    @property
+    def folder(self) -> Path:
+        """Where the logs and the confirmations lie."""
+        return self.log / "wal"
+
+    def begin(self, handle: Handle) -> Transaction:
+        """An open log for one task."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
+
+    def commit(self, batch: int, votes: Sequence[Vote]) -> None:
+        """Flushes the logs unless the batch is confirmed, then confirms it."""
+        if self._confirmation(batch).exists():
+            return
+        for row in self.in_halves([row for vote in votes for row in self._logged(vote.handle)], batch):
+            self.store.append(row)
+        self.reach(FailPoint.BEFORE_CONFIRM, batch)
+        self._confirm(batch)
+
+    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
+        """Flushes every decided batch that is not confirmed, log by log. Other logs are replaced by the re-run."""
+        return [
+            step
+            for batch, votes in decided
+            if not self._confirmation(batch).exists()
+            for step in [*map(self._flushing, votes), self._confirming(batch)]
+        ]
+
+    def _flushing(self, vote: Vote) -> Resolution:
+        return Resolution(f"flushed the log {vote.handle}, whose batch was decided", lambda: self._flush(vote.handle))
+
+    def _confirming(self, batch: int) -> Resolution:
+        return Resolution(f"confirmed batch {batch} a second time", lambda: self._confirm(batch))
+
+    def _flush(self, handle: Handle) -> None:
+        for row in self._logged(handle):
+            self.store.append(row)
+
+    def _confirm(self, batch: int) -> None:
+        durable.replace(self._confirmation(batch), "")
+        self._forget_before(batch)
+
+    def _forget_before(self, batch: int) -> None:
+        """Removes logs and confirmations of earlier batches: a commit of this one means theirs are decided."""
+        for path in self.folder.iterdir():
+            number = path.name.partition(".")[0].partition("-")[0]
+            if number.isdigit() and int(number) < batch:
+                path.unlink(missing_ok=True)
+
+    def _sealed(self, handle: Handle) -> Path:
+        return self.folder / f"{handle.batch}-{handle.partition}.log"
+
+    def _confirmation(self, batch: int) -> Path:
+        return self.folder / f"{batch}.confirmed"
+
+    def _logged(self, handle: Handle) -> list[Observation]:
+        path = self._sealed(handle)
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            raise JobFailed(f"{path}: the log of a batch that was decided is gone, so its rows are lost.") from None
+        return [self._row(line) for line in lines]
+
+    def _row(self, line: str) -> Observation:
+        offset, key, value, batch, *_ = json.loads(line)
+        return Observation(offset, key, value, batch, self.incarnation)

@@ -1,0 +1,186 @@
+"""What lies in a query's checkpoint folder: the engine's logs, and the lab's own folder beside them.
+
+`offsets/N` and `commits/N` are Spark's (OffsetSeqLog, CommitLog). `labkit/` holds the query's identity, the lock of
+its driver, and what the sink keeps. This module must not write into the engine's logs.
+"""
+
+import fcntl
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from labkit.errors import InvalidInput, JobFailed
+from labkit.records import Epoch
+from labkit.stores import durable
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which query a checkpoint belongs to. `query` is new with every checkpoint, since batch ids start at 0 again."""
+
+    query: str
+    strategy: str
+    store: str
+    location: str
+    order: str
+    source: str
+
+
+class Checkpoint:
+    """One checkpoint folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "labkit"
+
+    def offset_log(self) -> list[int]:
+        """The batches whose `offsets/N` is durable."""
+        return _numbers(self.folder / "offsets")
+
+    def commit_log(self) -> list[int]:
+        """The batches whose `commits/N` is durable."""
+        return _numbers(self.folder / "commits")
+
+    def decided(self) -> int | None:
+        """The last batch in the commit log."""
+        return max(self.commit_log(), default=None)
+
+    def epochs(self) -> list[Epoch]:
+        """The planned batches with their ranges, read from the offset log of the lab's own source."""
+        ends = [(batch, self._end(batch)) for batch in self.offset_log()]
+        starts = [0, *(end for _, end in ends)]
+        return [Epoch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]
+
+    def files(self) -> list[str]:
+        """Every file that decides about recovery, as a person would list it."""
+        kept = ("offsets", "commits", "labkit/handles", "labkit/wal")
+        return [
+            f"{name}/{path.name}"
+            for name in kept
+            if (self.folder / name).is_dir()
+            for path in sorted((self.folder / name).iterdir())
+            if not path.name.startswith(".")
+        ]
+
+    def _end(self, batch: int) -> int:
+        path = self.folder / "offsets" / str(batch)
+        try:
+            return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"])
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise JobFailed(f"{path}: not an offset log entry of the lab's source ({error}); restore it.") from None
+
+
+def _numbers(folder: Path) -> list[int]:
+    if not folder.is_dir():
+        return []
+    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+
+
+class DriverLock:
+    """Held by the one driver of a checkpoint, until it dies."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._path = checkpoint.log / "driver.lock"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._refuse_leftovers()
+        except BlockingIOError:
+            holder = self._read()
+            os.close(self._descriptor)
+            raise InvalidInput(
+                f"{checkpoint.folder}: driver process {holder.get('pid', '?')} is still running this query; "
+                "stop it first, or use another folder."
+            ) from None
+        except InvalidInput:
+            os.close(self._descriptor)
+            raise
+        self._claim()
+
+    def release(self) -> None:
+        """Lets another driver run the query."""
+        os.close(self._descriptor)
+
+    def _refuse_leftovers(self) -> None:
+        """A dead driver's lock is free, yet its workers may outlive it for a moment and still write."""
+        session = self._read().get("session")
+        living = [] if session in (None, os.getsid(0)) else session_members(int(session))
+        if living:
+            raise InvalidInput(
+                f"{self._path.parent.parent}: the driver is dead, but {len(living)} of its processes are alive "
+                f"(first: {living[0]}); wait for their end or kill them."
+            )
+
+    def _claim(self) -> None:
+        content = json.dumps({"pid": os.getpid(), "session": os.getsid(0)}).encode()
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, content, 0)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8") or "{}")
+        except ValueError:
+            return {}
+        return content if isinstance(content, dict) else {}
+
+
+def session_members(session: int) -> list[int]:
+    """The living processes of a session, in numerical order; zombies have ended and do not count."""
+    return sorted(_members(session))
+
+
+def _members(session: int) -> Iterator[int]:
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                yield process.pid
+        except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+            continue
+
+
+def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
+    """Registers one more driver of the query and returns the query's identity and the driver's incarnation.
+
+    Call it with the `DriverLock` held. Raises `InvalidInput` when the checkpoint belongs to another query.
+    """
+    path = checkpoint.log / "query.json"
+    if not path.exists():
+        if checkpoint.offset_log():
+            raise InvalidInput(f"{checkpoint.folder}: a checkpoint that the lab did not start; use another folder.")
+        found, incarnation = wanted, 0
+    else:
+        found, incarnation = _read_identity(path)
+        _refuse_other(checkpoint, found, wanted)
+    durable.replace(path, json.dumps({**found.__dict__, "incarnation": incarnation + 1}))
+    return found, incarnation + 1
+
+
+def new_query() -> str:
+    """A name that no other checkpoint's query has."""
+    return "q" + uuid.uuid4().hex[:12]
+
+
+def _read_identity(path: Path) -> tuple[Identity, int]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        incarnation = int(content.pop("incarnation"))
+        return Identity(**content), incarnation
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"{path}: damaged ({error}); restore it, or start in a new folder.") from None
+
+
+def _refuse_other(checkpoint: Checkpoint, found: Identity, wanted: Identity) -> None:
+    for name in ("strategy", "store", "location", "order", "source"):
+        there, here = getattr(found, name), getattr(wanted, name)
+        if there != here:
+            raise InvalidInput(
+                f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {there!r} "
+                f"and not {here!r}; use the same {name}, or a new folder."
+            )

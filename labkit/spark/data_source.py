@@ -1,0 +1,145 @@
+"""The Data Source door: a sink strategy behind `df.writeStream.format("labkit")`.
+
+`write()` runs in tasks and ends with the pre-commit; its message is the task's vote. `commit()` runs in a Python
+process beside the driver, possibly more than once for a batch. Use `labkit.spark.start`, which locks the checkpoint
+and recovers first. External commits must not be made in `write()`: a retried or speculative task would repeat them.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql import Row
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
+
+from labkit.errors import InvalidInput
+from labkit.failpoints import FailPoint, Order, Reach, Strategy, pass_by
+from labkit.records import Observation
+from labkit.sinks import Coordinator, Vote, coordinate
+from labkit.spark.reach import Armed, reach_in_task, take_turns
+from labkit.stores.contract import Handle
+
+OPTION = "labkit_query"
+"""The one option that `labkit.spark.start` sets: everything below as JSON."""
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """What a process needs to open the sink of one query."""
+
+    strategy: Strategy
+    order: Order
+    store: str
+    location: Path
+    query: str
+    incarnation: int
+    log: Path
+    partitions: int
+    armed: Armed | None = None
+
+    def coordinator(self, reach: Reach | None = None) -> Coordinator:
+        """The query's coordinator in this process; `reach` replaces the armed one (in a task)."""
+        armed = pass_by if self.armed is None else self.armed.reach
+        return coordinate(
+            self.strategy,
+            self.order,
+            store=self.store,
+            location=self.location,
+            query=self.query,
+            incarnation=self.incarnation,
+            log=self.log,
+            reach=reach or armed,
+        )
+
+    def to_text(self) -> str:
+        """The options as one JSON text."""
+        plain = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
+        plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
+        armed = self.armed and self.armed.to_json()
+        return json.dumps({**plain, "incarnation": self.incarnation, "partitions": self.partitions, "armed": armed})
+
+    @classmethod
+    def from_text(cls, text: str) -> "SinkOptions":
+        """The options that `to_text` gave."""
+        data: dict[str, Any] = json.loads(text)
+        return cls(
+            strategy=Strategy(data["strategy"]),
+            order=Order(data["order"]),
+            store=data["store"],
+            location=Path(data["location"]),
+            query=data["query"],
+            incarnation=data["incarnation"],
+            log=Path(data["log"]),
+            partitions=data["partitions"],
+            armed=Armed.from_json(data["armed"]),
+        )
+
+
+class LabkitSink(DataSource):
+    """The format `labkit`, for streaming writes in append mode."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "labkit"
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> "StrategyWriter":
+        """The writer of one query. Raises `InvalidInput` when the query was not started through the lab."""
+        text = self.options.get(OPTION)
+        if text is None:
+            raise InvalidInput(
+                'format("labkit") needs its checkpoint locked and recovered first: use labkit.spark.start.start(df, ...).'
+            )
+        return StrategyWriter(SinkOptions.from_text(text))
+
+
+@dataclass
+class VoteMessage(WriterCommitMessage):
+    """A task's vote on its way to the driver."""
+
+    vote: Vote | None
+
+
+class StrategyWriter(DataSourceStreamWriter):
+    """Hands Spark's calls to the strategy."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[Row]) -> VoteMessage:
+        """Writes one task's rows and pre-commits; rows must have the columns offset, key, value."""
+        options, context = self._options, TaskContext.get()
+        assert context is not None
+        batch = int(context.getLocalProperty("streaming.sql.batchId"))  # write() is told its batch no other way
+        partition = context.partitionId()
+        rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
+        turn = take_turns(options.armed, batch, partition, options.partitions)
+        reach = reach_in_task(options.armed, turn)
+        rows_in_turn = turn.take(rows)
+        reach(FailPoint.AFTER_OFFSET_LOG, batch)
+        handle = Handle(options.query, batch, partition, options.incarnation, context.taskAttemptId())
+        sink = options.coordinator(reach).sink
+        try:
+            vote = sink.pre_commit(handle, rows_in_turn)
+        finally:
+            sink.store.close()
+        turn.done()
+        return VoteMessage(vote)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Every task has voted yes."""
+        coordinator = self._options.coordinator()
+        votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
+        try:
+            coordinator.commit(batchId, sorted(votes, key=lambda vote: vote.handle.partition))
+        finally:
+            coordinator.sink.store.close()
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing: Spark also calls this after a commit that raised half-way, and tasks may still write after it.
+
+        What was left behind is resolved by name when the query starts again.
+        """

@@ -1,0 +1,207 @@
+"""One driver process: runs the queries of several scenarios in one Spark session, a few at a time.
+
+It is told what to run by a JSON file and reports events as JSON lines on standard output. When every query has
+either ended or is parked at its failpoint it says `idle` and waits: the supervisor decides what happens then.
+This module must not judge anything, and must not kill, except its own session when the supervisor is gone.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit.errors import LabError
+from labkit.scenario import PARTITIONS, Scenario
+from labkit.spark.layout import RunFolder
+from labkit.spark.reach import Armed, park
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from labkit.spark.start import LabQuery, Opened
+
+_POLL = 0.02
+
+
+class Background:
+    """A step that may park for ever, off the main loop; it keeps its error for whoever asks."""
+
+    def __init__(self, step: Callable[[], object]) -> None:
+        self._step = step
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._step()
+        except Exception as error:  # reported by the main loop as this query's failure
+            self.error = error
+
+    @property
+    def done(self) -> bool:
+        """Whether the step has returned or raised."""
+        return not self._thread.is_alive()
+
+
+class Cell:
+    """One scenario on its way through this driver: recovering, running, finishing; then parked, ended or failed."""
+
+    def __init__(self, spark: "SparkSession", spec: dict[str, Any]) -> None:
+        self.name: str = spec["name"]
+        self._spark = spark
+        self._folder = RunFolder(Path(spec["folder"]))
+        self._scenario = Scenario.from_json(spec["scenario"])
+        self._armed = Armed.from_json(spec["armed"])
+        self._phase: Callable[[], str | None] = self._recovering
+        self._opened = self._open()
+        self._step = Background(self._recover)
+        self._query: LabQuery | None = None
+
+    def poll(self) -> str | None:
+        """`parked`, `ended`, or None while it is under way. Raises what the query failed with."""
+        if self._armed is not None and self._armed.evidence.exists():
+            return "parked"
+        return self._phase()
+
+    def _open(self) -> "Opened":
+        from labkit.spark.start import open_checkpoint
+
+        scenario, folder = self._scenario, self._folder
+        return open_checkpoint(
+            folder.checkpoint,
+            sink=scenario.strategy,
+            order=scenario.order,
+            store=scenario.store,
+            location=folder.store(scenario.store),
+            source=f"{scenario.job} {scenario.input} {scenario.records_per_batch}",
+            partitions=PARTITIONS,
+            armed=self._armed,
+        )
+
+    def _recover(self) -> None:
+        for sentence in self._opened.recover():
+            print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
+
+    def _recovering(self) -> str | None:
+        if self._settled():
+            from labkit.spark.jobs import running
+            from labkit.spark.start import launch
+
+            frame = running(self._spark, self._scenario, self._folder.checkpoint, self._armed)
+            self._query = launch(frame, self._opened)
+            self._phase = self._running
+        return None
+
+    def _running(self) -> str | None:
+        assert self._query is not None
+        if not self._query.query.isActive:
+            error = self._query.query.exception()
+            if error is not None:
+                raise error
+            self._step = Background(self._query.finish)
+            self._phase = self._finishing
+        return None
+
+    def _finishing(self) -> str | None:
+        return "ended" if self._settled() else None
+
+    def _settled(self) -> bool:
+        if self._step.error is not None:
+            raise self._step.error
+        return self._step.done
+
+
+def run(spec: dict[str, Any]) -> None:
+    """Runs every cell of the specification and reports how each of them stopped."""
+    from labkit.spark.session import start_session
+    from labkit.spark.source import LogSource
+    from labkit.spark.start import notifier
+
+    spark = start_session(spec["master"], Path(spec["scratch"]), PARTITIONS, sys.stderr.buffer)
+    spark.dataSource.register(LogSource)
+    notifier(spark)
+    report("session")
+    waiting, active = list(spec["cells"]), list[Cell]()
+    while waiting or active:
+        while waiting and len(active) < spec["active"]:
+            begin(spark, waiting.pop(0), active)
+        for cell in list(active):
+            watch(cell, active)
+        time.sleep(_POLL)
+    report("idle")
+
+
+def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Cell]) -> None:
+    """Opens one cell; a cell that cannot be opened has failed, and the others go on."""
+    report("begun", cell=spec["name"])
+    try:
+        active.append(Cell(spark, spec))
+    except Exception as error:
+        fail(spec["name"], error)
+
+
+def watch(cell: Cell, active: list[Cell]) -> None:
+    """Reports a cell that stopped since the last look."""
+    try:
+        outcome = cell.poll()
+    except Exception as error:
+        active.remove(cell)
+        fail(cell.name, error)
+        return
+    if outcome is not None:
+        active.remove(cell)
+        report(outcome, cell=cell.name)
+
+
+def fail(name: str, error: Exception) -> None:
+    """One cell's failure, in one sentence; the whole of it goes to the driver's log."""
+    from labkit.spark.start import reason
+
+    print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
+    code = error.exit_code if isinstance(error, LabError) else 1
+    report("failed", cell=name, because=reason(error), code=code)
+
+
+def report(event: str, **details: Any) -> None:
+    """One event for the supervisor."""
+    print(json.dumps({"event": event, **details}), flush=True)
+
+
+def die_with_supervisor() -> None:
+    """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
+    sys.stdin.buffer.read()
+    from labkit.spark.checkpoint import session_members
+
+    own, session = os.getpid(), os.getsid(0)
+    while others := [pid for pid in session_members(session) if pid != own]:
+        for pid in others:
+            _kill(pid)
+    _kill(own)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def main() -> None:
+    """`python -m labkit.spark.driver SPEC`, started by the supervisor only."""
+    threading.Thread(target=die_with_supervisor, daemon=True).start()
+    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    try:
+        run(spec)
+    except LabError as error:
+        report("failed", cell=None, because=str(error), code=error.exit_code)
+    park()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What a run folder holds, and under which names. It must not read or write any of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run: configuration, checkpoint, store, evidence, history, verdict, report, and the drivers' logs."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The scenario and the versions that ran it."""
+        return self.path / "config.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The query's checkpoint, `offsets/` and `commits/` in it."""
+        return self.path / "checkpoint"
+
+    @property
+    def evidence(self) -> Path:
+        """Who was killed where, and which files there were."""
+        return self.path / "evidence.json"
+
+    @property
+    def history(self) -> Path:
+        """What an outside reader could have seen, in order, one JSON line each."""
+        return self.path / "history.jsonl"
+
+    @property
+    def verdict(self) -> Path:
+        """What the judge says."""
+        return self.path / "verdict.json"
+
+    @property
+    def report(self) -> Path:
+        """The page for a person; opens offline."""
+        return self.path / "report.html"
+
+    def store(self, kind: str) -> Path:
+        """Where the store of this run lies: a database file for sqlite, a folder for files."""
+        return self.path / "store" / ("store.sqlite" if kind == "sqlite" else "files")
+
+    def reached(self, driver: int) -> Path:
+        """The evidence that the nth driver reached its failpoint."""
+        return self.path / f"reached-{driver}.json"
+
+    def driver_log(self, driver: int) -> Path:
+        """Everything that the nth driver, its JVM and its workers printed."""
+        return self.path / f"driver-{driver}.log"

@@ -1,0 +1,151 @@
+"""Reaching a failpoint: write the evidence, make it durable, and wait to be killed.
+
+Whoever reaches a point must not kill: the killer would be among the killed, and would run on for a moment behind
+its own signal. `labkit.spark.supervisor` kills, from outside.
+"""
+
+import itertools
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import JobFailed
+from labkit.failpoints import Crash, FailPoint, Reach
+from labkit.records import Observation
+from labkit.stores import durable
+
+PATIENCE = 120.0
+"""Seconds that a task waits for the tasks before it when an armed point needs them in order."""
+
+_POLL = 0.005
+
+IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
+"""Points that lie in a task, where it matters which task is first and which is last."""
+
+
+@dataclass(frozen=True)
+class Armed:
+    """The one point that one driver is to die at, and the file that proves that it was reached."""
+
+    crash: Crash
+    evidence: Path
+
+    def reach(self, point: FailPoint, batch: int) -> None:
+        """Parks for ever if this is the armed point and batch; returns at once otherwise."""
+        if point is self.crash.point and batch == self.crash.batch:
+            self._testify(point, batch)
+            park()
+
+    def _testify(self, point: FailPoint, batch: int) -> None:
+        if not self.evidence.exists():
+            seen = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
+            durable.replace(self.evidence, json.dumps(seen))
+
+    def to_json(self) -> dict[str, Any]:
+        """The arming as plain data, for another process."""
+        return {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any] | None) -> "Armed | None":
+        """The arming that `to_json` gave; None stays None."""
+        if data is None:
+            return None
+        return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]))
+
+
+def park() -> None:
+    """Waits for the SIGKILL that is coming. Never returns."""
+    while True:
+        threading.Event().wait()
+
+
+class Turn:
+    """Lets the tasks of one batch write one after the other, in partition order.
+
+    An armed point in a task needs that: only then is it certain what the other tasks have written. All tasks must
+    be running at once, since each says whether it has rows before the first may tell that it is the last with any.
+    """
+
+    def __init__(self, folder: Path, partition: int, partitions: int) -> None:
+        self._folder, self._partition = folder, partition
+        self._before = range(partition)
+        self._behind = range(partition + 1, partitions)
+
+    def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
+        """Waits until every task before this one has finished; gives the rows back."""
+        first = next(rows, None)
+        self._say("empty" if first is None else "rows")
+        wait_until(lambda: all(self._said(other, "done") for other in self._before), "the tasks before it")
+        return iter(()) if first is None else itertools.chain([first], rows)
+
+    def done(self) -> None:
+        """Lets the next task write."""
+        self._say("done")
+
+    def is_last(self) -> bool:
+        """Whether no task behind this one has any rows; waits until all of them have said so."""
+        spoken = ("empty", "rows")
+        wait_until(
+            lambda: all(any(self._said(other, word) for word in spoken) for other in self._behind),
+            "the tasks behind it",
+        )
+        return not any(self._said(other, "rows") for other in self._behind)
+
+    def _say(self, word: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / f"{self._partition}.{word}").touch()
+
+    def _said(self, partition: int, word: str) -> bool:
+        return (self._folder / f"{partition}.{word}").exists()
+
+
+class FreeTurn(Turn):
+    """Nothing is armed in this batch's tasks: everybody writes at once."""
+
+    def __init__(self) -> None:
+        super().__init__(Path(), 0, 0)
+
+    def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
+        """The rows, without waiting."""
+        return rows
+
+    def done(self) -> None:
+        """Nobody waits."""
+
+    def is_last(self) -> bool:
+        """Never asked for."""
+        return False
+
+
+def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
+    """A turn for one task: ordered where a point is armed in a task of this batch, free everywhere else."""
+    if armed is None or armed.crash.point not in IN_TASK or armed.crash.batch != batch:
+        return FreeTurn()
+    return Turn(armed.evidence.with_suffix(".turns"), partition, partitions)
+
+
+def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
+    """`reach` for one task: the middle of a write is passed only by the last task that has rows."""
+
+    def reach(point: FailPoint, batch: int) -> None:
+        if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
+            return
+        if point is FailPoint.MID_WRITE and not turn.is_last():
+            return
+        armed.reach(point, batch)
+
+    return reach
+
+
+def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+    """Polls until the condition holds. Raises `JobFailed` after `patience` seconds."""
+    end = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > end:
+            raise JobFailed(f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?")
+        time.sleep(_POLL)

@@ -1,0 +1,134 @@
+"""A Spark session of the lab's own: the JVM started directly, with settings for small runs.
+
+The launcher script of PySpark starts a second JVM and polls; here the JVM starts at once while Python imports
+pyspark. Settings that make three records fast make five million slow (C1 only, no code generation), so they must
+not be used for throughput.
+"""
+
+import os
+import struct
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from labkit.errors import ServiceUnavailable
+from labkit.services.java import Java, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START_PATIENCE = 120.0
+"""Seconds until a JVM that does not answer is given up."""
+
+_OPEN_PACKAGES = (
+    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
+    "java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
+).split()
+"""What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions)."""
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+"""
+
+SMALL_RUN = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"  # transformWithState needs it
+    ),
+    "spark.python.daemon.module": "labkit.spark.daemon",
+    "spark.log.structuredLogging.enabled": "false",
+}
+"""Configuration of a driver that runs a few records: quick to start, nothing on the network but loopback."""
+
+
+def start_session(master: str, scratch: Path, partitions: int, log: IO[bytes]) -> "SparkSession":
+    """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
+
+    Raises `ServiceUnavailable` when no usable Java is found or the JVM does not come up.
+    """
+    java = find_java()
+    connection = scratch / "connection"
+    command = _command(java, scratch, _configuration(master, scratch, partitions))
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(scratch))
+    os.environ.update(_python_settings(scratch))
+    from pyspark.sql import SparkSession  # imported while the JVM starts
+
+    port, secret = _await_connection(connection, process, java)
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+    return SparkSession.builder.getOrCreate()
+
+
+def _configuration(master: str, scratch: Path, partitions: int) -> dict[str, str]:
+    return SMALL_RUN | {
+        "spark.master": master,
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+
+
+def _command(java: Java, scratch: Path, configuration: dict[str, str]) -> list[str]:
+    (scratch / "conf").mkdir(parents=True, exist_ok=True)
+    (scratch / "home").mkdir(exist_ok=True)
+    (scratch / "conf" / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
+    spark = find_spec("pyspark")
+    assert spark is not None and spark.origin is not None
+    jars = Path(spark.origin).parent / "jars" / "*"
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
+    options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
+    options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
+    settings = [part for name, value in configuration.items() for part in ("--conf", f"{name}={value}")]
+    submit = ["-cp", f"{scratch / 'conf'}{os.pathsep}{jars}", "org.apache.spark.deploy.SparkSubmit"]
+    return [str(java.path), *options, *java.flags, *submit, *settings, "pyspark-shell"]
+
+
+def _python_settings(scratch: Path) -> dict[str, str]:
+    """SPARK_HOME names an empty folder: with the real one, workers import pyspark uncompiled from a zip file."""
+    return {
+        "SPARK_HOME": str(scratch / "home"),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_CONNECT_MODE": "0",
+    }
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    environment = dict(os.environ) | _python_settings(scratch)
+    environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
+    environment["TMPDIR"] = str(scratch)
+    package = str(Path(__file__).parents[2])
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
+    environment.pop("JAVA_TOOL_OPTIONS", None)
+    return environment
+
+
+def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
+    """Port and secret, which Spark's gateway writes (PythonGatewayServer): a length-prefixed pair, renamed in place."""
+    end = time.monotonic() + START_PATIENCE
+    while not path.exists():
+        if process.poll() is not None:
+            raise ServiceUnavailable(
+                f"{java.path} (Java {java.version}) could not start Spark, exit code {process.returncode}; "
+                "the reason is in the driver's log."
+            )
+        if time.monotonic() > end:
+            raise ServiceUnavailable(f"{java.path} did not start Spark within {START_PATIENCE:.0f} s; see the driver's log.")
+        time.sleep(0.02)
+    content = path.read_bytes()
+    port, length = struct.unpack(">ii", content[:8])
+    return port, content[8 : 8 + length].decode()

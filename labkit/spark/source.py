@@ -1,0 +1,115 @@
+"""A replayable log as a Spark source: JSON Lines, where a record's offset is its line number.
+
+Admission control by a number of records a batch, so that a batch is the same set of offsets whenever it runs.
+The offsets that count are Spark's own, in the checkpoint; this module must not remember progress of its own.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from labkit.files import decode_line, log_lines
+from labkit.sinks.coordinator import pass_commit_log
+from labkit.spark.reach import Armed
+
+STRIDE = 1_000
+"""Lines between two remembered byte positions, so that a batch is found without reading the log from its start."""
+
+
+class LogSource(DataSource):
+    """`spark.readStream.format("labkit_log").option("path", FILE)`: columns offset, word."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "labkit_log"
+
+    def schema(self) -> str:
+        """One row for every line."""
+        return "offset long, word string"
+
+    def streamReader(self, schema: Any) -> "LogReader":
+        """The reader; options: path, records_per_batch, and what a crash run adds."""
+        return LogReader(dict(self.options))
+
+
+@dataclass
+class Span(InputPartition):
+    """The lines [start, end), of which the line `STRIDE * (start // STRIDE)` begins at byte `position`."""
+
+    start: int
+    end: int
+    position: int
+
+
+class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans and reads ranges of lines."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._path = Path(options["path"])
+        self._records = int(options.get("records_per_batch", "1000"))
+        self._armed = Armed.from_json(json.loads(options.get("armed", "null")))
+        self._commits = Path(options["commits"]) if "commits" in options else None
+        self._positions: list[int] = []
+        self._lines = 0
+        self._bytes = 0
+
+    def initialOffset(self) -> dict[str, int]:
+        """The first line."""
+        return {"offset": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Nothing to fix in advance: a log of a run does not grow."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """At most so many records a batch."""
+        return ReadMaxRows(self._records)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """The end of the next batch. Planning a batch means that `commits/` of the one before is durable."""
+        self._pass_commit_log()
+        self._index()
+        end = self._lines
+        if isinstance(limit, ReadMaxRows):
+            end = min(end, start["offset"] + limit.max_rows)
+        return {"offset": max(end, start["offset"])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """One range; rows of a key must be counted in order, and the shuffle spreads them anyway."""
+        first, last = start["offset"], end["offset"]
+        if last <= first:
+            return []
+        self._index()
+        return [Span(first, last, self._positions[first // STRIDE])]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
+        """The records of one range."""
+        assert isinstance(partition, Span)
+        number = STRIDE * (partition.start // STRIDE)
+        with self._path.open("rb") as file:
+            file.seek(partition.position)
+            for offset in range(number, partition.end):
+                raw = file.readline()
+                if offset >= partition.start:
+                    yield offset, decode_line(raw.removesuffix(b"\n"), self._path, offset)
+
+    def _index(self) -> None:
+        if self._lines:
+            return
+        for raw in log_lines(self._path):
+            if self._lines % STRIDE == 0:
+                self._positions.append(self._bytes)
+            self._lines += 1
+            self._bytes += len(raw) + 1
+
+    def _pass_commit_log(self) -> None:
+        if self._armed is None or self._commits is None:
+            return
+        batch = self._armed.crash.batch
+        if (self._commits / str(batch)).exists():
+            pass_commit_log(self._armed.reach, batch)

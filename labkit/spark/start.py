@@ -1,0 +1,202 @@
+"""Starting a query on the lab's sinks: lock its checkpoint, recover, then start; usable outside the lab.
+
+    query = start(df, checkpoint, sink="two_phase", store="files", location=folder)
+    query.await_end()
+
+Recovery always comes before the replay: a transaction in doubt may hold locks that the replay would wait for.
+"""
+
+import queue
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.failpoints import Order, Strategy, orders
+from labkit.sinks import check_capability
+from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new_query
+from labkit.spark.data_source import OPTION, LabkitSink, SinkOptions
+from labkit.spark.reach import Armed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+COLUMNS = ["offset", "key", "value"]
+
+
+@dataclass
+class Opened:
+    """A checkpoint that this process has locked, with everything in doubt still to be resolved."""
+
+    checkpoint: Checkpoint
+    options: SinkOptions
+    lock: DriverLock
+
+    def recover(self) -> list[str]:
+        """Resolves what an earlier driver left; returns what was done, a sentence a step."""
+        coordinator = self.options.coordinator()
+        try:
+            return list(coordinator.recover(self.checkpoint.decided()))
+        finally:
+            coordinator.sink.store.close()
+
+
+def open_checkpoint(
+    folder: Path,
+    *,
+    sink: Strategy,
+    order: Order,
+    store: str,
+    location: Path,
+    source: str = "",
+    partitions: int = 3,
+    armed: Armed | None = None,
+) -> Opened:
+    """Locks the checkpoint for this process. Raises `InvalidInput` when it is in use or another query's."""
+    check_capability(sink, store)
+    checkpoint = Checkpoint(folder)
+    lock = DriverLock(checkpoint)
+    wanted = Identity(new_query(), sink.value, store, str(location), order.value, source)
+    try:
+        identity, incarnation = enter(checkpoint, wanted)
+    except LabError:
+        lock.release()
+        raise
+    options = SinkOptions(sink, order, store, location, identity.query, incarnation, checkpoint.log, partitions, armed)
+    return Opened(checkpoint, options, lock)
+
+
+class LabQuery:
+    """A running query, and the notifications that its commit log has grown."""
+
+    def __init__(self, opened: Opened, query: "StreamingQuery") -> None:
+        self.query = query
+        self._opened = opened
+        self._notified: queue.SimpleQueue[int] = queue.SimpleQueue()
+        threading.Thread(target=self._deliver, daemon=True).start()
+
+    def notify(self, batch: int) -> None:
+        """The engine says that it finished a batch; best effort, and never waited for."""
+        self._notified.put(batch)
+
+    def finish(self) -> None:
+        """After the query's end: delivers the last decision, or the last batch would stay pending."""
+        decided = self._opened.checkpoint.decided()
+        if decided is not None:
+            self._commit_through(decided)
+        self._opened.lock.release()
+
+    def await_end(self) -> None:
+        """Waits for the query's end and finishes it. Raises `JobFailed` with the query's error."""
+        try:
+            self.query.awaitTermination()
+        except Exception as error:
+            raise JobFailed(f"the query failed: {reason(error)}") from error
+        self.finish()
+
+    def _deliver(self) -> None:
+        while True:
+            batch = self._notified.get()
+            try:
+                if batch in self._opened.checkpoint.commit_log():
+                    self._commit_through(batch)
+            except Exception as error:  # a lost notification costs time, never data: the next commit repeats it
+                print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
+
+    def _commit_through(self, batch: int) -> None:
+        coordinator = self._opened.options.coordinator()
+        try:
+            coordinator.commit_log_durable(batch)
+        finally:
+            coordinator.sink.store.close()
+
+
+class Notifier(StreamingQueryListener):
+    """Tells every query of one session when the engine has finished a batch of it."""
+
+    def __init__(self) -> None:
+        self._queries: dict[str, LabQuery] = {}
+
+    def watch(self, query: LabQuery) -> None:
+        """From now on, progress of this query is passed on."""
+        self._queries[str(query.query.runId)] = query
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing to tell."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """A batch is done. Only handed over: one query that waits must not hold up the others."""
+        query = self._queries.get(str(event.progress.runId))
+        if query is not None:
+            query.notify(event.progress.batchId)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing to tell."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """The query is no longer watched."""
+        self._queries.pop(str(event.runId), None)
+
+
+_notifiers: dict[int, Notifier] = {}
+"""The notifier of every session in this process, by the session's identity: Spark keeps listeners by session."""
+
+
+def notifier(spark: "SparkSession") -> Notifier:
+    """The session's one notifier; the first call registers it and the sink's format."""
+    if id(spark) not in _notifiers:
+        _notifiers[id(spark)] = Notifier()
+        spark.streams.addListener(_notifiers[id(spark)])
+        spark.dataSource.register(LabkitSink)
+    return _notifiers[id(spark)]
+
+
+def launch(frame: "DataFrame", opened: Opened) -> LabQuery:
+    """Starts the query of a recovered checkpoint on everything that is available now."""
+    if frame.columns != COLUMNS:
+        raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
+    told = notifier(frame.sparkSession)
+    writer = frame.writeStream.format("labkit").option(OPTION, opened.options.to_text()).outputMode("append")
+    writer = writer.option("checkpointLocation", str(opened.checkpoint.folder))
+    query = LabQuery(opened, writer.trigger(availableNow=True).start())
+    told.watch(query)
+    return query
+
+
+def start(
+    frame: "DataFrame",
+    checkpoint: Path,
+    *,
+    sink: str,
+    store: str,
+    location: Path,
+    order: str | None = None,
+) -> LabQuery:
+    """Recovers what an earlier driver of this checkpoint left, then starts the query.
+
+    `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key (string)
+    and value (long). Raises `InvalidInput` for a checkpoint in use, or one of another query.
+    """
+    strategy = Strategy(sink)
+    chosen = orders(strategy)[0] if order is None else Order(order)
+    opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
+    opened.recover()
+    return launch(frame, opened)
+
+
+def reason(error: BaseException) -> str:
+    """The first telling line of a query's error: the lab's own sentence if there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("labkit.errors.")]
+    return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

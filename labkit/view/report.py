@@ -1,0 +1,58 @@
+"""The page that a run leaves for a person: one file, no script, opens offline.
+
+Everything on it comes from the run's own files. It must not judge; a value that went back is marked where the
+judge's list of regressions says so in words.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from labkit.failpoints import FailPoint
+from labkit.spark.runner import Run, history, result
+from labkit.stores import durable
+from labkit.view.timeline import by_key
+
+MOST_KEYS = 20
+MOST_STEPS = 40
+
+
+def write_report(runs: Sequence[Run], path: Path, title: str, lead: str) -> None:
+    """One page for one run or several that have been judged."""
+    environment = Environment(loader=PackageLoader("labkit.view", "."), autoescape=True, undefined=StrictUndefined)
+    template = environment.get_template("report.html.jinja")
+    durable.replace(path, template.render(title=title, lead=lead, runs=[_shown(run) for run in runs]))
+
+
+def label(run: Run) -> str:
+    """The sink as a person names it."""
+    scenario = run.scenario
+    order = f", {scenario.order} order" if scenario.order.value != "none" else ""
+    return f"{scenario.strategy} on {scenario.store}{order}"
+
+
+def _shown(run: Run) -> dict[str, Any]:
+    found = result(run)
+    tracks = list(by_key(history(run).events).items())[:MOST_KEYS]
+    final = list(found["final"].items())
+    return {
+        "sink": label(run),
+        "killed": ", ".join(str(crash) for crash in run.scenario.crashes) or "nowhere",
+        "result": found,
+        "tracks": [(key, _steps(track)) for key, track in tracks],
+        "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
+        "crashes": [{**crash, "sentence": FailPoint(crash["point"]).sentence} for crash in run.crashes],
+        "folder": run.folder.path.name,
+    }
+
+
+def _steps(track: Sequence[tuple[str, int | None]]) -> list[dict[str, Any]]:
+    steps, highest = [], None
+    for name, value in track[:MOST_STEPS]:
+        back = value is not None and highest is not None and value < highest
+        if value is not None:
+            highest = value if highest is None else max(value, highest)
+        steps.append({"label": name, "value": value, "back": back})
+    return steps
