@@ -1,0 +1,113 @@
+"""What every test may rely on: nothing that it starts survives it, and in CI nothing is skipped.
+
+Set LABKIT_REQUIRE=all where everything must be there: a skip is then a failure that names what was missing.
+"""
+
+import os
+import uuid
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+
+from labkit.errors import ServiceUnavailable
+from labkit.services.doctor import find_chromium
+from labkit.services.java import Java, find_java
+
+MARKER = "LABKIT_TEST_SESSION"
+GRACE_SECONDS = 5.0
+"""A PySpark daemon needs a moment to notice that its driver is gone."""
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+@pytest.fixture(scope="session")
+def java() -> Java:
+    """A Java for tests that start one."""
+    try:
+        return find_java()
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """A browser for tests that drive one."""
+    found = find_chromium()
+    if found is None:
+        pytest.skip("No chromium on PATH: install the system's chromium package.")
+    return found
+
+
+def pytest_configure() -> None:
+    """Give this process's children a mark. Workers of pytest-xdist are marked by their parent and mark anew."""
+    os.environ[MARKER] = uuid.uuid4().hex
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cells that nbval collects; a notebook says itself, in its metadata, that it is slow."""
+    for item in items:
+        notebook = getattr(item.parent, "nb", None)
+        if notebook is not None:
+            item.add_marker(pytest.mark.notebook)
+            if notebook.metadata.get("labkit", {}).get("slow"):
+                item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure where nothing may be missing."""
+    return forbid_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Do the same for a module that skips itself as a whole."""
+    return forbid_skip((yield))
+
+
+def forbid_skip(report: Report) -> Report:
+    """The report, as a failure if it is a skip and LABKIT_REQUIRE=all. A test that is expected to fail stays that."""
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("LABKIT_REQUIRE") == "all":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"LABKIT_REQUIRE=all forbids a skip. {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """After the last test and all its fixtures: fail if a process that any test started is still there."""
+    result = yield
+    if nextitem is None and (left := survivors(os.environ[MARKER])):
+        pytest.fail("These processes outlived the tests that started them:\n" + "\n".join(left), pytrace=False)
+    return result
+
+
+def survivors(mark: str) -> list[str]:
+    """Which processes carry the mark after a moment of grace: who they are and which test started them. Ends them."""
+    _, alive = psutil.wait_procs(marked(mark), timeout=GRACE_SECONDS)
+    told = []
+    for process in alive:
+        try:
+            command, test = " ".join(process.cmdline())[:160], process.environ().get("PYTEST_CURRENT_TEST", "?")
+            process.kill()
+        except psutil.Error:  # gone, after all
+            continue
+        told.append(f"{process.pid}: {command} (started during {test})")
+    return told
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Every process, other than this one, that was started with the mark in its environment."""
+    return [process for process in psutil.process_iter() if process.pid != os.getpid() and carries(process, mark)]
+
+
+def carries(process: psutil.Process, mark: str) -> bool:
+    """Whether a process was started with the mark; a zombie or somebody else's process was not."""
+    try:
+        return process.environ().get(MARKER) == mark
+    except (psutil.Error, OSError):
+        return False

@@ -1,0 +1,117 @@
+"""What the doctor finds on a good machine, and what it says about each thing that can be missing."""
+
+import shutil
+import socket
+import sys
+import tempfile
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from labkit.errors import ServiceUnavailable
+from labkit.services import doctor
+from labkit.services.doctor import Finding, examine, exit_code
+from labkit.services.java import Java
+
+
+@pytest.fixture(autouse=True)
+def fake_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about the report, not about this machine's Java."""
+    monkeypatch.setattr(doctor, "find_java", lambda: Java(Path("/jdk/bin/java"), 17, "JAVA_HOME", "17.0.15"))
+
+
+def finding(name: str, folder: Path) -> Finding:
+    """The one finding of that name."""
+    (found,) = (each for each in examine(folder) if each.name == name)
+    return found
+
+
+def test_this_machine_can_run_the_lab(tmp_path: Path) -> None:
+    findings = examine(tmp_path)
+    assert [each for each in findings if each.required and not each.ok] == []
+    assert exit_code(findings) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_ok_has_no_remedy_and_what_is_not_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    for each in examine(tmp_path):
+        assert each.detail
+        assert bool(each.remedy) is not each.ok
+
+
+def test_java_is_told_with_version_and_place(tmp_path: Path) -> None:
+    assert finding("Java", tmp_path).detail == "17.0.15 (JAVA_HOME: /jdk/bin/java)"
+
+
+def fails(name: str, folder: Path, *said: str) -> None:
+    """The finding is not ok, says these words, knows a remedy, and makes the exit code 69."""
+    found = finding(name, folder)
+    assert not found.ok
+    assert found.remedy
+    for words in said:
+        assert words in found.detail
+    assert exit_code([found]) == (69 if found.required else 0)
+
+
+def test_an_old_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 4, "final", 0))
+    fails("Python", tmp_path, "3.10.4")
+
+
+def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Java:
+        raise ServiceUnavailable("No Java 17 or newer was found.")
+
+    monkeypatch.setattr(doctor, "find_java", missing)
+    fails("Java", tmp_path, "No Java 17 or newer was found.")
+
+
+def test_no_pyspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "version", missing)
+    fails("PySpark", tmp_path, "not installed")
+
+
+@pytest.mark.parametrize(("read", "ok"), [("3.5.6", False), ("4.2.0", True), ("4.3.0.dev1", True), ("4.10.0", False)])
+def test_a_pyspark_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, ok: bool) -> None:
+    monkeypatch.setattr(doctor, "version", lambda _: read)
+    assert finding("PySpark", tmp_path).ok is ok
+
+
+def test_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=900_000_000))
+    fails("memory", tmp_path, "0.9 GB")
+
+
+def test_little_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000_000))
+    fails("disk", tmp_path, "0.1 GB")
+
+
+def test_no_loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    fails("loopback ports", tmp_path, "Permission denied")
+
+
+def test_a_runs_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file where the folder should be; unlike a mode bit, it stops root too")
+    fails("runs folder", tmp_path, "runs")
+
+
+def test_a_temporary_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "gone"))
+    fails("temporary folder", tmp_path, "gone")
+
+
+def test_no_browser_is_told_and_required_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    fails("Chromium", tmp_path, "not on PATH")
