@@ -102,7 +102,7 @@ def make_environment(logs: Path) -> None:
     if runs([PYTHON, "-c", f"import pip, sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"]):
         return
     say(f"making {VENV} with Python {sys.version.split()[0]}")
-    command = [sys.executable, "-m", "venv", "--clear", VENV]
+    command: list[str | Path] = [sys.executable, "-m", "venv", "--clear", VENV]
     wait_for(
         [Step("python3 -m venv (on Debian: apt-get install python3-venv)", command, logs)], lambda: "still making it"
     )
@@ -112,8 +112,9 @@ def installers() -> Iterator[tuple[str, list[str | Path]]]:
     """The commands that can install: uv where it is on PATH, then the environment's own pip."""
     if uv := shutil.which("uv"):
         yield "uv", [uv, "pip", "install", "--python", PYTHON, "--no-deps", "--no-build-isolation"]
-    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-build-isolation"]
-    yield "pip", [*pip, "--no-compile", "--no-warn-script-location", "--progress-bar=off"]
+    pip = ["--disable-pip-version-check", "install", "--no-deps", "--no-build-isolation"]
+    quiet = ["--no-compile", "--no-warn-script-location", "--progress-bar=off"]
+    yield "pip", [PYTHON, "-m", "pip", *pip, *quiet]
 
 
 def site_packages() -> Path:

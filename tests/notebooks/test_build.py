@@ -1,0 +1,164 @@
+"""The notebooks are in step with their sources, and the cells that claim something are really compared."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import build_notebooks
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).parent.parent.parent
+TINY = Path(__file__).with_name("00_tiny.py")
+SOURCES = build_notebooks.sources(ROOT)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder with one small source, as in the project."""
+    (tmp_path / "notebooks" / "src").mkdir(parents=True)
+    shutil.copy(TINY, tmp_path / "notebooks" / "src")
+    return tmp_path
+
+
+def source(tree: Path) -> Path:
+    return tree / "notebooks" / "src" / TINY.name
+
+
+def change(tree: Path, old: str, new: str) -> None:
+    text = source(tree).read_text()
+    assert old in text
+    source(tree).write_text(text.replace(old, new))
+
+
+def cells(text: str) -> list[NotebookNode]:
+    return nbformat.reads(text, as_version=4).cells
+
+
+def nbval(tree: Path) -> subprocess.CompletedProcess[str]:
+    """Run the checked copies of a folder as `make test` does."""
+    options = ["--nbval-lax", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "--rootdir", tree]
+    command = [sys.executable, "-m", "pytest", *options, "-c", "/dev/null", tree / "checked"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_committed_notebooks_are_what_their_sources_give() -> None:
+    built = {path.stem: build_notebooks.build(path) for path in SOURCES}
+    assert build_notebooks.differences(ROOT, built) == []
+
+
+@pytest.mark.parametrize("path", [TINY, *SOURCES], ids=lambda path: path.stem)
+def test_both_copies_have_the_same_cells(path: Path) -> None:
+    learner, checked = map(cells, build_notebooks.build(path))
+    plain = [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in learner]
+    assert plain == [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in checked]
+    assert plain
+    code = [cell for cell in learner if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+
+
+@pytest.mark.parametrize("path", [TINY, *SOURCES], ids=lambda path: path.stem)
+def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
+    _, checked = map(cells, build_notebooks.build(path))
+    claims = [cell for cell in checked if "nbval-check-output" in cell.metadata.get("tags", [])]
+    assert claims
+    for cell in claims:
+        (output,) = cell.outputs
+        assert cell.execution_count
+        assert output.name == "stdout"
+        assert output.text.strip()
+        assert all(line == line.rstrip() for line in output.text.splitlines())
+
+
+@pytest.mark.parametrize("path", [TINY, *SOURCES], ids=lambda path: path.stem)
+def test_a_notebook_keeps_to_the_conventions(path: Path) -> None:
+    learner = cells(build_notebooks.build(path)[0])
+    assert learner[0].cell_type == "markdown"
+    assert learner[0].source.startswith("# ")
+    assert len(learner) <= 45
+    assert sum("parameters" in cell.metadata.get("tags", []) for cell in learner) == 1
+    for cell in learner:
+        if cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", []):
+            assert len(cell.source.splitlines()) <= 15, cell.source
+
+
+def test_building_twice_gives_the_same_bytes_and_check_agrees(tree: Path) -> None:
+    assert build_notebooks.main(["--root", str(tree)]) == 0
+    copies = [tree / folder / "00_tiny.ipynb" for folder in ("notebooks", "checked")]
+    first = [path.read_bytes() for path in copies]
+    assert build_notebooks.main(["--root", str(tree)]) == 0
+    assert [path.read_bytes() for path in copies] == first
+    assert build_notebooks.main(["--root", str(tree), "--check"]) == 0
+
+
+def test_the_learner_is_shown_no_expected_text(tree: Path) -> None:
+    learner, checked = build_notebooks.build(source(tree))
+    assert "hello 4" not in learner
+    assert "hello 4" in checked
+
+
+def test_no_notebook_at_all_is_fine(tmp_path: Path) -> None:
+    assert build_notebooks.main(["--root", str(tmp_path), "--check"]) == 0
+
+
+def test_check_sees_a_change_on_either_side_and_a_copy_without_a_source(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = ["--root", str(tree), "--check"]
+    assert build_notebooks.main(check) == 1
+    build_notebooks.main(["--root", str(tree)])
+    learner = tree / "notebooks" / "00_tiny.ipynb"
+    learner.write_text(learner.read_text().replace("Predict", "Guess"))
+    assert build_notebooks.main(check) == 1
+    build_notebooks.main(["--root", str(tree)])
+    change(tree, "Predict first", "Guess first")
+    assert build_notebooks.main(check) == 1
+    build_notebooks.main(["--root", str(tree)])
+    shutil.copy(learner, tree / "notebooks" / "99_stray.ipynb")
+    capsys.readouterr()
+    assert build_notebooks.main(check) == 1
+    assert "99_stray.ipynb: no source stands behind it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('# %% [raw] tags=["expected"]\n# hello 4\n# world 2\n', "", "a raw cell tagged expected must follow it"),
+        ('tags=["expected"]', "", "a raw cell tagged expected must follow it"),
+        ("# hello 4\n# world 2\n", "", "must be a raw cell that is not empty"),
+        ('# %% [raw] tags=["expected"]', '# %% tags=["expected"]', "must be a raw cell"),
+        ("nbval-check-output", "nbval-check-outputs", "unknown tag nbval-check-outputs"),
+        ('# %% tags=["nbval-check-output"]', "# %%", "must follow a cell tagged nbval-check-output"),
+        ("for word in", "# NBVAL_IGNORE_OUTPUT\nfor word in", "use a tag"),
+    ],
+)
+def test_a_source_that_would_compare_nothing_is_refused(
+    tree: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, told: str
+) -> None:
+    change(tree, old, new)
+    assert build_notebooks.main(["--root", str(tree)]) == 1
+    said = capsys.readouterr().err
+    assert "00_tiny.py, cell" in said
+    assert told in said
+
+
+@pytest.mark.notebook
+def test_nbval_compares_and_one_wrong_line_turns_it_red(tree: Path) -> None:
+    build_notebooks.main(["--root", str(tree)])
+    green = nbval(tree)
+    assert green.returncode == 0, green.stdout
+    assert "3 passed" in green.stdout
+    change(tree, "# hello 4", "# hello 3")
+    build_notebooks.main(["--root", str(tree)])
+    red = nbval(tree)
+    assert red.returncode == 1
+    assert "1 failed, 2 passed" in red.stdout
+
+
+@pytest.mark.notebook
+def test_accept_takes_over_what_is_printed_and_touches_nothing_else(tree: Path) -> None:
+    change(tree, "# hello 4\n# world 2\n", "# something else\n")
+    assert build_notebooks.main(["--root", str(tree), "--accept", "00_tiny"]) == 0
+    assert source(tree).read_text() == TINY.read_text()

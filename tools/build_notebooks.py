@@ -1,0 +1,208 @@
+"""Build both copies of every notebook from its one source, `notebooks/src/NN_topic.py` (jupytext's py:percent).
+
+The learner's copy, `notebooks/NN_topic.ipynb`, has no outputs: they would spoil the predictions. It is committed, so
+that a clone opens in Jupyter as it is. The checked copy, `checked/NN_topic.ipynb`, has the same cells, and those tagged
+`nbval-check-output` carry the text that they must print, because nbval compares nothing where nothing is stored. It is
+not committed, because it is derived and would give the answers away; it lies as deep as the learner's copy, because
+nbval runs a notebook in its own folder and relative paths must mean the same.
+
+In the source, the expected text follows its cell as a raw cell, which neither copy keeps:
+
+    # %% tags=["nbval-check-output"]
+    print(verdict)
+
+    # %% [raw] tags=["expected"]
+    # duplicate: 2 hello
+
+It is what the cell prints, without blanks at the ends of lines; a notebook that is slow says so in its header
+(`labkit: {slow: true}`). This script must not run a notebook, except for `--accept`, which takes over what it prints.
+"""
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode, v4
+
+TAGS = {"parameters", "nbval-check-output", "expected", "raises-exception", "exercise", "solution", "check"}
+CHECK, EXPECTED = "nbval-check-output", "expected"
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class NotebookError(Exception):
+    """A source that cannot be built; the message names the cell and the remedy."""
+
+
+def tags(cell: NotebookNode) -> set[str]:
+    """The tags of a cell."""
+    return set(cell.metadata.get("tags", []))
+
+
+def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, Any]]:
+    """The cells of a source without the expected texts; those texts by the number of their cell; the lab's metadata."""
+    notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
+    cells: list[NotebookNode] = []
+    expected: dict[int, str] = {}
+    for cell in notebook.cells:
+        place = f"{source}, cell {len(cells)} ({cell.source.strip().partition(chr(10))[0][:50]!r})"
+        if unknown := tags(cell) - TAGS:
+            raise NotebookError(
+                f"{place}: unknown tag {', '.join(sorted(unknown))}: known are {', '.join(sorted(TAGS))}"
+            )
+        if "NBVAL_" in cell.source:
+            raise NotebookError(f"{place}: use a tag instead of a comment for nbval")
+        if EXPECTED not in tags(cell):
+            cells.append(cell)
+            continue
+        if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
+            raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
+        if cell.cell_type != "raw" or not cell.source.strip():
+            raise NotebookError(f"{place}: what is expected must be a raw cell that is not empty")
+        expected[len(cells) - 1] = cell.source.rstrip("\n") + "\n"
+    for number, cell in enumerate(cells):
+        if CHECK in tags(cell) and (number not in expected or cell.cell_type != "code"):
+            raise NotebookError(
+                f"{source}, cell {number}: tagged {CHECK}, so a raw cell tagged {EXPECTED} must follow it"
+            )
+    return cells, expected, dict(notebook.metadata.get("labkit", {}))
+
+
+def build(source: Path) -> tuple[str, str]:
+    """The learner's copy and the checked copy, as the text of their files."""
+    cells, expected, lab = read(source)
+    learner, checked = [], []
+    runs = 0
+    for number, cell in enumerate(cells):
+        plain = copy(cell, number)
+        learner.append(plain)
+        if cell.cell_type == "code":
+            runs += 1
+            stored = [v4.new_output("stream", name="stdout", text=expected[number])] if number in expected else []
+            plain = copy(cell, number)
+            plain.execution_count, plain.outputs = runs, stored
+        checked.append(plain)
+    metadata = KERNEL | ({"labkit": lab} if lab else {})
+    return text(learner, metadata), text(checked, metadata)
+
+
+def copy(cell: NotebookNode, number: int) -> NotebookNode:
+    """A cell as it is written to a file: numbered, since jupytext's ids are random, and without jupytext's notes."""
+    new = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell, "raw": v4.new_raw_cell}[cell.cell_type]
+    metadata = {key: value for key, value in sorted(cell.metadata.items()) if key != "lines_to_next_cell"}
+    made: NotebookNode = new(cell.source, id=str(number), metadata=metadata)
+    return made
+
+
+def text(cells: list[NotebookNode], metadata: Mapping[str, Any]) -> str:
+    """The bytes of a notebook, the same for the same cells on every machine."""
+    notebook = v4.new_notebook(cells=cells, metadata=dict(metadata), nbformat_minor=5)
+    nbformat.validate(notebook)
+    return str(nbformat.writes(notebook)).rstrip("\n") + "\n"
+
+
+def sources(root: Path) -> list[Path]:
+    """Every source, in order."""
+    return sorted((root / "notebooks" / "src").glob("[0-9][0-9]_*.py"))
+
+
+def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool) -> None:
+    """Write what was built, and remove what no source stands behind."""
+    for folder, which in (("notebooks", 0), ("checked", 1)):
+        if only_checked and which == 0:
+            continue
+        (root / folder).mkdir(exist_ok=True)
+        for stale in stale_copies(root / folder, built):
+            stale.unlink()
+        for name, copies in built.items():
+            (root / folder / f"{name}.ipynb").write_text(copies[which], encoding="utf-8")
+
+
+def stale_copies(folder: Path, built: Iterable[str]) -> list[Path]:
+    """Notebooks in a folder that no source stands behind."""
+    return [path for path in sorted(folder.glob("*.ipynb")) if path.stem not in set(built)]
+
+
+def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
+    """What is wrong with the learners' copies that are there."""
+    found = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
+    for name, (learner, _) in built.items():
+        path = root / "notebooks" / f"{name}.ipynb"
+        there = path.read_text(encoding="utf-8") if path.exists() else ""
+        if there != learner:
+            lines = difflib.unified_diff(there.splitlines(), learner.splitlines(), "is", "should be", lineterm="", n=0)
+            found.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
+    return found
+
+
+def printed(source: Path, folder: Path) -> list[str]:
+    """Run a notebook; what each of its checked cells printed, in order."""
+    from nbclient import NotebookClient
+
+    # Not through `build`: a cell that is to be accepted for the first time has no expected text yet.
+    notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook.metadata.update(KERNEL)
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    return [
+        "".join(output.get("text", "") for output in cell.outputs if output.get("name") == "stdout")
+        for cell in notebook.cells
+        if CHECK in tags(cell)
+    ]
+
+
+def accept(source: Path, texts: list[str]) -> None:
+    """Replace the expected texts of a source, line by line, so that nothing else in it moves."""
+    kept: list[str] = []
+    waiting = list(texts)
+    replacing = False
+    for line in source.read_text(encoding="utf-8").splitlines():
+        if line.startswith("# %%"):
+            replacing = line.startswith("# %% [raw]") and EXPECTED in line
+            kept.append(line)
+            if replacing:
+                kept += [f"# {said}".rstrip() for said in waiting.pop(0).splitlines()] + [""]
+        elif not replacing:
+            kept.append(line)
+    if waiting:
+        raise NotebookError(f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them")
+    source.write_text("\n".join(kept).rstrip("\n") + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build, check or accept; 1 if the copies that are there are not what their sources give."""
+    parser = argparse.ArgumentParser(description="Build the notebooks from notebooks/src.")
+    parser.add_argument(
+        "--check", action="store_true", help="only compare the learners' copies; write the checked ones"
+    )
+    parser.add_argument(
+        "--accept", metavar="NN_topic", help="run one notebook and take over what its checked cells print"
+    )
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    root: Path = options.root
+    try:
+        if options.accept:
+            source = root / "notebooks" / "src" / f"{options.accept}.py"
+            accept(source, printed(source, root / "notebooks"))
+        built = {source.stem: build(source) for source in sources(root)}
+    except NotebookError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    write(root, built, only_checked=options.check)
+    wrong = differences(root, built)
+    sys.stderr.writelines(f"{line}\n" for line in wrong)
+    if wrong:
+        sys.stderr.write("Run `make notebooks` and commit what it writes.\n")
+    print(f"{len(built)} notebooks, {'in step with their sources' if not wrong else 'out of step'}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
