@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-SOURCES := labkit tests tools notebooks
 # Compile what is imported, whatever the user's shell says: PySpark starts about ten Python processes for every query.
 unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH PYTHONHOME
@@ -33,8 +32,8 @@ doctor: install ## look at this machine: Java, memory, disk, ports, folders
 
 lint: install ## ruff and mypy
 	@echo "ruff and mypy"
-	@$(BIN)/ruff check $(SOURCES)
-	@$(BIN)/ruff format --check --quiet $(SOURCES)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 
 notebooks: install ## build notebooks/*.ipynb from notebooks/src

@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import pytest
@@ -19,6 +19,9 @@ from labkit.services.java import Java, find_java
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
 """A PySpark daemon needs a moment to notice that its driver is gone."""
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -39,6 +42,22 @@ def chromium() -> Path:
     if found is None:
         pytest.skip("No chromium on PATH: install the system's chromium package.")
     return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["BrowserContext"]:
+    """The system's Chromium, headless, with a profile of its own and nothing that calls home."""
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("chromium"),
+            executable_path=chromium,
+            args=[*quiet, "--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])],
+        )
+        yield context
+        context.close()
 
 
 def pytest_configure() -> None:
