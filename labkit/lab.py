@@ -20,7 +20,7 @@ from labkit.view.timeline import timeline
 __all__ = ["Outcome", "crash", "doctor", "finish", "run_all"]
 
 
-def silent(event: str, details: dict[str, Any]) -> None:
+def silent(_event: str, _details: dict[str, Any]) -> None:
     """A `Tell` that tells nobody."""
 
 

@@ -18,7 +18,6 @@ from labkit.sinks import check_capability
 from labkit.stores import STORES
 
 
-
 def shipped(name: str) -> Path:
     """A file of `data/`: inside an installed package, or beside the package in a checkout."""
     inside = Path(__file__).parent / "data" / name
@@ -126,7 +125,9 @@ def plan(
     for crash in scenario.crashes:
         check_crash(crash, strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
-        raise InvalidInput(f"--crash {scenario.crashes[0]}: the first driver recovers nothing; crash it elsewhere first.")
+        raise InvalidInput(
+            f"--crash {scenario.crashes[0]}: the first driver recovers nothing; crash it elsewhere first."
+        )
     return scenario
 
 

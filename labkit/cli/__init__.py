@@ -10,7 +10,7 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-import click
+import typer
 
 from labkit.errors import LabError
 
@@ -26,16 +26,14 @@ def main() -> NoReturn:
     try:
         code = _run(arguments)
     except LabError as error:
-        code = _say(str(error), error.exit_code, debug)
-    except click.ClickException as error:
-        code = _say(_usage(error), BAD_USAGE, debug)
-    except (KeyboardInterrupt, click.Abort):
+        code = _say(str(error), error.exit_code, debug=debug)
+    except (KeyboardInterrupt, typer.Abort):
         code = _say("stopped; nothing is left running", 130, debug=False)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Exception as error:  # the one place where anything unforeseen becomes a sentence
-        code = _say(f"labkit itself failed ({type(error).__name__}: {error}); run again with --debug", OWN_FAULT, debug)
+        code = _unforeseen(error, debug=debug)
     sys.exit(code)
 
 
@@ -46,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _say(sentence: str, code: int, debug: bool) -> int:
+def _say(sentence: str, code: int, *, debug: bool) -> int:
     if debug and sys.exc_info()[0] is not None:
         import traceback
 
@@ -55,10 +53,14 @@ def _say(sentence: str, code: int, debug: bool) -> int:
     return code
 
 
-def _usage(error: click.ClickException) -> str:
-    message = " ".join(error.format_message().split())
-    return f"{message} See labkit --help." if message else "See labkit --help."
+def _unforeseen(error: Exception, *, debug: bool) -> int:
+    """A complaint of the option parser (it words its errors in `format_message`), or a fault of the lab's own."""
+    word = getattr(error, "format_message", None)
+    if word is not None:
+        return _say(f"{' '.join(word().split())} See labkit --help.".lstrip(), BAD_USAGE, debug=debug)
+    sentence = f"labkit itself failed ({type(error).__name__}: {error}); run again with --debug to see where."
+    return _say(sentence, OWN_FAULT, debug=debug)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _terminate(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)

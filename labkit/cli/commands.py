@@ -48,7 +48,9 @@ def doctor(as_json: Json = False) -> int:
 
     findings = examine()
     if as_json:
-        print(json.dumps([finding._asdict() if hasattr(finding, "_asdict") else _plain(finding) for finding in findings]))
+        print(
+            json.dumps([finding._asdict() if hasattr(finding, "_asdict") else _plain(finding) for finding in findings])
+        )
         return exit_code(findings)
     for finding in findings:
         mark = "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
@@ -76,7 +78,9 @@ def run(
         Path | None, typer.Option("--input", help='JSON Lines, one {"word": ...} a line; default: hello, world, hello.')
     ] = None,
     records_per_batch: Annotated[int, typer.Option(help="Records in one micro-batch.")] = 1_000,
-    job: Annotated[str, typer.Option(help="running: one row (offset, word, running count) for every record.")] = "running",
+    job: Annotated[
+        str, typer.Option(help="running: one row (offset, word, running count) for every record.")
+    ] = "running",
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
@@ -151,7 +155,9 @@ def demo(out: Out = None, as_json: Json = False) -> int:
 @app.command()
 def matrix(
     engine: Annotated[str, typer.Option(help="spark: every cell on the real engine.")] = "spark",
-    expected: Annotated[bool, typer.Option("--expected", help="Only show what each cell should give, and why.")] = False,
+    expected: Annotated[
+        bool, typer.Option("--expected", help="Only show what each cell should give, and why.")
+    ] = False,
     store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
     sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
     point: Annotated[list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")] = None,

@@ -58,7 +58,11 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
     rows = table("cell", "guarantee", "duplicate", "regression", "why")
     for cell, expected in cells.items():
         rows.add_row(
-            str(cell), expected.guarantee, str(expected.duplicate or ""), str(expected.regression or ""), expected.reason
+            str(cell),
+            expected.guarantee,
+            str(expected.duplicate or ""),
+            str(expected.regression or ""),
+            expected.reason,
         )
     console().print(rows)
     return 0
@@ -87,8 +91,10 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
     return int(not all(entry["agrees"] for entry in entries))
 
 
-def _entry(cell: Cell, expected: Expected, outcome: "lab.Outcome | LabError | None", folder: Path | None) -> dict[str, Any]:
-    entry = {
+def _entry(
+    cell: Cell, expected: Expected, outcome: "lab.Outcome | LabError | None", folder: Path | None
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
         "store": cell.store,
         "sink": cell.strategy.value,
         "order": cell.order.value,

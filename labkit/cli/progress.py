@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from labkit.lab import silent
 from labkit.spark.runner import Tell
 
 WORDS = {
@@ -26,7 +27,7 @@ def progress(quiet: bool, steps: int) -> Iterator[Tell]:
     """A `Tell` that shows a moving line with a count of the queries that stopped, or plain lines without a terminal."""
     console = Console(stderr=True)
     if quiet:
-        yield lambda event, details: None
+        yield silent
     elif console.is_terminal:
         with _bar(console) as bar:
             task = bar.add_task("starting", total=steps)

@@ -40,7 +40,9 @@ def check_capability(strategy: Strategy, store: str) -> None:
     needed = SINKS[strategy].capability
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))
-        raise InvalidInput(f"--sink {strategy} needs a store that the store {store!r} is not: it {_NEEDS[needed]}; use --store {able}.")
+        raise InvalidInput(
+            f"--sink {strategy} needs a store that the store {store!r} is not: it {_NEEDS[needed]}; use --store {able}."
+        )
 
 
 def coordinate(

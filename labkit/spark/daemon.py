@@ -5,12 +5,15 @@ worker does: the rest is PySpark's own daemon.
 """
 
 import sys
+from importlib import import_module
+
+ONCE = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_client")
+"""What the workers of a stateful operator import, half a second each."""
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["pyspark.worker"]:
-        import pandas  # noqa: F401  # imported for its side effect: the forked workers have it already
-        import pyarrow  # noqa: F401
-        import pyspark.sql.streaming.stateful_processor_api_client  # noqa: F401
+        for name in ONCE:
+            import_module(name)
 
     from pyspark.daemon import manager
 

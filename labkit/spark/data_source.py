@@ -91,7 +91,7 @@ class LabkitSink(DataSource):
         text = self.options.get(OPTION)
         if text is None:
             raise InvalidInput(
-                'format("labkit") needs its checkpoint locked and recovered first: use labkit.spark.start.start(df, ...).'
+                'format("labkit") needs its checkpoint locked and recovered first: use labkit.spark.start.start.'
             )
         return StrategyWriter(SinkOptions.from_text(text))
 
@@ -113,7 +113,7 @@ class StrategyWriter(DataSourceStreamWriter):
         """Writes one task's rows and pre-commits; rows must have the columns offset, key, value."""
         options, context = self._options, TaskContext.get()
         assert context is not None
-        batch = int(context.getLocalProperty("streaming.sql.batchId"))  # write() is told its batch no other way
+        batch = int(context.getLocalProperty("streaming.sql.batchId") or -1)  # write() is told its batch no other way
         partition = context.partitionId()
         rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
         turn = take_turns(options.armed, batch, partition, options.partitions)

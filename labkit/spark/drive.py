@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from labkit.errors import JobFailed
 
@@ -37,7 +37,7 @@ class Drive:
             start_new_session=True,
         )
 
-    def __enter__(self) -> "Drive":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -8,6 +8,7 @@ This module must not judge (that is `labkit.judge`) and must not kill (that is t
 import json
 import os
 import platform
+import re
 import shutil
 import threading
 import time
@@ -46,6 +47,8 @@ DRIVER_BYTES = 2_500_000_000
 PATIENCE = 240.0
 """Seconds without any news from a driver after which a run is given up."""
 
+_STAMP = re.compile(r"^\d{8}T\d{6}-")
+
 Tell = Callable[[str, dict[str, Any]], None]
 """Told what happens (`begun`, `parked`, `killed`, `ended`, `failed`...), with details; for progress only."""
 
@@ -67,7 +70,7 @@ class Run:
     @property
     def name(self) -> str:
         """Distinct among the runs that are conducted together."""
-        return self.folder.path.name
+        return _STAMP.sub("", self.folder.path.name)
 
     @property
     def next_crash(self) -> Crash | None:
@@ -90,7 +93,9 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
         folder.mkdir(parents=True)
         durable.replace(run.config, json.dumps({"scenario": scenario.to_json(), "versions": versions()}, indent=2))
     except FileExistsError:
-        raise InvalidInput(f"{folder}: this folder is there already; name a new one with --out, or --resume it.") from None
+        raise InvalidInput(
+            f"{folder}: this folder is there already; name a new one with --out, or --resume it."
+        ) from None
     except OSError as error:
         raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
     return Run(scenario, run)
@@ -192,17 +197,17 @@ class Fleet:
 
     def fly(self, load: Sequence[Run]) -> None:
         """One driver for these runs, from its start to the proof of its end."""
-        flight = Flight(load, self._tell)
         with self._lock:
             self._count += 1
             base = self._scratch / f"driver-{self._count}"
-        spec = {
+        spec: dict[str, Any] = {
             "master": f"local[{(PARTITIONS + 1) * (len(load) + 1)}]",
             "active": ACTIVE,
             "scratch": str(base),
             "log": str(base) + ".log",
             "cells": [run.specification() for run in load],
         }
+        flight = Flight(load, self._tell)
         self._tell("driver", {"cells": [run.name for run in load]})
         try:
             with Drive(spec, self._patience) as drive:
@@ -329,7 +334,12 @@ def _check_logs(crash: Crash, checkpoint: Checkpoint) -> None:
 
 def keep_evidence(run: Run) -> None:
     """Writes what is known so far, so that a stopped run can be resumed."""
-    content = {"crashes": run.crashes, "readings": run.readings, "ended": run.ended, "seconds": run.seconds}
+    content: dict[str, Any] = {
+        "crashes": run.crashes,
+        "readings": run.readings,
+        "ended": run.ended,
+        "seconds": run.seconds,
+    }
     if run.ended:
         checkpoint = Checkpoint(run.folder.checkpoint)
         content["end"] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
@@ -367,12 +377,10 @@ def history(run: Run) -> History:
 
 def _with_readings(run: Run) -> Iterator[Observation | Reading]:
     waiting = list(run.readings)
-    position = 0
-    for observation in observations(run):
+    for position, observation in enumerate(observations(run)):
         while waiting and waiting[0][1] == position:
             yield Reading(waiting.pop(0)[0])
         yield observation
-        position += 1
     for moment, _ in waiting:
         yield Reading(moment)
     yield Reading("end")

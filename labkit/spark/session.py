@@ -23,10 +23,22 @@ if TYPE_CHECKING:
 START_PATIENCE = 120.0
 """Seconds until a JVM that does not answer is given up."""
 
-_OPEN_PACKAGES = (
-    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
-    "java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
-).split()
+_OPEN_PACKAGES = [
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+]
 """What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions)."""
 
 _LOGGING = """\
@@ -86,9 +98,16 @@ def _command(java: Java, scratch: Path, configuration: dict[str, str]) -> list[s
     (scratch / "home").mkdir(exist_ok=True)
     (scratch / "conf" / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
     spark = find_spec("pyspark")
-    assert spark is not None and spark.origin is not None
+    assert spark is not None
+    assert spark.origin is not None
     jars = Path(spark.origin).parent / "jars" / "*"
-    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
+    options = [
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-Xmx1g",
+        "-XX:-UsePerfData",
+        f"-Djava.io.tmpdir={scratch}",
+    ]
     options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
     settings = [part for name, value in configuration.items() for part in ("--conf", f"{name}={value}")]
@@ -127,7 +146,9 @@ def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java
                 "the reason is in the driver's log."
             )
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"{java.path} did not start Spark within {START_PATIENCE:.0f} s; see the driver's log.")
+            raise ServiceUnavailable(
+                f"{java.path} did not start Spark within {START_PATIENCE:.0f} s; see the driver's log."
+            )
         time.sleep(0.02)
     content = path.read_bytes()
     port, length = struct.unpack(">ii", content[:8])

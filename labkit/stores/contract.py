@@ -12,7 +12,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from labkit.errors import InvalidInput
 from labkit.records import Observation
 
-_HANDLE = re.compile(r"(?P<query>[a-z0-9_]+)-b(?P<batch>\d+)-p(?P<partition>\d+)-i(?P<incarnation>\d+)-a(?P<attempt>\d+)")
+_HANDLE = re.compile(
+    r"(?P<query>[a-z0-9_]+)-b(?P<batch>\d+)-p(?P<partition>\d+)-i(?P<incarnation>\d+)-a(?P<attempt>\d+)"
+)
 
 
 class Handle(NamedTuple):

@@ -1,7 +1,7 @@
 """The page that a run leaves for a person: one file, no script, opens offline.
 
-Everything on it comes from the run's own files. It must not judge; a value that went back is marked where the
-judge's list of regressions says so in words.
+Everything on it comes from the run's own files. It must not judge: a value is marked as gone back where the judge's
+witnesses say so.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from labkit.failpoints import FailPoint
 from labkit.spark.runner import Run, history, result
 from labkit.stores import durable
-from labkit.view.timeline import by_key
+from labkit.view.timeline import Step, by_key
 
 MOST_KEYS = 20
 MOST_STEPS = 40
@@ -41,18 +41,17 @@ def _shown(run: Run) -> dict[str, Any]:
         "sink": label(run),
         "killed": ", ".join(str(crash) for crash in run.scenario.crashes) or "nowhere",
         "result": found,
-        "tracks": [(key, _steps(track)) for key, track in tracks],
+        "tracks": [(key, _steps(run, track)) for key, track in tracks],
         "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
         "crashes": [{**crash, "sentence": FailPoint(crash["point"]).sentence} for crash in run.crashes],
         "folder": run.folder.path.name,
     }
 
 
-def _steps(track: Sequence[tuple[str, int | None]]) -> list[dict[str, Any]]:
-    steps, highest = [], None
-    for name, value in track[:MOST_STEPS]:
-        back = value is not None and highest is not None and value < highest
-        if value is not None:
-            highest = value if highest is None else max(value, highest)
-        steps.append({"label": name, "value": value, "back": back})
-    return steps
+def _steps(run: Run, track: Sequence[Step]) -> list[dict[str, Any]]:
+    assert run.verdict is not None
+    went_back = {(case.offset, case.attempt) for case in run.verdict.witnesses.get("regression", ())}
+    return [
+        {"label": step.label, "value": step.value, "back": (step.offset, step.attempt) in went_back}
+        for step in track[:MOST_STEPS]
+    ]

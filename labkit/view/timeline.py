@@ -1,6 +1,7 @@
 """What an outside reader could have seen over time, as text. It must not judge: it shows the events as they are."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from labkit.records import Observation, Reading
 
@@ -17,17 +18,27 @@ def timeline(events: Iterable[Observation | Reading]) -> str:
     return " ".join(words).removesuffix(" | end |").removeprefix("| end |") or "nothing"
 
 
-def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[tuple[str, int | None]]]:
-    """For every key the values in the order in which they could be seen; a moment of reading has no value."""
-    tracks: dict[str, list[tuple[str, int | None]]] = {}
-    moments: list[tuple[str, int | None]] = []
+class Step(NamedTuple):
+    """One value of a key that could be seen, or, without a value, a moment at which the outside reader looked."""
+
+    label: str
+    value: int | None = None
+    offset: int | None = None
+    attempt: int | None = None
+
+
+def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
+    """For every key its steps in the order in which they could be seen."""
+    tracks: dict[str, list[Step]] = {}
+    moments: list[Step] = []
     for event in events:
         if isinstance(event, Reading):
-            moments.append((event.moment, None))
+            moments.append(Step(event.moment))
             for track in tracks.values():
-                track.append((event.moment, None))
+                track.append(moments[-1])
         else:
-            tracks.setdefault(event.key, list(moments)).append((f"attempt {event.attempt}", event.value))
+            step = Step(f"offset {event.offset}, driver {event.attempt}", event.value, event.offset, event.attempt)
+            tracks.setdefault(event.key, list(moments)).append(step)
     return dict(sorted(tracks.items()))
 
 
