@@ -65,6 +65,7 @@ def pytest_configure() -> None:
     os.environ[MARKER] = uuid.uuid4().hex
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cells that nbval collects; a notebook says itself, in its metadata, that it is slow."""
     for item in items:

@@ -15,7 +15,8 @@ import pytest
 LABKIT = Path(__file__).parent.parent / "labkit"
 
 LAYERS = (
-    {"cli", "lab"},
+    {"cli"},
+    {"lab"},
     {"grading"},
     {"view"},
     {"spark"},

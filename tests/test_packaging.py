@@ -96,3 +96,13 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("labkit/")}
     package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "labkit").rglob("*") if path.is_file()}
     assert held == {name for name in package if "__pycache__" not in name}
+
+
+def test_make_lists_its_verbs() -> None:
+    listed = subprocess.run(
+        ["make", "--no-print-directory"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    verbs = {line.split()[1] for line in listed.splitlines()}
+    assert verbs == {
+        *("help", "demo", "test", "test-all", "lab", "lock", "lint", "notebooks", "clean", "doctor", "ci"),
+    }

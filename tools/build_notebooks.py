@@ -14,8 +14,16 @@ In the source, the expected text follows its cell as a raw cell, which neither c
     # %% [raw] tags=["expected"]
     # duplicate: 2 hello
 
-It is what the cell prints, without blanks at the ends of lines; a notebook that is slow says so in its header
-(`labkit: {slow: true}`). This script must not run a notebook, except for `--accept`, which takes over what it prints.
+It is what the cell prints, without blanks at the ends of lines. A notebook that `make test` should leave to
+`make test-all` begins with
+
+    # ---
+    # jupyter:
+    #   labkit:
+    #     slow: true
+    # ---
+
+This script must not run a notebook, except for `--accept`, which takes over what the checked cells print.
 """
 
 import argparse

@@ -37,10 +37,12 @@ def cells(text: str) -> list[NotebookNode]:
     return nbformat.reads(text, as_version=4).cells
 
 
-def nbval(tree: Path) -> subprocess.CompletedProcess[str]:
-    """Run the checked copies of a folder as `make test` does."""
-    options = ["--nbval-lax", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "--rootdir", tree]
-    command = [sys.executable, "-m", "pytest", *options, "-c", "/dev/null", tree / "checked"]
+def nbval(tree: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """Run the checked copies of a folder as `make test` does, under the project's conftest."""
+    shutil.copy(ROOT / "tests" / "conftest.py", tree)
+    (tree / "pytest.ini").write_text("[pytest]\nmarkers =\n    notebook\n    slow\n")
+    options = ["--nbval-lax", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", *more]
+    command = [sys.executable, "-m", "pytest", *options, tree / "checked"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -155,6 +157,14 @@ def test_nbval_compares_and_one_wrong_line_turns_it_red(tree: Path) -> None:
     red = nbval(tree)
     assert red.returncode == 1
     assert "1 failed, 2 passed" in red.stdout
+
+
+def test_a_notebook_that_says_so_is_slow(tree: Path) -> None:
+    header = "# ---\n# jupyter:\n#   labkit:\n#     slow: true\n# ---\n\n"
+    source(tree).write_text(header + source(tree).read_text())
+    build_notebooks.main(["--root", str(tree)])
+    chosen = nbval(tree, "--collect-only", "-m", "not slow")
+    assert "3 deselected" in chosen.stdout
 
 
 @pytest.mark.notebook
