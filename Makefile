@@ -53,7 +53,7 @@ ci: ## what the continuous integration runs
 	@bash .ci/run
 
 clean: ## remove everything that is built, the environment too
-	rm -rf $(VENV) build dist checked runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist checked runs notebooks/runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find labkit tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 install: $(STAMP)
