@@ -59,8 +59,8 @@ clean: ## remove everything that is built, the environment too
 install: $(STAMP)
 
 $(STAMP): requirements.lock requirements-java.lock pyproject.toml tools/install.py
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "The lab needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo missing): install one, or name one: make demo PYTHON=python3.12"; exit 69; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "The lab needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing): install one, or name one: make demo PYTHON=python3.12"; exit 69; }
 	@$(PYTHON) tools/install.py
 
 java: install
