@@ -6,14 +6,16 @@ Everything that the command line does has its equal here. Nothing here knows a p
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LabError
+from labkit.errors import InvalidInput, LabError
 from labkit.judge import Verdict
+from labkit.records import Observation
 from labkit.scenario import HELLO_WORLD_HELLO, Scenario, check_input, plan
 from labkit.services.doctor import Finding, examine
-from labkit.spark.runner import PATIENCE, Run, Tell, conclude, conduct, history, prepare, result, resume
+from labkit.spark.runner import PATIENCE, Run, Tell, conclude, conduct, history, observations, prepare, result, resume
 from labkit.view.report import label, write_report
 from labkit.view.timeline import timeline
 
@@ -51,10 +53,34 @@ class Outcome:
         """What an outside reader could have seen, in order, with the moments of the crashes."""
         return timeline(history(self.run).events)
 
+    def rows(self) -> list[Observation]:
+        """Every row that an outside reader could have seen, in the order in which it became visible."""
+        return list(observations(self.run))
+
     @property
     def crashes(self) -> list[dict[str, Any]]:
         """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
         return self.run.crashes
+
+    def checkpoint_file(self, name: str) -> str:
+        """The text of one file of the checkpoint, as `offsets/0`. Raises `InvalidInput` when it is not there."""
+        path = self.run.folder.checkpoint / name
+        try:
+            return path.read_text(encoding="utf-8").rstrip("\n")
+        except OSError:
+            there = "crashes[n]['files'] lists those that there were"
+            raise InvalidInput(f"{path}: there is no such file; {there}.") from None
+
+    def __str__(self) -> str:
+        """The run for a person, in a few lines."""
+        verdict = self.verdict
+        final = ", ".join(f"{key}={value}" for key, value in islice(verdict.final.items(), 10)) or "nothing"
+        lines = [f"{self.label}: {verdict.guarantee}", f"  why      {verdict.because}", f"  seen     {self.seen}"]
+        lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
+        for crash in self.crashes:
+            logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
+            lines.append(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
+        return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.run.scenario.command()}"])
 
     def to_json(self) -> dict[str, Any]:
         """The run as `labkit run --json` prints it."""

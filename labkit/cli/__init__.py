@@ -16,6 +16,11 @@ from labkit.errors import LabError
 
 OWN_FAULT = 70
 BAD_USAGE = 64
+STOPPED = "stopped; nothing is left running; a run goes on with labkit run --resume FOLDER."
+
+
+class Terminated(BaseException):
+    """SIGTERM, as an exception: what is open closes its drivers on the way out."""
 
 
 def main() -> NoReturn:
@@ -28,7 +33,9 @@ def main() -> NoReturn:
     except LabError as error:
         code = _say(str(error), error.exit_code, debug=debug)
     except (KeyboardInterrupt, typer.Abort):
-        code = _say("stopped; nothing is left running", 130, debug=False)
+        code = _say(STOPPED, 128 + signal.SIGINT, debug=False)
+    except Terminated:
+        code = _say(STOPPED, 128 + signal.SIGTERM, debug=False)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
@@ -62,5 +69,5 @@ def _unforeseen(error: Exception, *, debug: bool) -> int:
     return _say(sentence, OWN_FAULT, debug=debug)
 
 
-def _terminate(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated

@@ -111,7 +111,7 @@ def run(
     if as_json:
         print(json.dumps(outcome.to_json()))
     else:
-        show(outcome)
+        print(outcome)
     return _verdict_code(outcome, expect)
 
 
@@ -127,21 +127,6 @@ def _verdict_code(outcome: Any, expect: str | None) -> int:
     if held is Guarantee.UNKNOWN:
         return 2
     return 0 if expect is None or satisfies(held, Guarantee(expect)) else 1
-
-
-def show(outcome: Any) -> None:
-    """One run, for a person."""
-    verdict = outcome.verdict
-    print(f"{outcome.label}: {verdict.guarantee}")
-    print(f"  why      {verdict.because}")
-    print(f"  seen     {outcome.seen}")
-    final = ", ".join(f"{key}={value}" for key, value in list(verdict.final.items())[:10]) or "nothing"
-    print(f"  final    {final} ({verdict.rows} visible row(s))")
-    for crash in outcome.crashes:
-        logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
-        print(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
-    print(f"  folder   {outcome.folder}")
-    print(f"  again    {outcome.run.scenario.command()}")
 
 
 @app.command()

@@ -40,8 +40,6 @@ def acts() -> list[tuple[str, list[Scenario]]]:
 
 def run_demo(out: Path | None, as_json: bool) -> int:
     """Runs every scenario of the demo and says what came out; exit 1 if a run failed."""
-    from labkit.cli.commands import show
-
     base = lab.fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     runs = [[prepare(scenario, base / scenario.name) for scenario in scenarios] for _, scenarios in acted]
@@ -60,8 +58,7 @@ def run_demo(out: Path | None, as_json: bool) -> int:
             print(f"\n{title}\n")
             for run in group:
                 outcome = outcomes[run.name]
-                show(outcome) if isinstance(outcome, lab.Outcome) else print(f"{run.name}: {outcome}")
-                print()
+                print(outcome if isinstance(outcome, lab.Outcome) else f"{run.name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
     return int(len(judged) < len(together))
 

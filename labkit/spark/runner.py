@@ -189,11 +189,20 @@ class Fleet:
         self._drives: list[Drive] = []
         self._lock = threading.Lock()
         self._count = 0
+        self._closed = False
 
     def let_go(self) -> None:
         """Ends every driver."""
-        for drive in self._drives:
-            drive.let_go()
+        with self._lock:
+            self._closed = True
+            for drive in self._drives:
+                drive.let_go()
+
+    def _add(self, drive: Drive) -> None:
+        with self._lock:
+            self._drives.append(drive)
+            if self._closed:
+                drive.let_go()
 
     def fly(self, load: Sequence[Run]) -> None:
         """One driver for these runs, from its start to the proof of its end."""
@@ -211,7 +220,7 @@ class Fleet:
         self._tell("driver", {"cells": [run.name for run in load]})
         try:
             with Drive(spec, self._patience) as drive:
-                self._drives.append(drive)
+                self._add(drive)
                 for event in drive.events():
                     flight.note(event)
         except LabError as error:

@@ -1,0 +1,147 @@
+"""A user's mistake ends in one sentence with place and remedy, and the right exit code; never in a traceback."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HELLO = '{"word": "hello"}\n'
+
+
+def labkit(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "labkit", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=cwd,
+        env=dict(os.environ, **environment),
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def refusal(*arguments: str | Path, cwd: Path | None = None, code: int = 64, **environment: str) -> str:
+    """The one sentence on standard error."""
+    found, out, words = labkit(*arguments, cwd=cwd, **environment)
+    assert (found, out) == (code, ""), words
+    lines = words.strip().splitlines()
+    assert len(lines) == 1, words
+    assert lines[0].startswith("labkit: ")
+    return lines[0].removeprefix("labkit: ")
+
+
+WHOLE = "the batch must be a whole number from 0, as in sink.mid_write@0."
+APPEND_HAS = "source.after_offset_log, sink.mid_write, sink.after_pre_commit, engine.after_commit_log"
+
+NAMES = {
+    "--sink apend": "--sink apend: unknown; did you mean 'append'?",
+    "--sink zzz": "--sink zzz: unknown; choose one of append, idempotent, batch_marker, wal, two_phase.",
+    "--store sqlit": "--store sqlit: unknown; did you mean 'sqlite'?",
+    "--sink wal --order enginee": "--order enginee: unknown; did you mean 'engine'?",
+    "--order engine": "--order engine: append has nothing to defer and takes no order; leave --order out.",
+    "--job totls": "--job totls: unknown; choose one of running.",
+    "--crash sink.after_precommit": "--crash sink.after_precommit: there is no failpoint 'sink.after_precommit'; "
+    "did you mean 'sink.after_pre_commit'?",
+    "--crash sink.mid_commit@0": f"append has no failpoint sink.mid_commit; it has {APPEND_HAS}.",
+    "--crash sink.mid_write@x": f"--crash sink.mid_write@x: {WHOLE}",
+    "--crash sink.mid_write@-1": f"--crash sink.mid_write@-1: {WHOLE}",
+    "--crash sink.mid_write@1": "--crash sink.mid_write@1: the input makes 1 batch(es) of 1000 record(s), "
+    "so the last one is 0.",
+    "--crash recovery.mid_resolve": "--crash recovery.mid_resolve: the first driver recovers nothing; "
+    "crash it elsewhere first.",
+    "--records-per-batch 0": "--records-per-batch 0: a batch needs at least 1 record.",
+    "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
+    "--sink idempotent --store files": "--sink idempotent needs a store that the store 'files' is not: "
+    "it cannot upsert by key; use --store sqlite.",
+}
+
+
+@pytest.mark.parametrize("options", NAMES)
+def test_a_wrong_option_names_what_is_right(options: str, tmp_path: Path):
+    assert refusal("run", *options.split(), cwd=tmp_path) == NAMES[options]
+    assert list(tmp_path.iterdir()) == []
+
+
+INPUTS = [
+    (b"", "the input is empty; write one JSON object a line"),
+    (b"\x00\x01\x02", "line 1: binary data, not text"),
+    (HELLO.encode() + b'{"word": "\xff"}\n', "line 2: not UTF-8 (byte 11 of the line)"),
+    (HELLO.encode() + b"hello\n", "line 2: JSON is malformed"),
+    (HELLO.encode() + b"\n" + HELLO.encode(), "line 2: an empty line"),
+    (b'{"word": 7}\n', "line 1: Expected `str`, got `int`"),
+    (b'{"word": ""}\n', "line 1: the word is empty"),
+    (b'{"word": "a", "x": 1}\n', "line 1: Object contains unknown field `x`"),
+    (b'{"word": "' + b"a" * (16 * 2**20) + b'"}\n', "line 1: longer than 16 MB"),
+]
+
+
+@pytest.mark.parametrize(("content", "part"), INPUTS, ids=[part for _, part in INPUTS])
+def test_a_bad_input_file_is_refused_by_line(content: bytes, part: str, tmp_path: Path):
+    path = tmp_path / "words.jsonl"
+    path.write_bytes(content)
+    sentence = refusal("run", "--input", path, cwd=tmp_path)
+    assert part in sentence
+    assert str(path) in sentence
+    assert [found.name for found in tmp_path.iterdir()] == ["words.jsonl"]
+
+
+def test_a_missing_input_and_a_folder_are_refused(tmp_path: Path):
+    assert "there is no such file" in refusal("run", "--input", tmp_path / "none.jsonl", cwd=tmp_path)
+    assert "this is a folder" in refusal("run", "--input", tmp_path, cwd=tmp_path)
+
+
+def test_a_run_folder_that_exists_is_refused(tmp_path: Path):
+    (tmp_path / "run").mkdir()
+    assert "is there already; name a new one" in refusal("run", "--out", tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_an_output_folder_that_cannot_be_written_is_refused(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be written" in refusal("run", "--out", tmp_path / "file" / "run")
+
+
+def test_resuming_what_is_no_run_is_refused(tmp_path: Path):
+    assert "no run to resume" in refusal("run", "--resume", tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    assert "config.json: damaged" in refusal("run", "--resume", tmp_path)
+
+
+def test_resuming_a_finished_run_is_refused(tmp_path: Path):
+    (tmp_path / "verdict.json").write_text("{}")
+    assert "this run is finished" in refusal("run", "--resume", tmp_path)
+
+
+def test_the_option_parser_speaks_in_one_sentence_too(tmp_path: Path):
+    assert "No such option" in refusal("run", "--snik", "append", cwd=tmp_path)
+    assert "No such command" in refusal("runn", cwd=tmp_path)
+    assert "Invalid value" in refusal("run", "--records-per-batch", "many", cwd=tmp_path)
+
+
+def test_the_matrix_refuses_unknown_names(tmp_path: Path):
+    assert "did you mean 'sqlite'?" in refusal("matrix", "--store", "sqlit", cwd=tmp_path)
+    assert "did you mean 'sink.mid_write'?" in refusal("matrix", "--point", "sink.mid_writ", cwd=tmp_path)
+    sentence = refusal("matrix", "--sink", "append", "--point", "sink.mid_commit", cwd=tmp_path)
+    assert sentence.startswith("no cell of the grid")
+    assert "at least once" in refusal("matrix", "--repeat", "0", cwd=tmp_path)
+
+
+def test_expected_needs_no_spark_and_gives_json(tmp_path: Path):
+    code, out, _ = labkit("matrix", "--expected", "--json", "--sink", "wal", cwd=tmp_path)
+    cells = json.loads(out)["cells"]
+    assert code == 0
+    assert len(cells) == 34
+    assert {cell["agrees"] for cell in cells} == {None}
+    assert all(cell["reason"].endswith(".") for cell in cells)
+
+
+def test_help_and_version(tmp_path: Path):
+    code, out, _ = labkit("--help")
+    assert code == 0
+    assert all(verb in out for verb in ("doctor", "run", "demo", "matrix"))
+    assert labkit("--version")[1].startswith("labkit ")
+    assert labkit("run", "--help")[0] == 0

@@ -1,0 +1,85 @@
+"""Every sink at every failpoint on real Spark, against the predictions; the heart of the lab, several times over."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from labkit import lab
+from labkit.cli.matrix import scenario
+from labkit.errors import LabError
+from labkit.expected import Cell, compared, expectations
+from labkit.failpoints import FailPoint, Order, Strategy
+from labkit.services.java import Java
+from labkit.spark.runner import prepare
+
+pytestmark = pytest.mark.spark
+
+CELLS = expectations()
+BETWEEN = [cell for cell in CELLS if cell.point is FailPoint.AFTER_PRE_COMMIT]
+
+Outcomes = Mapping[tuple[Cell, int], lab.Outcome | LabError]
+
+
+def run(cells: list[tuple[Cell, int]], base: Path) -> Outcomes:
+    runs = [prepare(scenario(cell), base / f"{scenario(cell).name}-{number}") for cell, number in cells]
+    return dict(zip(cells, lab.run_all(runs, base / "scratch"), strict=True))
+
+
+def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
+    """The verdict is the predicted one, and the crash was a crash."""
+    assert isinstance(outcome, lab.Outcome), str(outcome)
+    [crash] = outcome.crashes
+    assert (crash["point"], crash["batch"], crash["signal"]) == (cell.point, 0, 9)
+    assert crash["offset_log"] == [0]
+    assert crash["commit_log"] == ([0] if decided_by(cell) else [])
+    assert len(crash["killed"]) > 3, "a JVM, its driver and its Python daemons"
+    assert compared(outcome.to_json()) == CELLS[cell].compared(), CELLS[cell].reason
+
+
+def decided_by(cell: Cell) -> bool:
+    """Whether commits/0 must be there when the point is reached."""
+    behind = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
+    return cell.point is FailPoint.AFTER_COMMIT_LOG or (cell.order is Order.DECISION and cell.point in behind)
+
+
+@pytest.fixture(scope="module")
+def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """Every cell once, and those between pre-commit and commit four times more."""
+    every = [(cell, 0) for cell in CELLS]
+    again = [(cell, number) for cell in BETWEEN for number in range(1, 5)]
+    return run(every + again, tmp_path_factory.mktemp("matrix"))
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_real_spark_gives_what_was_predicted(cell: Cell, grid: Outcomes):
+    check(cell, grid[cell, 0])
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+@pytest.mark.parametrize("cell", BETWEEN, ids=str)
+def test_between_pre_commit_and_commit_it_does_so_every_time(cell: Cell, number: int, grid: Outcomes):
+    check(cell, grid[cell, number])
+
+
+def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
+    """The participants and their order, on which the predictions stand."""
+    wal = grid[Cell("files", Strategy.WAL, Order.DECISION, FailPoint.AFTER_PRE_COMMIT), 0]
+    assert isinstance(wal, lab.Outcome)
+    assert {"labkit/wal/0-1.log", "labkit/wal/0-2.log"} <= set(wal.crashes[0]["files"])
+    assert "labkit/wal/0-0.log" not in wal.crashes[0]["files"]
+
+
+def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
+    """The driver's temporary files are gone, and what is kept is what the design says."""
+    outcome = grid[Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT), 0]
+    assert isinstance(outcome, lab.Outcome)
+    kept = {"checkpoint", "store", "config.json", "evidence.json", "history.jsonl", "verdict.json", "report.html"}
+    assert {path.name for path in outcome.folder.iterdir()} == kept | {"driver-1.log", "driver-2.log", "reached-1.json"}
+    assert not (outcome.folder.parent / "scratch").exists()
+
+
+@pytest.mark.slow
+def test_between_pre_commit_and_commit_fifteen_times_more(java: Java, tmp_path: Path):
+    for (cell, _), outcome in run([(cell, number) for cell in BETWEEN for number in range(15)], tmp_path).items():
+        check(cell, outcome)
