@@ -1,0 +1,539 @@
+"""The judge finds every anomaly that was put into a history, and no other."""
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.errors import InvalidInput
+from labkit.judge import ANOMALY, Guarantee, Outcome, judge, satisfies
+from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
+
+LISTS = (*ANOMALY.values(), "unseen")
+ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
+END = Reading("end")
+
+
+def counted(words):
+    """What the word count emits for some words."""
+    counts = defaultdict(int)
+    expected = []
+    for offset, word in enumerate(words):
+        counts[word] += 1
+        expected.append(Record(offset, word, counts[word]))
+    return expected
+
+
+HELLO = counted(["hello", "world", "hello"])
+
+
+def wrote(offset, attempt=1, visibility=Visibility.COMMITTED, batch=0):
+    return Observation(*HELLO[offset], batch, attempt, visibility)
+
+
+def verdict_on(*events, expected=HELLO, **history):
+    return judge(iter(expected), History(iter((*events, END)), **history))
+
+
+def anomalies(verdict):
+    """The anomalies that are there, as lists of offsets."""
+    return {name: list(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)}
+
+
+# Examples: one for each anomaly and boundary
+
+
+def test_a_clean_run_is_exactly_once():
+    verdict = verdict_on(wrote(0), wrote(2), wrote(1))
+    assert verdict.guarantee == Guarantee.EXACTLY_ONCE
+    assert anomalies(verdict) == {}
+    assert set(verdict.properties.values()) == {Outcome.HOLDS}
+    assert verdict.because == "exactly-once, because every one of the 3 records came out once"
+    assert (verdict.final, verdict.rows) == ({"hello": 2, "world": 1}, 3)
+
+
+@pytest.mark.parametrize("expected", [[], HELLO])
+@pytest.mark.parametrize("hidden", [[], [wrote(0)]])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_nothing_is_known_where_nobody_looked(expected, hidden, keyed):
+    verdict = judge(expected, History([], keyed=keyed, hidden=hidden))
+    assert verdict.guarantee == Guarantee.UNKNOWN
+    assert set(verdict.properties.values()) == {Outcome.UNKNOWN}
+    assert verdict.lost == ()
+    assert verdict.because == "unknown, because nobody looked: there is neither a reading nor an observation"
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_reader_who_finds_nothing_of_nothing_expected_is_content(keyed):
+    verdict = verdict_on(expected=[], keyed=keyed)
+    assert verdict.guarantee == Guarantee.EXACTLY_ONCE
+    assert set(verdict.properties.values()) == {Outcome.HOLDS}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_reader_who_finds_nothing_finds_all_lost(keyed):
+    verdict = verdict_on(keyed=keyed, epochs=[Epoch(7, 0, 2)])
+    assert verdict.guarantee == Guarantee.AT_MOST_ONCE
+    assert anomalies(verdict) == {"lost": [0, 1, 2]}
+    first, _, beyond_the_plan = verdict.witnesses["lost"]
+    assert (first.batch, first.attempt, beyond_the_plan.batch) == (7, None, None)
+    assert verdict.because == (
+        "not exactly-once, because 3 of 3 records got lost, first offset 0 ('hello' = 1): no effect of it is left; "
+        "at-most-once still holds"
+    )
+
+
+def test_an_observation_without_a_reading_can_be_judged():
+    assert judge(HELLO[:1], History([wrote(0)])).guarantee == Guarantee.EXACTLY_ONCE
+
+
+def test_repeated_rows_are_duplicates_and_a_jump_back():
+    verdict = verdict_on(wrote(0), wrote(2), wrote(1), END, wrote(0, 2), wrote(2, 2), wrote(1, 2))
+    assert verdict.guarantee == Guarantee.AT_LEAST_ONCE
+    assert anomalies(verdict) == {"duplicate": [0, 1, 2], "regression": [0]}
+    assert verdict.because == (
+        "not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by "
+        "attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds; meanwhile a reader saw 'hello' "
+        "jump back from 2 to 1"
+    )
+    assert (verdict.final, verdict.rows) == ({"hello": 2, "world": 1}, 6)
+    assert verdict.witnesses["regression"][0].to_json() == {
+        "offset": 0, "key": "hello", "value": 1, "batch": 0, "attempt": 2, "from_value": 2, "to_value": 1,
+    }  # fmt: skip
+
+
+def test_a_third_occurrence_is_no_second_duplicate():
+    verdict = verdict_on(wrote(1), wrote(1, 2), wrote(1, 3), wrote(0), wrote(2))
+    assert verdict.duplicate == (1,)
+    (witness,) = verdict.witnesses["duplicate"]
+    assert (witness.earlier.attempt, witness.attempt) == (1, 2)
+    assert verdict.rows == 5
+
+
+def test_a_repeated_upsert_is_no_duplicate_but_may_jump_back():
+    verdict = verdict_on(wrote(0), wrote(2), wrote(1), END, wrote(0, 2), wrote(2, 2), wrote(1, 2), keyed=True)
+    assert verdict.guarantee == Guarantee.EXACTLY_ONCE
+    assert anomalies(verdict) == {"regression": [0]}
+    assert verdict.rows == 2
+    assert verdict.because.endswith("; meanwhile a reader saw 'hello' jump back from 2 to 1")
+
+
+def test_an_equal_offset_is_no_jump_back():
+    assert verdict_on(wrote(0), wrote(0, 2), wrote(1), wrote(2)).regression == ()
+
+
+def test_regressions_are_told_in_the_order_in_which_they_happened():
+    expected = counted(["a"] * 4)
+    rows = [Observation(*expected[offset], 0, 1) for offset in (0, 1, 2, 3, 2, 1, 2, 0)]
+    verdict = verdict_on(*rows, expected=expected, keyed=True)
+    assert verdict.regression == (2, 1, 0)
+    assert [case.offset for case in verdict.witnesses["regression"]] == [2, 1, 0]
+    assert verdict.lost == (1, 2, 3)
+
+
+def test_a_later_upsert_contains_the_earlier_ones():
+    assert anomalies(verdict_on(wrote(2), wrote(1), keyed=True)) == {}
+    assert anomalies(verdict_on(wrote(2), wrote(1))) == {"lost": [0]}
+
+
+def test_an_upsert_overwritten_with_an_older_value_is_lost():
+    verdict = verdict_on(wrote(0), wrote(2), wrote(1), wrote(0, 2), keyed=True)
+    assert verdict.guarantee == Guarantee.AT_MOST_ONCE
+    assert anomalies(verdict) == {"lost": [2], "regression": [0]}
+    assert verdict.final == {"hello": 1, "world": 1}
+    (witness,) = verdict.witnesses["lost"]
+    assert (witness.attempt, witness.overwritten_by.value, witness.overwritten_by.attempt) == (1, 1, 2)
+    assert "first offset 2 ('hello' = 2): overwritten by attempt 2 of batch 0 with 1; at-most" in verdict.because
+
+
+def test_an_upsert_overwritten_with_an_unexplained_value_is_lost():
+    verdict = verdict_on(wrote(0), wrote(2), wrote(1), Observation(9, "hello", 50, 0, 2), keyed=True)
+    assert anomalies(verdict) == {"lost": [0, 2], "unexpected": [9]}
+    assert verdict.guarantee == Guarantee.NONE
+    assert verdict.final["hello"] == 50
+
+
+def test_lost_and_duplicate_together_leave_no_guarantee():
+    verdict = verdict_on(wrote(0), wrote(0, 2), wrote(2))
+    assert verdict.guarantee == Guarantee.NONE
+    assert anomalies(verdict) == {"lost": [1], "duplicate": [0]}
+    assert verdict.because.startswith("neither at-least-once nor at-most-once, because 1 of 3 records got lost, first")
+    assert "and 1 of 3 records came out twice or more" in verdict.because
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Observation(9, "hello", 3, 0, 1),
+        Observation(-1, "hello", 2, 0, 1),
+        Observation(2, "hello", 3, 0, 1),
+        Observation(2, "other", 2, 0, 1),
+    ],
+)
+def test_a_row_that_no_input_explains_is_unexpected(row):
+    verdict = verdict_on(wrote(0), row, wrote(1), wrote(2))
+    assert anomalies(verdict) == {"unexpected": [row.offset]}
+    assert verdict.guarantee == Guarantee.AT_LEAST_ONCE
+    assert verdict.rows == 4
+    assert "rows that no input explains came out (offsets: 1)" in verdict.because
+
+
+def test_an_aborted_row_is_no_effect_but_was_seen():
+    verdict = verdict_on(wrote(0), wrote(2, visibility=ABORTED), wrote(0, 2), wrote(1))
+    assert anomalies(verdict) == {"lost": [2], "duplicate": [0], "regression": [0], "aborted_read": [2]}
+    assert verdict.final == {"hello": 1, "world": 1}
+    assert verdict.rows == 3
+    assert verdict.because.endswith("and offset 2 ('hello' = 2) of an aborted transaction")
+
+
+def test_an_aborted_row_that_nothing_explains_is_only_an_aborted_read():
+    row = Observation(9, "x", 1, 0, 1, ABORTED)
+    assert anomalies(verdict_on(wrote(0), wrote(1), row, wrote(2))) == {"aborted_read": [9]}
+
+
+def test_a_precommitted_row_counts_and_was_early():
+    verdict = verdict_on(wrote(0), wrote(1, visibility=PRECOMMITTED), wrote(2))
+    assert verdict.guarantee == Guarantee.EXACTLY_ONCE
+    assert anomalies(verdict) == {"precommitted_read": [1]}
+    assert verdict.properties["no_precommitted_read"] == Outcome.VIOLATED
+    assert verdict.because.endswith("a reader saw offset 1 ('world' = 1) before its transaction was decided")
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_hidden_row_is_unseen_and_not_lost(keyed):
+    verdict = verdict_on(wrote(0), wrote(2), keyed=keyed, hidden=iter([wrote(1), wrote(1, 2), wrote(0)]))
+    assert anomalies(verdict) == {"unseen": [1]}
+    assert verdict.properties["no_loss"] == Outcome.UNKNOWN
+    assert verdict.properties["no_duplicate"] == Outcome.HOLDS
+    assert verdict.guarantee == Guarantee.UNKNOWN
+    assert verdict.because == (
+        "unknown, because an open transaction still hides 1 of 3 records, first offset 1 ('world' = 1): written by "
+        "attempt 1 of batch 0"
+    )
+
+
+def test_hidden_rows_that_were_aborted_or_explain_nothing_hide_nothing():
+    hidden = [wrote(1, visibility=ABORTED), Observation(2, "hello", 7, 0, 1)]
+    assert anomalies(verdict_on(wrote(0), hidden=hidden)) == {"lost": [1, 2]}
+
+
+def test_a_loss_is_a_loss_also_beside_hidden_rows():
+    verdict = verdict_on(wrote(0), hidden=[wrote(1)])
+    assert anomalies(verdict) == {"lost": [2], "unseen": [1]}
+    assert verdict.guarantee == Guarantee.AT_MOST_ONCE
+
+
+def test_an_overwritten_upsert_that_a_transaction_hides_is_not_yet_lost():
+    verdict = verdict_on(wrote(1), wrote(2), wrote(0, 2), keyed=True, hidden=[wrote(2, 2)])
+    assert anomalies(verdict) == {"unseen": [2], "regression": [0]}
+    assert verdict.guarantee == Guarantee.UNKNOWN
+
+
+def test_a_part_of_an_epoch_is_a_fractured_read():
+    epochs = [Epoch(0, 0, 2), Epoch(1, 2, 3)]
+    verdict = verdict_on(wrote(0), Reading("crash 1"), wrote(1), wrote(2), epochs=epochs)
+    assert verdict.guarantee == Guarantee.EXACTLY_ONCE
+    assert anomalies(verdict) == {"fractured_read": [0]}
+    assert verdict.because.endswith("offset 0 ('hello' = 1) at crash 1 without the rest of its epoch")
+
+
+def test_each_reading_adds_what_it_sees_of_an_incomplete_epoch():
+    epochs = [Epoch(0, 0, 3)]
+    assert verdict_on(wrote(2), END, END, wrote(0), END, wrote(1), epochs=epochs).fractured_read == (0, 2)
+    assert verdict_on(wrote(2), wrote(0), wrote(1), END, epochs=epochs).fractured_read == ()
+    assert verdict_on(wrote(2, visibility=ABORTED), epochs=epochs).fractured_read == ()
+
+
+def test_a_reading_after_every_row_costs_no_more_than_the_rows():
+    """Minutes, if every reading looked again at what an earlier one saw."""
+    expected = counted(["a"] * 40_000)
+    events = (event for record in expected for event in (Observation(*record, 0, 1), END))
+    assert len(judge(expected, History(events, epochs=[Epoch(0, 0, 40_000)])).fractured_read) == 39_999
+
+
+def test_offsets_outside_of_any_epoch_are_not_fractured():
+    assert verdict_on(wrote(0), wrote(1), epochs=[Epoch(0, 0, 1), Epoch(1, 1, 1), Epoch(2, 5, 9)]).fractured_read == ()
+
+
+def test_offsets_may_have_gaps():
+    expected = [Record(-5, "a", 1), Record(10, "b", 1), Record(11, "a", 2)]
+    rows = [Observation(*record, 0, 1) for record in expected]
+    verdict = verdict_on(rows[0], rows[0], END, rows[2], Observation(0, "a", 1, 0, 1), expected=expected)
+    assert anomalies(verdict) == {"lost": [10], "duplicate": [-5], "unexpected": [0]}
+    verdict = verdict_on(*rows[:2], END, rows[2], expected=expected, epochs=[Epoch(0, -9, 5), Epoch(1, 9, 12)])
+    assert anomalies(verdict) == {"fractured_read": [10]}
+
+
+@pytest.mark.parametrize("offsets", [(0, 0), (1, 0), (0, 1, 1)])
+def test_expected_offsets_must_increase(offsets):
+    with pytest.raises(InvalidInput, match=f"Expected record {len(offsets)}: {offsets[-1]} after"):
+        judge([Record(offset, "a", 1) for offset in offsets], History([]))
+
+
+@pytest.mark.parametrize(
+    "epochs", [[Epoch(0, 0, 2), Epoch(1, 1, 3)], [Epoch(0, 2, 3), Epoch(1, 0, 1)], [Epoch(0, 2, 1)]]
+)
+def test_epochs_must_be_sorted_and_apart(epochs):
+    with pytest.raises(InvalidInput, match=f"Epoch {len(epochs)}: "):
+        judge(HELLO, History([], epochs=epochs))
+
+
+@pytest.mark.parametrize(
+    ("expected", "row"),
+    [([Record(0, "a", 2**70)], wrote(0)), (HELLO, wrote(0, attempt=2**70)), (HELLO, wrote(0, batch=2**70))],
+)
+def test_numbers_beyond_64_bits_are_refused(expected, row):
+    with pytest.raises(InvalidInput, match="64 bits"):
+        judge(expected, History([row]))
+
+
+def test_ten_witnesses_are_kept_and_the_first_offset_is_among_them():
+    expected = counted(["a"] * 30)
+    rows = [Observation(*record, 0, attempt) for attempt in (1, 2) for record in reversed(expected)]
+    verdict = verdict_on(*rows, expected=expected)
+    assert verdict.duplicate == tuple(range(30))
+    assert [case.offset for case in verdict.witnesses["duplicate"]] == list(range(10))
+    assert [case.offset for case in verdict.witnesses["regression"]] == list(range(28, 18, -1))
+    assert "first offset 0 ('a' = 1)" in verdict.because
+
+
+def test_json_has_the_keys_of_a_verdict_and_survives_json():
+    rows = (wrote(0), wrote(2), Reading("crash 1"), wrote(0, 2), Observation(9, "x", 1, 0, 2, ABORTED))
+    plain = verdict_on(*rows, epochs=[Epoch(0, 0, 3)]).to_json()
+    assert set(plain) == {"guarantee", "properties", *LISTS, "because", "final", "rows", "witnesses"}
+    assert set(plain["witnesses"]) == set(LISTS)
+    assert plain == json.loads(json.dumps(plain))
+    assert type(plain["guarantee"]) is str
+    assert plain["lost"] == [1]
+    assert list(plain["final"]) == ["hello"]
+    assert plain["witnesses"]["duplicate"][0]["earlier"]["attempt"] == 1
+    assert plain["witnesses"]["fractured_read"][0]["moment"] == "crash 1"
+
+
+def test_text_is_a_short_block():
+    expected = counted(["a"] * 12)
+    verdict = verdict_on(expected=expected)
+    assert verdict.text().splitlines() == [
+        "guarantee             at-most-once",
+        f"because               {verdict.because}",
+        "no_loss               violated  0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 in all)",
+        *(f"{name:<21} holds" for name in list(ANOMALY)[1:]),
+        "unseen",
+        "rows                  0",
+        "final",
+    ]
+
+
+def test_a_key_may_hold_anything():
+    expected = counted(["{x} {0} %s\n" + "y" * 1000] * 2)
+    verdict = verdict_on(Observation(*expected[0], 0, 1), expected=expected)
+    assert "first offset 1 ('{x} {0} %s\\n" in verdict.because
+    assert len(verdict.because) < 300
+    assert "\n" not in verdict.because
+
+
+def test_a_verdict_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        verdict_on().rows = 1
+
+
+def test_what_satisfies_what():
+    satisfied = {held.value: {asked.value for asked in Guarantee if satisfies(held, asked)} for held in Guarantee}
+    assert satisfied == {
+        "exactly-once": {"exactly-once", "at-least-once", "at-most-once", "none"},
+        "at-least-once": {"at-least-once", "none"},
+        "at-most-once": {"at-most-once", "none"},
+        "none": {"none"},
+        "unknown": {"unknown"},
+    }
+
+
+# Properties: what was put in comes out
+
+FATES = st.sampled_from(["kept", "kept", "kept", "dropped", "repeated", "aborted", "leaked"])
+
+
+@st.composite
+def broken_histories(draw):
+    """Expected records, a history broken on purpose, and the anomalies that were put in."""
+    keyed = draw(st.booleans())
+    expected = counted(draw(st.lists(st.sampled_from("abcd"), max_size=12)))
+    put_in = {name: set() for name in LISTS if name != "regression"}
+    put_in["regression"] = []
+    lanes = []
+    for key in sorted({record.key for record in expected}):
+        records = [record for record in expected if record.key == key]
+        lane, effects, seen = [], [], []
+        for record in records:
+            fate = draw(FATES)
+            visibility = {"aborted": ABORTED, "leaked": PRECOMMITTED}.get(fate, Visibility.COMMITTED)
+            lane += [Observation(*record, 0, 1, visibility)] * {"dropped": 0, "repeated": 2}.get(fate, 1)
+            put_in["aborted_read"] |= {record.offset} if fate == "aborted" else set()
+            put_in["precommitted_read"] |= {record.offset} if fate == "leaked" else set()
+            put_in["duplicate"] |= {record.offset} if fate == "repeated" and not keyed else set()
+            seen += [record.offset] if fate != "dropped" else []
+            effects += [record.offset] if fate not in ("dropped", "aborted") else []
+        if effects and draw(st.booleans()):
+            back = draw(st.sampled_from([record for record in records if record.offset in effects]))
+            lane.append(Observation(*back, 0, 2))
+            put_in["duplicate"] |= set() if keyed else {back.offset}
+            put_in["regression"] += [back.offset] if back.offset < max(seen) else []
+            effects.append(back.offset)
+        final = effects[-1] if effects else -1
+        offsets = {record.offset for record in records}
+        put_in["lost"] |= {offset for offset in offsets if offset > final} if keyed else offsets - set(effects)
+        lanes.append(lane)
+    for number in range(draw(st.integers(0, 2))):
+        lanes.append([Observation(100 + number, f"unknown {number}", 1, 0, 1)])
+        put_in["unexpected"].add(100 + number)
+    events = []
+    while any(lanes):  # rows of different keys may come in any order, rows of a key keep theirs
+        events.append(draw(st.sampled_from([lane for lane in lanes if lane])).pop(0))
+    return expected, History([*events, END], keyed=keyed), put_in
+
+
+@given(broken_histories())
+def test_exactly_the_anomalies_put_in_come_out(case):
+    expected, history, put_in = case
+    verdict = judge(expected, history)
+    found = anomalies(verdict)
+    assert sorted(found.pop("regression", [])) == sorted(put_in.pop("regression"))
+    assert found == {name: sorted(offsets) for name, offsets in put_in.items() if offsets}
+    lost, extra = bool(put_in["lost"]), bool(put_in["duplicate"] or put_in["unexpected"])
+    held = {(False, False): "exactly-once", (False, True): "at-least-once", (True, False): "at-most-once"}
+    assert verdict.guarantee == held.get((lost, extra), "none")
+
+
+# Properties: a second judge, slow and plain, written from the definitions alone
+
+
+def plain_judge(expected, history):
+    events, keyed = list(history.events), history.keyed
+    rows = [event for event in events if isinstance(event, Observation)]
+    effects = [row for row in rows if row.visibility != ABORTED]
+    hidden = {Record(*row[:3]) for row in history.hidden if row.visibility != ABORTED}
+    final = {row.key: Record(*row[:3]) for row in effects}
+
+    def times(record):
+        return [Record(*row[:3]) for row in effects].count(record)
+
+    def missing(record):
+        if not keyed:
+            return times(record) == 0
+        last = final.get(record.key)
+        return last not in expected or last.offset < record.offset
+
+    regression = []
+    for place, row in enumerate(rows):
+        before = [Record(*r[:3]) for r in rows[:place] if r.key == row.key]
+        known = [r.offset for r in before if r in expected]
+        if Record(*row[:3]) in expected and known and row.offset < max(known) and row.offset not in regression:
+            regression.append(row.offset)
+
+    fractured = set()
+    for place, event in enumerate(events):
+        if isinstance(event, Reading):
+            visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(expected)
+            for epoch in history.epochs:
+                planned = {record for record in expected if epoch.start <= record.offset < epoch.end}
+                if planned & visible != planned:
+                    fractured |= {record.offset for record in planned & visible}
+
+    looked = bool(events)
+    return {
+        "lost": [r.offset for r in expected if looked and missing(r) and r not in hidden],
+        "duplicate": [r.offset for r in expected if not keyed and times(r) > 1],
+        "regression": regression,
+        "aborted_read": sorted({row.offset for row in rows if row.visibility == ABORTED}),
+        "precommitted_read": sorted({row.offset for row in rows if row.visibility == PRECOMMITTED}),
+        "fractured_read": sorted(fractured),
+        "unexpected": sorted({row.offset for row in effects if Record(*row[:3]) not in expected}),
+        "unseen": [r.offset for r in expected if r in hidden and (missing(r) or times(r) == 0)],
+        "final": {key: final[key].value for key in sorted(final)},
+        "rows": len(final) if keyed else len(effects),
+    }
+
+
+@st.composite
+def random_histories(draw):
+    offsets = draw(st.one_of(st.just(range(6)), st.sets(st.integers(-3, 9), max_size=6).map(sorted)))
+    expected = [Record(offset, draw(st.sampled_from("ab")), number) for number, offset in enumerate(offsets)]
+    odd = st.builds(Record, st.integers(-4, 10), st.sampled_from("abz"), st.integers(0, 6))
+    records = st.one_of(st.sampled_from(expected), st.sampled_from(expected), odd) if expected else odd
+    visibilities = st.sampled_from([*[Visibility.COMMITTED] * 4, ABORTED, PRECOMMITTED])
+    rows = st.builds(lambda record, *rest: Observation(*record, *rest), records, st.just(0), st.just(1), visibilities)
+    cuts = sorted(draw(st.lists(st.integers(-4, 11), max_size=6)))
+    return expected, History(
+        events=draw(st.lists(st.one_of(rows, rows, rows, st.just(END)), max_size=14)),
+        keyed=draw(st.booleans()),
+        epochs=[Epoch(n, *cuts[n * 2 : n * 2 + 2]) for n in range(len(cuts) // 2)],
+        hidden=draw(st.lists(rows, max_size=3)),
+    )
+
+
+@settings(max_examples=500)
+@given(random_histories())
+def test_two_judges_agree(case):
+    expected, history = case
+    verdict = judge(expected, history)
+    assert {name: getattr(verdict, name) for name in ("final", "rows")} | {
+        name: list(getattr(verdict, name)) for name in LISTS
+    } == plain_judge(expected, history)
+    assert list(verdict.final) == sorted(verdict.final)
+    for name in LISTS:
+        assert [w.offset for w in verdict.witnesses[name]] == list(getattr(verdict, name))[:10]
+
+
+@given(random_histories())
+def test_a_guarantee_follows_from_lost_and_extra_alone(case):
+    verdict = judge(*case)
+    extra = verdict.duplicate or verdict.unexpected
+    looked = bool(case[1].events)
+    expected = {
+        Guarantee.UNKNOWN: not looked or (not verdict.lost and bool(verdict.unseen)),
+        Guarantee.NONE: bool(verdict.lost and extra),
+        Guarantee.AT_MOST_ONCE: bool(verdict.lost and not extra),
+        Guarantee.AT_LEAST_ONCE: looked and not verdict.lost and not verdict.unseen and bool(extra),
+        Guarantee.EXACTLY_ONCE: looked and not verdict.lost and not verdict.unseen and not extra,
+    }
+    assert [held for held in expected if expected[held]] == [verdict.guarantee]
+    for name, anomaly in ANOMALY.items():
+        assert (verdict.properties[name] == Outcome.VIOLATED) == bool(getattr(verdict, anomaly))
+
+
+# Size
+
+FIVE_MILLION = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+from labkit.judge import judge
+from labkit.records import Epoch, History, Observation, Reading, Record
+N, KEYS = 5_000_000, [f"word {n}" for n in range(1000)]
+def expected():
+    return (Record(i, KEYS[i % 1000], i // 1000) for i in range(N))
+def events():
+    for i in range(N):
+        if i != 7:
+            yield Observation(i, KEYS[i % 1000], i // 1000, i // 100_000, 1)
+    yield Reading("end")
+epochs = [Epoch(batch, batch * 100_000, (batch + 1) * 100_000) for batch in range(50)]
+verdict = judge(expected(), History(events(), epochs=epochs))
+assert verdict.lost == (7,) and verdict.rows == N - 1 and len(verdict.fractured_read) == 99_999
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_maxrss, used.ru_utime + used.ru_stime)
+"""
+
+
+@pytest.mark.slow
+def test_five_million_records_fit_into_20_seconds_and_a_gigabyte():
+    """The hard limit of the process kills a judge that takes more than 20 seconds of processor time."""
+    done = subprocess.run([sys.executable, "-c", FIVE_MILLION], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    kilobytes, seconds = map(float, done.stdout.split())
+    print(f"{kilobytes / 1024:.0f} MB, {seconds:.1f} s")
+    assert kilobytes < 1024 * 1024
