@@ -1,0 +1,137 @@
+"""Files that hold their old content or their new one, whatever dies in between; and lines that are whole or not there.
+
+SIGKILL loses nothing that the kernel was handed; fsync is for the loss of power. This module must not know what it
+writes. Only `explained` turns an `OSError` into a sentence; everything else here lets it pass.
+"""
+
+import errno
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from labkit.errors import InvalidInput, JobFailed, LabError
+
+_TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp")
+_TORN = b" <- torn\n"
+"""What ends a line that its dead writer did not end; no line of JSON ends like this."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MISPLACED = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
+
+_serial = itertools.count()
+
+
+def temporary(path: Path) -> Path:
+    """A name beside `path` that no other writer uses, in this process or another: `.NAME.PID-SERIAL.tmp`."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether `temporary` made this name: a file that counts for nothing once its writer is dead."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def replace(path: Path, content: bytes | str) -> None:
+    """Gives the file this content, all of it or none; text is UTF-8. When this returns, it survives a loss of power.
+
+    Of several writers at once the last one wins. Raises `OSError`, and then leaves no temporary file behind.
+    """
+    draft = temporary(path)
+    try:
+        with draft.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Makes the folder and those above it that are missing; that it is there survives a loss of power."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Makes the names in a folder durable: what was created, renamed or removed in it. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_for_append(path: Path) -> int:
+    """A descriptor for `append_line`; the file is made if it is missing. The caller closes it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    sync_folder(path.parent)
+    return descriptor
+
+
+def sync_and_close(descriptor: int) -> None:
+    """Makes what was appended survive a loss of power, and closes the descriptor even if that fails."""
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_line(descriptor: int, line: bytes) -> None:
+    """Adds one line by one write, so that lines of several processes never mix; `line` has no line end.
+
+    Survives the death of the process, not a loss of power: there is no fsync here. A line that a dead writer left
+    unfinished is ended as torn first. Raises `OSError`, also when only a part of the line found room.
+    """
+    content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
+    if os.write(descriptor, content) != len(content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _ends_torn(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Number (from 1) and content of every line that was written whole. A file that is not there has none."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n") and not line.endswith(_TORN):
+                yield number, line[:-1]
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns an `OSError` of the block into one sentence about `path`.
+
+    Raises `InvalidInput` where the user chose a place that cannot be used, `JobFailed` where the place gave out.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise _explanation(path, error) from error
+
+
+def _explanation(path: Path, error: OSError) -> LabError:
+    place = error.filename or path
+    if error.errno in _FULL:
+        return JobFailed(f"{path}: the disk is full; free some space and run again.")
+    if error.errno in _REFUSED:
+        return InvalidInput(f"{place}: no permission ({error.strerror}); choose a place that you may write to.")
+    if error.errno in _MISPLACED:
+        return InvalidInput(f"{place}: a file where a folder belongs, or a folder where a file does; move it away.")
+    return JobFailed(f"{place}: the system refused the file ({error.strerror}); look at the disk and run again.")

@@ -1,0 +1,292 @@
+"""A folder of plain files as a store: an append file, and transactions that become visible by one rename.
+
+    appended.jsonl                   rows that were visible at once, in order
+    staging/HANDLE.open              a transaction that is being written
+    staging/HANDLE.prepared          a transaction that waits for its commit
+    staging/HANDLE.atomic            a transaction of one writer, worth nothing if the writer dies
+    committed/NUMBER-HANDLE.jsonl    a visible transaction; the numbers are the order in which they became visible
+
+The folder is its own history. A lock on `staging` lets one process at a time name files; whoever dies lets go of it.
+This module must not upsert, and must not keep in memory what another process has to know.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+import msgspec
+
+from labkit.errors import InvalidInput, JobFailed
+from labkit.records import Observation
+from labkit.stores import durable
+from labkit.stores.contract import Handle, Transaction
+
+OPEN, PREPARED, ATOMIC = ".open", ".prepared", ".atomic"
+_COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """One row as it stands in a file."""
+
+    offset: int
+    key: str
+    value: int
+    batch: int
+    attempt: int
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+def encode(row: Observation) -> bytes:
+    """A row as one line of JSON, without the line's end."""
+    return msgspec.json.encode(Line(row.offset, row.key, row.value, row.batch, row.attempt))
+
+
+def read_rows(path: Path) -> Iterator[Observation]:
+    """The rows of a file, none if it is missing. Raises `InvalidInput` for a line that the store did not write."""
+    for number, raw in durable.read_lines(path):
+        try:
+            line = _decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            remedy = "restore the file, or delete the store and run again"
+            raise InvalidInput(f"{path}, line {number}: damaged ({error}); {remedy}.") from None
+        yield Observation(line.offset, line.key, line.value, line.batch, line.attempt)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock between processes and threads; the death of its holder releases it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def names(folder: Path) -> list[str]:
+    """What is in the folder; nothing if it is missing."""
+    try:
+        return [path.name for path in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+
+
+class StagedFile:
+    """A transaction that is being written, in a file that no reader looks at."""
+
+    def __init__(self, handle: Handle, path: Path) -> None:
+        self.handle, self.path = handle, path
+        self._file = path.open("xb")
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be written to it any more."""
+        return self._file.closed
+
+    def write(self, row: Observation) -> None:
+        """Writes one row. Raises `JobFailed` once the transaction is prepared, or its store closed."""
+        self._refuse_closed()
+        with durable.explained(self.path):
+            self._file.write(encode(row) + b"\n")
+
+    def prepare(self) -> None:
+        """Makes the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
+        self.seal()
+        with durable.explained(self.path), locked(self.path.parent):
+            self.rename(self.path.with_suffix(PREPARED))
+            durable.sync_folder(self.path.parent)
+
+    def seal(self) -> None:
+        """Makes the rows durable."""
+        self._refuse_closed()
+        with durable.explained(self.path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def rename(self, target: Path) -> None:
+        """Moves the sealed file; the caller holds the lock. Raises `JobFailed` if someone else has removed it."""
+        if not self._is_there():
+            raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
+        self.path.rename(target)
+        self._file.close()
+
+    def drop(self) -> None:
+        """Removes the file unless it has moved on, or is another writer's by now; the caller holds the lock."""
+        if not self.is_closed and self._is_there():
+            self.path.unlink()
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file. Rows that find no room now belong to no transaction that counts: that is no error."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _refuse_closed(self) -> None:
+        if self.is_closed:
+            raise JobFailed(f"{self.path}: the transaction {self.handle} is not open any more; begin another.")
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+
+class FilesStore:
+    """Appendable, Atomic and Transactional. Nothing is created before the first write."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._log = folder / "appended.jsonl"
+        self._staging = folder / "staging"
+        self._committed = folder / "committed"
+        self._descriptor: int | None = None
+        self._staged: list[StagedFile] = []
+
+    def history(self) -> Iterator[Observation]:
+        """The appended rows, then the committed transactions in the order of their numbers."""
+        with durable.explained(self.folder):
+            yield from read_rows(self._log)
+            for name in self._committed_names():
+                yield from read_rows(self._committed / name)
+
+    def hidden(self) -> Iterator[Observation]:
+        """The rows of open and prepared transactions, as far as their writers have handed them to the kernel."""
+        with durable.explained(self.folder):
+            for handle in sorted(self._unfinished()):
+                for suffix in (OPEN, PREPARED):
+                    yield from read_rows(self._path(handle, suffix))
+
+    def close(self) -> None:
+        """Makes the appended rows durable and lets go of all files. A transaction that is open stays unfinished."""
+        for staged in self._staged:
+            staged.close()
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with durable.explained(self._log):
+                durable.sync_and_close(descriptor)
+
+    def append(self, row: Observation) -> None:
+        """Adds one row by one write. It survives the death of the process; a loss of power only after `close`.
+
+        SIGKILL does not lose what the kernel holds, so no fsync is paid for every row.
+        """
+        with durable.explained(self._log):
+            if self._descriptor is None:
+                durable.make_folder(self.folder)
+                self._descriptor = durable.open_for_append(self._log)
+            durable.append_line(self._descriptor, encode(row))
+
+    def has_marker(self, query: str, batch: int) -> bool:
+        """Whether a committed file bears the name of this query and batch: the name is the marker."""
+        with durable.explained(self.folder):
+            return self._is_marked(query, batch)
+
+    @contextmanager
+    def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
+        """A staged file, renamed once at the end. A new writer of a batch removes what an earlier one left.
+
+        Raises `JobFailed` when the marker is there already, or when a newer writer of the batch took over.
+        """
+        with self._changing():
+            self._refuse_marked(handle)
+            self._drop_earlier(handle)
+            staged = self._stage(handle, ATOMIC)
+        try:
+            yield staged.write
+            staged.seal()
+            with self._changing():
+                self._refuse_marked(handle)
+                staged.rename(self._next_path(handle))
+                self._sync()
+        except BaseException:
+            with self._changing():
+                staged.drop()
+            raise
+
+    def begin(self, handle: Handle) -> Transaction:
+        """Opens `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
+        with self._changing():
+            if handle in self._unfinished() or self._is_committed(handle):
+                raise JobFailed(f"{self.folder}: there is a transaction {handle}; a name is never used twice.")
+            return self._stage(handle, OPEN)
+
+    def commit(self, handle: Handle) -> None:
+        """One rename into `committed`; nothing if that has happened. Raises `JobFailed` if it is not prepared."""
+        prepared = self._path(handle, PREPARED)
+        with self._changing_what_is_there():
+            if prepared.exists():
+                prepared.rename(self._next_path(handle))
+            elif not self._is_committed(handle):
+                raise JobFailed(f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed.")
+            self._sync()
+
+    def abort(self, handle: Handle) -> None:
+        """Removes the staged file if there is one. A committed file stays."""
+        with self._changing_what_is_there():
+            for suffix in (OPEN, PREPARED):
+                self._path(handle, suffix).unlink(missing_ok=True)
+
+    def prepared(self, query: str) -> list[Handle]:
+        """Every open or prepared transaction of the query, in the order of their names' numbers."""
+        with durable.explained(self.folder):
+            return sorted(handle for handle in self._unfinished() if handle.query == query)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with durable.explained(self.folder):
+            durable.make_folder(self._staging)
+            durable.make_folder(self._committed)
+            with locked(self._staging):
+                yield
+
+    @contextmanager
+    def _changing_what_is_there(self) -> Iterator[None]:
+        with durable.explained(self.folder), locked(self._staging) if self._staging.is_dir() else nullcontext():
+            yield
+
+    def _sync(self) -> None:
+        durable.sync_folder(self._committed)
+        durable.sync_folder(self._staging)
+
+    def _path(self, handle: Handle, suffix: str) -> Path:
+        return self._staging / f"{handle}{suffix}"
+
+    def _stage(self, handle: Handle, suffix: str) -> StagedFile:
+        self._staged = [staged for staged in self._staged if not staged.is_closed]
+        staged = StagedFile(handle, self._path(handle, suffix))
+        self._staged.append(staged)
+        return staged
+
+    def _unfinished(self) -> set[Handle]:
+        return {Handle.parse(path.stem) for path in self._staged_paths(OPEN, PREPARED)}
+
+    def _staged_paths(self, *suffixes: str) -> list[Path]:
+        return [self._staging / name for name in names(self._staging) if name.endswith(suffixes)]
+
+    def _drop_earlier(self, handle: Handle) -> None:
+        for path in self._staged_paths(ATOMIC):
+            if Handle.parse(path.stem)[:2] == handle[:2]:
+                path.unlink()
+
+    def _committed_names(self) -> list[str]:
+        return sorted(filter(_COMMITTED.fullmatch, names(self._committed)))
+
+    def _next_path(self, handle: Handle) -> Path:
+        last = max(self._committed_names(), default="0-")
+        return self._committed / f"{int(last.partition('-')[0]) + 1:08}-{handle}.jsonl"
+
+    def _is_committed(self, handle: Handle) -> bool:
+        return any(name.endswith(f"-{handle}.jsonl") for name in self._committed_names())
+
+    def _is_marked(self, query: str, batch: int) -> bool:
+        return any(name.partition("-")[2].startswith(f"{query}-b{batch}-") for name in self._committed_names())
+
+    def _refuse_marked(self, handle: Handle) -> None:
+        if self._is_marked(handle.query, handle.batch):
+            raise JobFailed(f"{self.folder}: batch {handle.batch} of the query {handle.query} was committed before.")

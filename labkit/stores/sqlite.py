@@ -1,0 +1,339 @@
+"""An SQLite database as a store: rows, totals by key, and a change log that triggers fill in the same transaction.
+
+SQLite has no prepared state, so two-phase commit is SIMULATED: the rows of a transaction stand in the real table with
+its handle from the start, the table `committed` decides, and readers must use the view `visible`. Who reads the
+table `rows` sees what was never committed. That is one of the demands that two-phase commit makes of a store.
+
+`changes` is what an outside reader could have seen, in order: SQLite has one writer at a time, so the order of the
+log is the order of visibility. This module must not judge, nor keep in memory what another process has to know.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.records import Observation
+from labkit.stores import durable
+from labkit.stores.contract import Handle, Transaction
+
+APPLICATION_ID = 0x1AB_0001
+"""Marks a database file as a store of the lab, in this layout."""
+
+CHUNK = 1_000
+"""Rows of an open transaction that are inserted at once; nobody sees them, so it need not be all of them."""
+
+PATIENCE = 30.0
+"""Seconds to wait for another process's transaction."""
+
+_SCHEMA = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE rows (
+  id INTEGER PRIMARY KEY, offset INTEGER NOT NULL, key TEXT NOT NULL, value INTEGER NOT NULL,
+  batch INTEGER NOT NULL, attempt INTEGER NOT NULL, handle TEXT
+);
+CREATE INDEX rows_of_handle ON rows (handle) WHERE handle IS NOT NULL;
+CREATE TABLE totals (
+  key TEXT PRIMARY KEY NOT NULL, offset INTEGER NOT NULL, value INTEGER NOT NULL,
+  batch INTEGER NOT NULL, attempt INTEGER NOT NULL
+);
+CREATE TABLE opened (number INTEGER PRIMARY KEY AUTOINCREMENT, handle TEXT NOT NULL UNIQUE);
+CREATE TABLE prepared (handle TEXT PRIMARY KEY NOT NULL);
+CREATE TABLE committed (handle TEXT PRIMARY KEY NOT NULL);
+CREATE TABLE markers (query TEXT NOT NULL, batch INTEGER NOT NULL, PRIMARY KEY (query, batch));
+CREATE TABLE changes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, offset INTEGER NOT NULL, key TEXT NOT NULL, value INTEGER NOT NULL,
+  batch INTEGER NOT NULL, attempt INTEGER NOT NULL
+);
+CREATE VIEW visible AS
+  SELECT id, offset, key, value, batch, attempt FROM rows
+  WHERE handle IS NULL OR handle IN (SELECT handle FROM committed);
+CREATE TRIGGER row_appended AFTER INSERT ON rows WHEN NEW.handle IS NULL BEGIN
+  INSERT INTO changes (offset, key, value, batch, attempt)
+  VALUES (NEW.offset, NEW.key, NEW.value, NEW.batch, NEW.attempt);
+END;
+CREATE TRIGGER total_set AFTER INSERT ON totals BEGIN
+  INSERT INTO changes (offset, key, value, batch, attempt)
+  VALUES (NEW.offset, NEW.key, NEW.value, NEW.batch, NEW.attempt);
+END;
+CREATE TRIGGER total_replaced AFTER UPDATE ON totals BEGIN
+  INSERT INTO changes (offset, key, value, batch, attempt)
+  VALUES (NEW.offset, NEW.key, NEW.value, NEW.batch, NEW.attempt);
+END;
+CREATE TRIGGER handle_committed AFTER INSERT ON committed BEGIN
+  INSERT INTO changes (offset, key, value, batch, attempt)
+  SELECT offset, key, value, batch, attempt FROM rows WHERE handle = NEW.handle ORDER BY id;
+END;
+"""
+
+_INSERT = "INSERT INTO rows (offset, key, value, batch, attempt, handle) VALUES (?, ?, ?, ?, ?, ?)"
+_UPSERT = """
+INSERT INTO totals (offset, key, value, batch, attempt) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE
+SET offset = excluded.offset, value = excluded.value, batch = excluded.batch, attempt = excluded.attempt
+"""
+_HISTORY = "SELECT offset, key, value, batch, attempt FROM changes ORDER BY id"
+_VISIBLE = "SELECT offset, key, value, batch, attempt FROM visible ORDER BY id"
+_HIDDEN = """
+SELECT offset, key, value, batch, attempt FROM rows
+WHERE handle IS NOT NULL AND handle NOT IN (SELECT handle FROM committed) ORDER BY id
+"""
+_UNFINISHED = "SELECT handle FROM opened UNION SELECT handle FROM prepared"
+_IS_COMMITTED = "SELECT EXISTS (SELECT 1 FROM committed WHERE handle = ?)"
+_IS_KNOWN = """
+SELECT EXISTS (SELECT 1 FROM opened WHERE handle = ?1) OR EXISTS (SELECT 1 FROM prepared WHERE handle = ?1)
+OR EXISTS (SELECT 1 FROM committed WHERE handle = ?1)
+"""
+_ABORT = (
+    "DELETE FROM opened WHERE handle = ?",
+    "DELETE FROM prepared WHERE handle = ?",
+    "DELETE FROM rows WHERE handle = ? AND handle NOT IN (SELECT handle FROM committed)",
+)
+
+Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
+"""Opens one short transaction of the database; leaving the block commits it, an exception rolls it back."""
+
+
+class SimulatedTransaction:
+    """Rows that stand in the real table under their handle, in chunks, and that the view leaves out."""
+
+    def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
+        self._writing = writing
+        self._name, self._number = str(handle), number
+        self._buffer: list[Observation] = []
+        self._is_open = True
+
+    def write(self, row: Observation) -> None:
+        """Keeps the row, and inserts what was kept once it is a chunk. Raises `JobFailed` if it is not open."""
+        self._refuse_closed()
+        self._buffer.append(row)
+        if len(self._buffer) >= CHUNK:
+            with self._writing() as connection:
+                self._insert(connection)
+            self._buffer.clear()
+
+    def prepare(self) -> None:
+        """Inserts the rest and notes the handle as prepared, in one transaction. Raises `JobFailed` after an abort."""
+        self._refuse_closed()
+        with self._writing() as connection:
+            self._insert(connection)
+            connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
+            connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
+        self._is_open = False
+
+    def _insert(self, connection: sqlite3.Connection) -> None:
+        mine = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
+        if connection.execute(mine, [self._number, self._name]).fetchone() is None:
+            raise JobFailed(f"The transaction {self._name} was aborted while it was open; begin another.")
+        connection.executemany(_INSERT, [(*row[:5], self._name) for row in self._buffer])
+
+    def _refuse_closed(self) -> None:
+        if not self._is_open:
+            raise JobFailed(f"The transaction {self._name} is not open any more; begin another.")
+
+
+class SQLiteStore:
+    """Appendable, Keyed, Atomic, and Transactional by simulation. Nothing is created before the first write."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def history(self) -> Iterator[Observation]:
+        """The change log: every row and every value of a key, in the order in which it became visible."""
+        return self._observations(_HISTORY)
+
+    def visible(self) -> Iterator[Observation]:
+        """The rows of the view `visible`: what a reader of rows sees who heeds the demand to use it."""
+        return self._observations(_VISIBLE)
+
+    def hidden(self) -> Iterator[Observation]:
+        """The rows of open and prepared transactions, as far as their writers have inserted them."""
+        return self._observations(_HIDDEN)
+
+    def close(self) -> None:
+        """Closes the connection. A transaction that is open stays unfinished."""
+        with self._lock, self._explained():
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def append(self, row: Observation) -> None:
+        """Adds one row in a transaction of its own, which is synced: it survives a loss of power."""
+        with self._writing() as connection:
+            connection.execute(_INSERT, (*row[:5], None))
+
+    def upsert(self, row: Observation) -> None:
+        """Sets the total of `row.key` in a transaction of its own; the change log keeps every value."""
+        with self._writing() as connection:
+            connection.execute(_UPSERT, row[:5])
+
+    def has_marker(self, query: str, batch: int) -> bool:
+        """Whether the marker of this query and batch has been committed."""
+        return any(self._read("SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch))
+
+    @contextmanager
+    def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
+        """One real transaction with the rows and the marker, on a connection of its own, so that nobody reads early.
+
+        Raises `JobFailed` when the marker is there already. All other writers wait until the block is left.
+        """
+        with self._explained():
+            connection = self._connect_to_write()
+        with closing(connection):
+            with self._explained():
+                connection.execute("BEGIN IMMEDIATE")
+                _mark(connection, handle)
+            yield lambda row: self._write(connection, row)
+            with self._explained():
+                connection.execute("COMMIT")
+
+    def begin(self, handle: Handle) -> Transaction:
+        """Notes the handle as open. Raises `JobFailed` for a name that is in use or was committed."""
+        with self._writing() as connection:
+            if _holds(connection, _IS_KNOWN, handle):
+                raise JobFailed(f"{self.path}: there is a transaction {handle}; a name is never used twice.")
+            number = connection.execute("INSERT INTO opened (handle) VALUES (?)", [str(handle)]).lastrowid
+        assert number is not None
+        return SimulatedTransaction(self._writing, handle, number)
+
+    def commit(self, handle: Handle) -> None:
+        """Notes the handle as committed, which makes its rows visible. Raises `JobFailed` if it is not prepared."""
+        refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
+        if not self._is_there():
+            raise refusal
+        with self._writing() as connection:
+            if connection.execute("DELETE FROM prepared WHERE handle = ?", [str(handle)]).rowcount:
+                connection.execute("INSERT INTO committed VALUES (?)", [str(handle)])
+            elif not _holds(connection, _IS_COMMITTED, handle):
+                raise refusal
+
+    def abort(self, handle: Handle) -> None:
+        """Deletes the rows of a handle unless it was committed."""
+        if not self._is_there():
+            return
+        with self._writing() as connection:
+            for statement in _ABORT:
+                connection.execute(statement, [str(handle)])
+
+    def prepared(self, query: str) -> list[Handle]:
+        """Every open or prepared transaction of the query, in the order of their names' numbers."""
+        handles = [Handle.parse(name) for (name,) in self._read(_UNFINISHED)]
+        return sorted(handle for handle in handles if handle.query == query)
+
+    def _observations(self, sql: str) -> Iterator[Observation]:
+        for row in self._read(sql):
+            yield Observation(*row)
+
+    def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
+        """The answer to a query on a connection of its own, so that it sees only what is committed."""
+        if self._is_there():
+            with self._explained(), closing(self._connect()) as connection:
+                yield from connection.execute(sql, parameters)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._explained():
+            if self._connection is None:
+                self._connection = self._connect_to_write()
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def _write(self, connection: sqlite3.Connection, row: Observation) -> None:
+        with self._explained():
+            connection.execute(_INSERT, (*row[:5], None))
+
+    def _is_there(self) -> bool:
+        with durable.explained(self.path):
+            try:
+                self.path.stat()
+            except FileNotFoundError:
+                return False
+            return True
+
+    def _connect_to_write(self) -> sqlite3.Connection:
+        if not self._is_there():
+            self._create()
+        return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection to a store that is there. `mode=rw`: it must not create one."""
+        address = f"{self.path.absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+                raise InvalidInput(f"{self.path}: not a store of the lab; move it away, or choose another place.")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _create(self) -> None:
+        """Makes the database aside and links it into place, so that it is there whole or not at all."""
+        durable.make_folder(self.path.parent)
+        self._refuse_stray_log()
+        draft = durable.temporary(self.path)
+        try:
+            with closing(sqlite3.connect(draft)) as connection:
+                connection.executescript(_SCHEMA)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            with suppress(FileExistsError):  # another process was first
+                os.link(draft, self.path)
+        finally:
+            draft.unlink(missing_ok=True)
+        durable.sync_folder(self.path.parent)
+
+    def _refuse_stray_log(self) -> None:
+        """SQLite would replay the log of a database that was deleted into the new one."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if log.exists() and not self.path.exists():
+            raise InvalidInput(f"{log}: left behind by a database that is gone; delete it and run again.")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            with durable.explained(self.path):
+                yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+                raise  # our fault, not the file's
+            raise _explanation(self.path, error) from error
+
+
+def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
+    try:
+        connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
+    except sqlite3.IntegrityError:
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.") from None
+
+
+def _holds(connection: sqlite3.Connection, question: str, handle: Handle) -> bool:
+    return bool(connection.execute(question, [str(handle)]).fetchone()[0])
+
+
+def _explanation(path: Path, error: sqlite3.Error) -> LabError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return JobFailed(f"{path}: the disk is full; free some space and run again.")
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return JobFailed(f"{path}: another process has held the database for {PATIENCE:.0f} s; end it and run again.")
+    if path.is_dir():
+        return InvalidInput(f"{path}: a folder where a database file belongs; move it away.")
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
+        return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a place that you may write to.")
+    if code == sqlite3.SQLITE_IOERR:
+        return JobFailed(f"{path}: the system refused the file ({error}); look at the disk and run again.")
+    return InvalidInput(
+        f"{path}: damaged, or not an SQLite database ({error}); restore it, or delete it and run again."
+    )
