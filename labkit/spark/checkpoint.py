@@ -158,6 +158,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
     else:
         found, incarnation = _read_identity(path)
         _refuse_other(checkpoint, found, wanted)
+    path.parent.mkdir(parents=True, exist_ok=True)
     durable.replace(path, json.dumps({**found.__dict__, "incarnation": incarnation + 1}))
     return found, incarnation + 1
 
