@@ -227,6 +227,8 @@ with store.transaction(handle) as write:
     with closing(open_store(kind, place)) as store:
         assert list(store.history()) == list(store.hidden()) == []
         assert not store.has_marker("q", 0)  # type: ignore[attr-defined]
+        if "Transactional" in capabilities(kind):
+            assert store.prepared("q") == []  # type: ignore[attr-defined]
         for handle in (HANDLE._replace(incarnation=2), HANDLE._replace(batch=1)):
             with store.transaction(handle) as write:  # type: ignore[attr-defined]
                 write(row(handle.batch))

@@ -12,7 +12,7 @@ import pytest
 from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Observation
 from labkit.stores.contract import Handle
-from labkit.stores.files import FilesStore
+from labkit.stores.files import FilesStore, encode
 
 HANDLE = Handle("q", 0, 0, 1, 1)
 Forbidden = Callable[[Path], AbstractContextManager[None]]
@@ -77,6 +77,17 @@ def test_a_number_is_above_the_largest_and_not_the_count(store: FilesStore, fold
     prepare(store, HANDLE._replace(batch=3))
     store.commit(HANDLE._replace(batch=3))
     assert [name[10:18] for name in tree(folder)] == ["00000002", "00000003", "00000004"]
+
+
+def test_rows_are_synced_before_they_are_promised(store: FilesStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync, synced = os.fsync, []
+    monkeypatch.setattr(os, "fsync", lambda one: (synced.append(os.fstat(one).st_size), fsync(one)))
+    transaction = store.begin(HANDLE)
+    transaction.write(ROW)
+    synced.clear()
+    transaction.prepare()
+    assert synced[0] == len(encode(ROW)) + 1
+    assert len(synced) == 2  # the file, then its folder
 
 
 def test_files_are_named_by_one_process_at_a_time(

@@ -62,6 +62,13 @@ def test_the_view_shows_the_rows_of_the_history(store: SQLiteStore) -> None:
     assert list(store.hidden()) == [row(0), row(1)]
 
 
+def test_abort_takes_no_committed_row_from_the_view(store: SQLiteStore) -> None:
+    prepare(store, HANDLE, 0, 1)
+    store.commit(HANDLE)
+    store.abort(HANDLE)
+    assert list(store.visible()) == list(store.history()) == [row(0), row(1)]
+
+
 def test_who_reads_the_table_sees_what_was_never_committed(store: SQLiteStore, path: Path) -> None:
     prepare(store, HANDLE, 7)
     assert ask(path, "SELECT offset, handle FROM rows") == [(7, str(HANDLE))]
