@@ -7,7 +7,8 @@ STAMP := $(VENV)/installed
 unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH PYTHONHOME
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-lax --nbval-cell-timeout=180
+# The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
+PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
 
 .DEFAULT_GOAL := help
 .PHONY: help install java demo test test-all lab lock lint notebooks notebooks-check clean doctor ci

@@ -143,8 +143,9 @@ def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
     found = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
     for name, (learner, _) in built.items():
         path = root / "notebooks" / f"{name}.ipynb"
-        there = path.read_text(encoding="utf-8") if path.exists() else ""
-        if there != learner:
+        if not path.exists():
+            found.append(f"{path}: not built")
+        elif (there := path.read_text(encoding="utf-8")) != learner:
             lines = difflib.unified_diff(there.splitlines(), learner.splitlines(), "is", "should be", lineterm="", n=0)
             found.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
     return found
