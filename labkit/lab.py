@@ -15,6 +15,7 @@ from labkit.judge import Verdict
 from labkit.records import Observation
 from labkit.scenario import HELLO_WORLD_HELLO, Scenario, check_input, plan
 from labkit.services.doctor import Finding, examine
+from labkit.services.java import find_java
 from labkit.spark.runner import PATIENCE, Run, Tell, conclude, conduct, history, observations, prepare, result, resume
 from labkit.view.report import label, write_report
 from labkit.view.timeline import timeline
@@ -115,8 +116,9 @@ def crash(
 
 
 def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
-    """A run in a folder of its own, its whole input checked. Raises `InvalidInput`."""
+    """A run in a folder of its own, its whole input checked. Raises `InvalidInput` or `ServiceUnavailable`."""
     check_input(scenario)
+    find_java()
     return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
 
 

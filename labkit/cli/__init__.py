@@ -4,41 +4,47 @@ Exit codes: 0 done (and as expected), 1 a guarantee that was asked for did not h
 64 bad usage or input, 69 Java or a service is missing, 70 our own fault.
 """
 
+import errno
 import os
 import signal
 import sys
 from types import FrameType
 from typing import NoReturn
 
-import typer
-
 from labkit.errors import LabError
+
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 
 OWN_FAULT = 70
 BAD_USAGE = 64
 STOPPED = "stopped; nothing is left running; a run goes on with labkit run --resume FOLDER."
 
 
-class Terminated(BaseException):
-    """SIGTERM, as an exception: what is open closes its drivers on the way out."""
+class Stopped(BaseException):
+    """SIGTERM or Ctrl-C, as an exception: whatever is open closes its drivers on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def main() -> NoReturn:
     """The entry point `labkit`."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
     debug = "--debug" in sys.argv
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
         code = _run(arguments)
     except LabError as error:
         code = _say(str(error), error.exit_code, debug=debug)
-    except (KeyboardInterrupt, typer.Abort):
-        code = _say(STOPPED, 128 + signal.SIGINT, debug=False)
-    except Terminated:
-        code = _say(STOPPED, 128 + signal.SIGTERM, debug=False)
+    except Stopped as stopped:
+        code = _say(STOPPED, 128 + stopped.number, debug=False)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        code = _outside(error, debug=debug)
     except Exception as error:  # the one place where anything unforeseen becomes a sentence
         code = _unforeseen(error, debug=debug)
     sys.exit(code)
@@ -69,5 +75,13 @@ def _unforeseen(error: Exception, *, debug: bool) -> int:
     return _say(sentence, OWN_FAULT, debug=debug)
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise Terminated
+def _outside(error: OSError, *, debug: bool) -> int:
+    """A full or forbidden disk is the user's to mend; any other failed system call is our own fault."""
+    if error.errno not in _DISK:
+        return _unforeseen(error, debug=debug)
+    place = error.filename or "the output folder"
+    return _say(f"{place}: {error.strerror}; make room or name another folder with --out.", BAD_USAGE, debug=debug)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise Stopped(number)

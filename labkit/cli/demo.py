@@ -8,6 +8,7 @@ from labkit import lab
 from labkit.cli.progress import progress
 from labkit.errors import LabError
 from labkit.scenario import Scenario, plan
+from labkit.services.java import find_java
 from labkit.spark.runner import prepare
 from labkit.view.report import write_report
 
@@ -40,6 +41,7 @@ def acts() -> list[tuple[str, list[Scenario]]]:
 
 def run_demo(out: Path | None, as_json: bool) -> int:
     """Runs every scenario of the demo and says what came out; exit 1 if a run failed."""
+    find_java()
     base = lab.fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     runs = [[prepare(scenario, base / scenario.name) for scenario in scenarios] for _, scenarios in acted]

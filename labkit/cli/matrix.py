@@ -11,6 +11,7 @@ from labkit.errors import InvalidInput, LabError
 from labkit.expected import Cell, Expected, compared, expectations
 from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
 from labkit.scenario import Scenario, plan
+from labkit.services.java import find_java
 from labkit.spark.runner import prepare
 from labkit.stores import STORES
 
@@ -72,6 +73,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
     """Fills every cell on real Spark; exit 1 where one differs from its prediction or failed."""
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
+    find_java()
     base = lab.fresh_folder("matrix") if out is None else out.absolute()
     tasks = [(cell, round_) for cell in cells for round_ in range(repeat)]
     runs = [

@@ -6,12 +6,9 @@ everything up to N commits, told by a notification that may be late or lost. Thi
 or strategy it coordinates, nor kill anything.
 """
 
-import fcntl
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +117,11 @@ class DecisionOrder(Coordinator):
     def __init__(self, sink: Sink[Any]) -> None:
         super().__init__(sink)
         self._handles = HandleLog(sink.log / "handles")
-        self._lock = sink.log / "settle.lock"
 
     def commit_log_durable(self, batch: int) -> None:
         """Commits every stored batch up to this one, in order. One process at a time: a flush must not run twice."""
-        with exclusive(self._lock):
+        durable.make_folder(self.sink.log)
+        with durable.locked(self.sink.log):
             for stored in self._stored_through(batch):
                 pass_commit_log(self.reach, stored)
                 self._finish(stored, self._handles.read(stored))
@@ -150,15 +147,3 @@ class DecisionOrder(Coordinator):
 def pass_commit_log(reach: Reach, batch: int) -> None:
     """`commits/N` is durable: seen by the planning of the next batch or by the notification, whichever is first."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Holds a lock between processes on this machine; the death of its holder releases it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

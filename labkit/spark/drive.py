@@ -30,12 +30,14 @@ class Drive:
         scratch.mkdir(parents=True)
         path = scratch / "spec.json"
         path.write_text(json.dumps(spec), encoding="utf-8")
-        self._supervisor = subprocess.Popen(
-            [sys.executable, "-m", "labkit.spark.supervisor", str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with Path(spec["log"]).open("ab") as log:
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-m", "labkit.spark.supervisor", str(path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def __enter__(self) -> Self:
         return self

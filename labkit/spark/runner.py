@@ -5,6 +5,7 @@ is always a new process. What an outside reader could have seen is read when eve
 This module must not judge (that is `labkit.judge`) and must not kill (that is the supervisor).
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -43,6 +44,9 @@ PARKED = 24
 
 DRIVER_BYTES = 2_500_000_000
 """Memory that one driver with its workers and parked queries is counted with."""
+
+FULL = 1_000_000
+"""Bytes of free space below which a failure is put down to the disk."""
 
 PATIENCE = 240.0
 """Seconds without any news from a driver after which a run is given up."""
@@ -275,7 +279,8 @@ class Flight:
         """Gives every run its copy of what the driver printed."""
         for run in self._runs.values():
             if log.exists():
-                shutil.copyfile(log, run.folder.driver_log(run.drivers))
+                with contextlib.suppress(OSError):  # a full disk has its own sentence
+                    shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
         """Takes the evidence of every crash, now that nothing of the driver is left."""
@@ -291,12 +296,18 @@ class Flight:
         if run in self._parked:
             note_crash(run, self._proof)
         elif not run.ended:
-            raise JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
+            raise _ended_early(run)
         elif run.next_crash is not None:
             run.ended = False
             raise JobFailed(
                 f"the failpoint {run.next_crash} was never reached: the run ended without a crash, and proves nothing."
             )
+
+
+def _ended_early(run: Run) -> LabError:
+    if shutil.disk_usage(run.folder.path).free < FULL:
+        return InvalidInput(f"{run.folder.path}: the disk is full; make room or name another folder with --out.")
+    return JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
 
 
 def note_crash(run: Run, proof: dict[str, Any]) -> None:

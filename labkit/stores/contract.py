@@ -84,6 +84,7 @@ class Atomic(Protocol):
         """A transaction that writes rows through the yielded function and sets the marker (query, batch).
 
         Leaving the block commits everything at once; leaving it by an exception, or dying in it, leaves nothing.
+        Raises `JobFailed` when the marker is there already.
         """
 
 

@@ -5,6 +5,7 @@ writes. Only `explained` turns an `OSError` into a sentence; everything else her
 """
 
 import errno
+import fcntl
 import itertools
 import os
 import re
@@ -67,6 +68,17 @@ def sync_folder(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock between processes and threads; the death of its holder releases it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 

@@ -10,7 +10,6 @@ The folder is its own history. A lock on `staging` lets one process at a time na
 This module must not upsert, and must not keep in memory what another process has to know.
 """
 
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -57,17 +56,6 @@ def read_rows(path: Path) -> Iterator[Observation]:
         yield Observation(line.offset, line.key, line.value, line.batch, line.attempt)
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock between processes and threads; the death of its holder releases it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def names(folder: Path) -> list[str]:
     """What is in the folder; nothing if it is missing."""
     try:
@@ -97,7 +85,7 @@ class StagedFile:
     def prepare(self) -> None:
         """Makes the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
         self.seal()
-        with durable.explained(self.path), locked(self.path.parent):
+        with durable.explained(self.path), durable.locked(self.path.parent):
             self.rename(self.path.with_suffix(PREPARED))
             durable.sync_folder(self.path.parent)
 
@@ -242,12 +230,12 @@ class FilesStore:
         with durable.explained(self.folder):
             durable.make_folder(self._staging)
             durable.make_folder(self._committed)
-            with locked(self._staging):
+            with durable.locked(self._staging):
                 yield
 
     @contextmanager
     def _changing_what_is_there(self) -> Iterator[None]:
-        with durable.explained(self.folder), locked(self._staging) if self._staging.is_dir() else nullcontext():
+        with durable.explained(self.folder), durable.locked(self._staging) if self._staging.is_dir() else nullcontext():
             yield
 
     def _sync(self) -> None:

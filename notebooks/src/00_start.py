@@ -97,7 +97,7 @@ print("commits:", evidence["commit_log"])
 
 # %%
 print(outcome.checkpoint_file("offsets/0").splitlines()[-1])
-assert outcome.checkpoint_file("offsets/0").endswith('{"offset":3}')
+assert outcome.checkpoint_file("offsets/0").endswith('{"offset": 3}')
 
 # %% [markdown]
 # ## What did a reader see?

@@ -1,0 +1,133 @@
+"""Runs that the grid does not have: later batches, second crashes, points that are never passed, a full disk."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labkit import lab
+from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.scenario import plan
+from labkit.services.java import Java
+from labkit.spark.runner import prepare
+
+pytestmark = pytest.mark.spark
+
+RUNS = {
+    "append, second batch": plan(sink="append", crashes=["sink.after_pre_commit@1"], records_per_batch=1),
+    "append, last batch is committed": plan(sink="append", crashes=["engine.after_commit_log@2"], records_per_batch=1),
+    "append, a batch in between is committed": plan(
+        sink="append", crashes=["engine.after_commit_log@1"], records_per_batch=1
+    ),
+    "idempotent, one update a batch": plan(
+        sink="idempotent", store="sqlite", crashes=["sink.after_pre_commit@2"], records_per_batch=1
+    ),
+    "wal, second batch": plan(sink="wal", crashes=["sink.before_confirm@1"], records_per_batch=1),
+    "two_phase, second batch": plan(sink="two_phase", crashes=["sink.after_pre_commit@1"], records_per_batch=1),
+    "two_phase, second batch committed": plan(
+        sink="two_phase", store="sqlite", crashes=["sink.after_commit@1"], records_per_batch=1
+    ),
+    "two_phase, three crashes": plan(
+        sink="two_phase",
+        crashes=["sink.after_pre_commit@0", "recovery.mid_resolve", "recovery.after_resolve"],
+    ),
+    "two_phase, decided, then two more": plan(
+        sink="two_phase",
+        store="sqlite",
+        crashes=["engine.after_commit_log@0", "recovery.before_resolve", "recovery.mid_resolve"],
+    ),
+    "wal, recovery interrupted": plan(sink="wal", crashes=["engine.after_commit_log@0", "recovery.mid_resolve"]),
+    "one participant has no middle": plan(
+        sink="two_phase", crashes=["sink.mid_commit@0"], records_per_batch=1
+    ),
+    "no crash": plan(sink="batch_marker", store="sqlite"),
+}  # fmt: skip
+
+GIVES = {
+    "append, second batch": ("at-least-once", [1], []),
+    "append, last batch is committed": ("exactly-once", [], []),
+    "append, a batch in between is committed": ("exactly-once", [], []),
+    "idempotent, one update a batch": ("exactly-once", [], []),
+    "wal, second batch": ("at-least-once", [1], []),
+    "two_phase, second batch": ("exactly-once", [], []),
+    "two_phase, second batch committed": ("exactly-once", [], []),
+    "two_phase, three crashes": ("exactly-once", [], []),
+    "two_phase, decided, then two more": ("exactly-once", [], []),
+    "wal, recovery interrupted": ("at-least-once", [1], []),
+    "no crash": ("exactly-once", [], []),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Outcome | LabError]:
+    base = tmp_path_factory.mktemp("runs")
+    runs = [prepare(scenario, base / name.replace(" ", "-")) for name, scenario in RUNS.items()]
+    return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
+
+
+@pytest.mark.parametrize("name", GIVES)
+def test_a_run_gives_what_was_predicted(name: str, outcomes: dict[str, lab.Outcome | LabError]):
+    outcome = outcomes[name]
+    assert isinstance(outcome, lab.Outcome), str(outcome)
+    verdict = outcome.verdict
+    assert (verdict.guarantee, list(verdict.duplicate), list(verdict.regression)) == GIVES[name]
+    assert (verdict.lost, dict(verdict.final)) == ((), {"hello": 2, "world": 1})
+    crashes = RUNS[name].crashes
+    assert [(crash["point"], crash["batch"]) for crash in outcome.crashes] == [tuple(crash) for crash in crashes]
+    assert {crash["signal"] for crash in outcome.crashes} <= {9}
+    assert outcome.run.drivers == len(crashes) + 1
+
+
+def test_a_point_that_is_never_reached_fails_the_run(outcomes: dict[str, lab.Outcome | LabError]):
+    outcome = outcomes["one participant has no middle"]
+    assert isinstance(outcome, JobFailed)
+    assert str(outcome).startswith("the failpoint sink.mid_commit@0 was never reached")
+
+
+def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path):
+    scenario = plan()
+    prepare(scenario, tmp_path / "run")
+    with pytest.raises(InvalidInput, match="is there already"):
+        prepare(scenario, tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
+    command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "at-least-once"]
+    both = [
+        subprocess.Popen([*command, "--json", "--out", tmp_path / name], stdout=subprocess.DEVNULL) for name in "ab"
+    ]
+    assert [process.wait(120) for process in both] == [0, 0]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that a run does not fit on."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no right to mount a small file system")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_said_in_one_sentence(java: Java, small_disk: Path):
+    command = [sys.executable, "-m", "labkit", "run", "--sink", "wal", "--json", "--out", str(small_disk / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    words = done.stderr.strip().splitlines()
+    assert (done.returncode, done.stdout, len(words)) == (64, "", 1), done.stderr
+    assert "the disk is full; make room or name another folder with --out" in words[0]
+    assert not (small_disk / "run" / "scratch").exists()
+
+
+def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(java: Java, tmp_path: Path):
+    command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "exactly-once"]
+    done = subprocess.run(
+        [*command, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert "append on files: at-least-once" in done.stdout
+    assert "Traceback" not in done.stderr
