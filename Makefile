@@ -26,7 +26,7 @@ test-all: install java lint notebooks-check ## the same and the slow tests: the 
 	@$(PYTEST) tests checked
 
 lab: install java ## open JupyterLab on the notebooks
-	@$(BIN)/jupyter lab --notebook-dir=.
+	@$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start.ipynb
 
 doctor: install ## look at this machine: Java, memory, disk, ports, folders
 	@$(BIN)/labkit doctor

@@ -7,19 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from labkit.lab import silent
+from labkit.lab import silent, words
 from labkit.spark.runner import Tell
-
-WORDS = {
-    "driver": "starting a Spark driver",
-    "session": "the driver is up",
-    "begun": "{cell}: running",
-    "parked": "{cell}: reached its failpoint",
-    "killed": "every process of the driver is dead",
-    "ended": "{cell}: ran to the end",
-    "failed": "{cell}: failed: {because}",
-    "died": "the driver ended by itself",
-}
 
 
 @contextmanager
@@ -33,11 +22,11 @@ def progress(quiet: bool, steps: int) -> Iterator[Tell]:
             task = bar.add_task("starting", total=steps)
 
             def show(event: str, details: dict[str, Any]) -> None:
-                bar.update(task, description=_words(event, details), advance=_advance(event))
+                bar.update(task, description=words(event, details), advance=_advance(event))
 
             yield show
     else:
-        yield lambda event, details: console.print(_words(event, details), markup=False, soft_wrap=True)
+        yield lambda event, details: console.print("  " + words(event, details), markup=False, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:
@@ -47,9 +36,3 @@ def _bar(console: Console) -> Progress:
 
 def _advance(event: str) -> int:
     return int(event in ("parked", "ended", "failed"))
-
-
-def _words(event: str, details: dict[str, Any]) -> str:
-    template = WORDS.get(event, event)
-    cell = details.get("cell") or "the driver"
-    return "  " + template.format(cell=cell, because=details.get("because", ""))

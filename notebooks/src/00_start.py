@@ -55,7 +55,7 @@ print("guarantee:", outcome.verdict.guarantee)
 # guarantee: at-least-once
 
 # %%
-print("you predicted", my_prediction, "- there are", outcome.verdict.rows)
+print("you predicted", my_prediction or "nothing", "- there are", outcome.verdict.rows)
 assert outcome.verdict.rows == 6
 
 # %% [markdown]
