@@ -159,7 +159,7 @@ def parse_crash(text: str) -> Crash:
     point = FailPoint(name)
     if at and point.in_recovery:
         raise InvalidInput(f"--crash {text}: a recovery point belongs to no batch; write {name} alone.")
-    return Crash(point, int(number or 0))
+    return Crash(point, int(number) if at else 0)
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:

@@ -1,0 +1,69 @@
+"""What a person sees of a run: the timeline as text, and a page that opens without a network."""
+
+import re
+from pathlib import Path
+
+from labkit.failpoints import Crash, FailPoint
+from labkit.judge import judge
+from labkit.records import History, Observation, Reading, Record
+from labkit.scenario import plan
+from labkit.spark.layout import RunFolder
+from labkit.spark.runner import Run
+from labkit.stores import open_store
+from labkit.view.report import write_report
+from labkit.view.timeline import LONGEST, Step, by_key, timeline
+
+BACK = [
+    Observation(0, "hello", 1, 0, 1),
+    Observation(2, "hello", 2, 0, 1),
+    Reading("crash 1"),
+    Observation(0, "hello", 1, 0, 2),
+    Observation(1, "world", 1, 0, 2),
+    Observation(2, "hello", 2, 0, 2),
+    Reading("end"),
+]
+
+
+def test_the_timeline_is_one_line_with_the_crash_in_it():
+    assert timeline(BACK) == "hello=1 hello=2 | crash 1 | hello=1 world=1 hello=2"
+
+
+def test_a_long_timeline_leaves_its_middle_out():
+    shown = timeline(Observation(number, "a", number, 0, 1) for number in range(LONGEST + 40))
+    assert "... 40 more ..." in shown
+    assert shown.startswith("a=0 ")
+    assert shown.endswith(f"a={LONGEST + 39}")
+
+
+def test_nothing_seen_is_said():
+    assert timeline([Reading("end")]) == "nothing"
+
+
+def test_every_key_has_its_own_track_from_the_beginning():
+    tracks = by_key(BACK)
+    assert [step.value for step in tracks["hello"]] == [1, 2, None, 1, 2, None]
+    assert [step.label for step in tracks["world"]] == ["crash 1", "offset 1, driver 2", "end"]
+    assert tracks["world"][0] == Step("crash 1")
+
+
+def test_the_page_marks_what_went_back_and_names_no_other_host(tmp_path: Path):
+    run = Run(plan(crashes=["sink.mid_write@0"]), RunFolder(tmp_path), ended=True, readings=[("crash 1", 2)])
+    run.crashes = [{"point": FailPoint.MID_WRITE.value, "batch": 0, "signal": 9, "killed": [1], "files": ["offsets/0"]}]
+    run.crashes[0] |= {"offset_log": [0], "commit_log": []}
+    store = open_store("files", run.folder.store("files"))
+    for event in BACK:
+        if isinstance(event, Observation):
+            store.append(event._replace(key="<hello>" if event.key == "hello" else event.key))
+    store.close()
+    expected = [Record(0, "<hello>", 1), Record(1, "world", 1), Record(2, "<hello>", 2)]
+    rows = [event._replace(key="<hello>") if event.key == "hello" else event for event in BACK if len(event) > 1]
+    run.verdict = judge(expected, History([*rows, Reading("end")]))
+    write_report([run], tmp_path / "report.html", "A title", "A lead.")
+    page = (tmp_path / "report.html").read_text()
+    assert len(re.findall(r'class="value back"', page)) == 1
+    assert "&lt;hello&gt;" in page
+    assert "<hello>" not in page
+    assert "offsets/0" in page
+    assert str(Crash(FailPoint.MID_WRITE)) in page
+    assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!#)", page)
+    assert "://" not in page
