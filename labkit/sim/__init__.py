@@ -1,0 +1,11 @@
+"""Simulators: one file a model, one line in `MODELS` to register it.
+
+From here down the core is pure: standard library, no clock, no unseeded chance, no files, no dependence on hash order.
+"""
+
+from labkit.sim.model import Blueprint
+from labkit.sim.two_phase_commit import BLUEPRINT as TWO_PHASE_COMMIT
+
+__all__ = ["MODELS"]
+
+MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT,)}

@@ -1,0 +1,224 @@
+"""Every schedule of a model, breadth first, so that the first state which breaks a property is a nearest one.
+
+Time, memory and a progress bar are handed in as `keep_going`; chance is handed in as `choose`. A search that is
+stopped says so (`exhausted` is false) and claims only what it saw. Only states and their parents are kept: the
+action between two states is found again when a trace is asked for. This module must not know any model.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import filterfalse
+from typing import Any, Generic, NamedTuple
+
+from labkit.sim.model import Action, Model, Mood, Property, StateT
+from labkit.sim.trace import Trace
+
+MAX_STATES = 1_000_000
+"""States after which a search stops unless it is told otherwise."""
+
+_ASK_EVERY = 1_024
+"""States expanded between two questions whether to go on."""
+
+
+class Progress(NamedTuple):
+    """How far a search has come."""
+
+    unique: int
+    generated: int
+    depth: int
+
+
+class Violation(NamedTuple):
+    """A property that does not hold, why, and a shortest way to see it."""
+
+    property: str
+    because: str
+    trace: Trace
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, the trace as its text."""
+        return {"property": self.property, "because": self.because, "trace": str(self.trace)}
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a search found. `stopped` says why it ended early, and is empty when every state was seen."""
+
+    model: str
+    parameters: Mapping[str, object]
+    unique_states: int
+    generated_states: int
+    depth: int
+    stopped: str
+    violations: tuple[Violation, ...]
+    never_reached: tuple[str, ...]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every reachable state was seen."""
+        return not self.stopped
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `--json`."""
+        plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
+        return plain | {
+            "parameters": dict(self.parameters),
+            "exhausted": self.exhausted,
+            "violations": [violation.to_json() for violation in self.violations],
+            "never_reached": list(self.never_reached),
+        }
+
+
+def go_on(_progress: Progress) -> bool:
+    """A `keep_going` that never stops a search."""
+    return True
+
+
+def explore(
+    model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
+) -> Exploration:
+    """Visits every state that any schedule reaches, until none is new or a limit is reached."""
+    search = _Search(model, max_states, keep_going)
+    search.run()
+    return search.result()
+
+
+def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
+    """Every reachable state, in the order in which the search meets them."""
+    search = _Search(model, max_states, go_on)
+    search.run()
+    return search.parents.keys()
+
+
+@dataclass
+class _Claims(Generic[StateT]):
+    """The properties that are still open: not yet violated, or not yet reached."""
+
+    model: Model[StateT]
+    always: list[Property[StateT]] = field(default_factory=list)
+    sometimes: list[Property[StateT]] = field(default_factory=list)
+    eventually: list[Property[StateT]] = field(default_factory=list)
+    broken: list[tuple[Property[StateT], StateT]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for claim in self.model.properties():
+            {Mood.ALWAYS: self.always, Mood.SOMETIMES: self.sometimes, Mood.EVENTUALLY: self.eventually}[
+                claim.mood
+            ].append(claim)
+
+    def meet(self, states: list[StateT]) -> None:
+        """Looks at states that were never seen before."""
+        for claim in list(self.always):
+            for state in filterfalse(claim.holds, states):
+                self.always.remove(claim)
+                self.broken.append((claim, state))
+                break
+        for claim in list(self.sometimes):
+            if any(map(claim.holds, states)):
+                self.sometimes.remove(claim)
+
+    def end(self, state: StateT) -> None:
+        """Looks at a terminal state."""
+        for claim in list(self.eventually):
+            if not claim.holds(state):
+                self.eventually.remove(claim)
+                self.broken.append((claim, state))
+
+
+class _Search(Generic[StateT]):
+    """One search: every state that is known with the state from which it was first reached."""
+
+    def __init__(self, model: Model[StateT], max_states: int, keep_going: Callable[[Progress], bool]) -> None:
+        self.model, self.max_states, self.keep_going = model, max_states, keep_going
+        self.claims = _Claims(model)
+        self.parents: dict[StateT, StateT | None] = {}
+        self.generated = self.depth = self.asked = 0
+        self.stopped = ""
+
+    def run(self) -> None:
+        """Level by level, until a level is empty."""
+        initial = self.model.initial()
+        self.parents[initial] = None
+        level = [initial]
+        self.claims.meet(level)
+        while level and not self.stopped:
+            level = self.expand(level)
+            self.claims.meet(level)
+            self.depth += bool(level)
+
+    def expand(self, level: list[StateT]) -> list[StateT]:
+        """Every new state that one action leads to from this level."""
+        parents, actions, apply = self.parents, self.model.actions, self.model.apply
+        found: list[StateT] = []
+        known = len(parents)
+        for state in level:
+            enabled = actions(state)
+            if not enabled:
+                self.claims.end(state)
+            for action in enabled:
+                successor = apply(state, action)
+                parents.setdefault(successor, state)
+                if len(parents) != known:  # one look-up, where asking first would hash the state twice
+                    known += 1
+                    found.append(successor)
+            self.generated += len(enabled)
+            self.asked += 1
+            if (known >= self.max_states or not self.asked % _ASK_EVERY) and self.must_stop():
+                break
+        return found
+
+    def must_stop(self) -> bool:
+        """Whether a limit is reached; notes which."""
+        if len(self.parents) >= self.max_states:
+            self.stopped = f"{self.max_states} states were reached"
+        elif not self.keep_going(Progress(len(self.parents), self.generated, self.depth)):
+            self.stopped = "it was told to stop"
+        return bool(self.stopped)
+
+    def result(self) -> Exploration:
+        """What was found, with a shortest trace to everything that is wrong."""
+        return Exploration(
+            self.model.name,
+            self.model.values,
+            len(self.parents),
+            self.generated,
+            self.depth,
+            self.stopped,
+            tuple(
+                Violation(claim.name, claim.because(state), self.trace_to(state)) for claim, state in self.claims.broken
+            ),
+            tuple(claim.name for claim in self.claims.sometimes),
+        )
+
+    def trace_to(self, state: StateT) -> Trace:
+        """A shortest way from the initial state."""
+        actions: list[Action] = []
+        while (parent := self.parents[state]) is not None:
+            actions.append(next(action for action, reached in self.model.successors(parent) if reached == state))
+            state = parent
+        return Trace.of(self.model, actions[::-1])
+
+
+def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
+    """One schedule of a model that is too large to be explored, and what it violates.
+
+    `choose(n)` gives a number from 0 to n - 1, from a seeded generator. Ends after `steps` or in a terminal state.
+    """
+    claims, state, taken = _Claims(model), model.initial(), list[Action]()
+    claims.meet([state])
+    found = _new_violations(model, claims, taken)
+    while (enabled := model.actions(state)) and len(taken) < steps:
+        action = enabled[choose(len(enabled))]
+        state = model.apply(state, action)
+        taken.append(action)
+        claims.meet([state])
+        found += _new_violations(model, claims, taken)
+    if not enabled:
+        claims.end(state)
+        found += _new_violations(model, claims, taken)
+    return Trace.of(model, taken), found
+
+
+def _new_violations(model: Model[StateT], claims: _Claims[StateT], taken: list[Action]) -> tuple[Violation, ...]:
+    broken, claims.broken = claims.broken, []
+    return tuple(Violation(claim.name, claim.because(state), Trace.of(model, taken)) for claim, state in broken)

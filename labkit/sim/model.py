@@ -1,0 +1,156 @@
+"""What a simulator is: initial state, enabled actions, the state after an action, and properties with sentences.
+
+States and actions are frozen and hashable, and cheap: named tuples, built by position. A process's state says of
+every field whether it is durable or volatile, and `crash` drops exactly the volatile ones; channels and outside
+systems are environment, which a crash does not touch. A model must not know who explores or draws it, must not read
+clocks or chance, and must give its actions in an order that does not depend on hashes.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from labkit.errors import InvalidAction, InvalidInput
+from labkit.sim.parameters import Parameter, Values
+
+T = TypeVar("T")
+StateT = TypeVar("StateT", bound=Hashable)
+ProcessT = TypeVar("ProcessT", bound=tuple[Any, ...])
+
+Durable = Annotated[T, "durable"]
+"""A field of a process that its crash does not touch."""
+
+Volatile = Annotated[T, "volatile"]
+"""A field of a process that its crash sets to the field's default."""
+
+
+class Word(StrEnum):
+    """An enumeration inside a state: hashed by C, since a state is hashed whenever it is reached."""
+
+    __hash__ = str.__hash__
+
+
+@cache
+def declared(process: type[ProcessT]) -> Mapping[str, str]:
+    """What each field of a process is: `durable` or `volatile`. Raises `TypeError` for a field without mark."""
+    hints = get_type_hints(process, include_extras=True)
+    found = {}
+    for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
+        if get_origin(hints[field]) is not Annotated:
+            raise TypeError(f"{process.__name__}.{field} is neither Durable nor Volatile.")
+        found[field] = str(get_args(hints[field])[1])
+    return found
+
+
+@cache
+def _left_by_crash(process: type[ProcessT]) -> Mapping[str, Any]:
+    defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
+    return {field: defaults[field] for field, mark in declared(process).items() if mark == "volatile"}
+
+
+def crash(process: ProcessT) -> ProcessT:
+    """The process after its death: what is durable stays, everything volatile falls back to its default."""
+    left: ProcessT = process._replace(**_left_by_crash(type(process)))  # type: ignore[attr-defined]  # a named tuple
+    return left
+
+
+_ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
+
+
+class Action(NamedTuple):
+    """One thing that can happen: a name, and which participant, partition or message it happens to (-1: none)."""
+
+    name: str
+    which: int = -1
+
+    def __str__(self) -> str:
+        return self.name if self.which < 0 else f"{self.name}({self.which})"
+
+    @classmethod
+    def parse(cls, text: str) -> "Action":
+        """The action that `str` gave. Raises `InvalidInput` for any other text."""
+        match = _ACTION.fullmatch(text)
+        if match is None:
+            raise InvalidInput(f"{text[:60]!r} is not an action; write name or name(number), as in crash(1).")
+        return cls(match[1], -1 if match[2] is None else int(match[2]))
+
+
+class Mood(StrEnum):
+    """In which states a property must hold."""
+
+    ALWAYS = "always"
+    """In every state."""
+    SOMETIMES = "sometimes"
+    """In at least one state: it shows that the model can do its work at all."""
+    EVENTUALLY = "eventually"
+    """In every terminal state, one without an enabled action. An endless cycle is no terminal state."""
+
+
+class Property(NamedTuple, Generic[StateT]):
+    """A named claim about states. `because` says of a state that breaks it which record or participant does so."""
+
+    name: str
+    mood: Mood
+    sentence: str
+    holds: Callable[[StateT], bool]
+    because: Callable[[StateT], str]
+
+
+class Model(ABC, Generic[StateT]):
+    """One configuration of a simulator. `name` and `version` are those of its blueprint; a trace carries both."""
+
+    name: str
+    version: int
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+
+    @abstractmethod
+    def initial(self) -> StateT:
+        """The state in which everything starts."""
+
+    @abstractmethod
+    def actions(self, state: StateT) -> Sequence[Action]:
+        """The actions that are enabled, always in the same order; none: the state is terminal."""
+
+    @abstractmethod
+    def apply(self, state: StateT, action: Action) -> StateT:
+        """The state after an action that is enabled; nothing is checked."""
+
+    @abstractmethod
+    def properties(self) -> Sequence[Property[StateT]]:
+        """What is claimed about the states."""
+
+    @abstractmethod
+    def text(self, state: StateT) -> str:
+        """The state in one line for a person; different states have different lines."""
+
+    @abstractmethod
+    def sentence(self, action: Action) -> str:
+        """What happens, in one sentence."""
+
+    def step(self, state: StateT, action: Action) -> StateT:
+        """The state after an action. Raises `InvalidAction` when it is not enabled, saying what is."""
+        enabled = self.actions(state)
+        if action not in enabled:
+            choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
+            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state)}: {choice}.")
+        return self.apply(state, action)
+
+    def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:
+        """Every enabled action with the state that it leads to."""
+        for action in self.actions(state):
+            yield action, self.apply(state, action)
+
+
+class Blueprint(NamedTuple):
+    """A model before its parameters are chosen. Whoever changes a default or a meaning raises `version`."""
+
+    name: str
+    version: int
+    sentence: str
+    parameters: Mapping[str, Parameter]
+    build: Callable[[Values], Model[Any]]

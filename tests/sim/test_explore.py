@@ -1,0 +1,124 @@
+"""The search: complete, shortest, bounded by whatever is handed in, and blind to hash order."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+
+from labkit.sim.explore import explore, walk
+from labkit.sim.model import Action, Durable, Model, Mood, Property, Volatile, crash, declared
+from labkit.sim.trace import make
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+
+class Counters(Model[Pair]):
+    """Two counters up to a limit: (limit + 1) squared states."""
+
+    name, version = "counters", 1
+
+    def initial(self) -> Pair:
+        return Pair(0, 0)
+
+    def actions(self, state: Pair) -> Sequence[Action]:
+        return [Action("add", which) for which in (0, 1) if state[which] < self.values["limit"]]
+
+    def apply(self, state: Pair, action: Action) -> Pair:
+        return Pair(state.left + (action.which == 0), state.right + (action.which == 1))
+
+    def properties(self) -> Sequence[Property[Pair]]:
+        def say(state: Pair) -> str:
+            return f"the counters are {self.text(state)}."
+
+        return (
+            Property("small", Mood.ALWAYS, "The sum stays below 5.", lambda state: sum(state) < 5, say),
+            Property("far", Mood.SOMETIMES, "The sum is 1,000.", lambda state: sum(state) == 1_000, say),
+            Property("even", Mood.SOMETIMES, "The sum is 2.", lambda state: sum(state) == 2, say),
+            Property("ends", Mood.EVENTUALLY, "Left is never full.", lambda state: state.left < 9, say),
+        )
+
+    def text(self, state: Pair) -> str:
+        return f"{state.left} and {state.right}"
+
+    def sentence(self, action: Action) -> str:
+        return f"Counter {action.which} grows."
+
+
+def counters(limit: int) -> Counters:
+    return Counters({"limit": limit})
+
+
+def test_every_state_is_counted_once_and_counterexamples_are_shortest():
+    found = explore(counters(9))
+    assert (found.unique_states, found.generated_states, found.depth, found.exhausted) == (100, 180, 18, True)
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == {
+        "small": 5,
+        "ends": 18,
+    }
+    assert found.violations[0].because == "the counters are 5 and 0."
+    assert found.never_reached == ("far",)
+
+
+def test_limits_end_a_search_and_say_so():
+    limited = explore(counters(300), max_states=1_000)
+    assert (limited.exhausted, limited.stopped) == (False, "1000 states were reached")
+    assert 1_000 <= limited.unique_states <= 1_002
+    asked = []
+    stopped = explore(counters(300), keep_going=lambda progress: asked.append(progress) or len(asked) < 3)
+    assert (stopped.exhausted, stopped.stopped, len(asked)) == (False, "it was told to stop", 3)
+    assert asked[0].unique < asked[1].unique < stopped.unique_states < 301 * 301
+    assert [violation.property for violation in stopped.violations] == ["small"]
+
+
+def test_a_walk_is_decided_by_its_chooser_alone():
+    first, again = (walk(counters(9), random.Random(7).randrange, 100) for _ in range(2))
+    assert first == again
+    trace, violations = first
+    assert len(trace.actions) == 18
+    assert {violation.property for violation in violations} == {"small", "ends"}
+    assert len(violations[0].trace.actions) == 5
+    short, none = walk(counters(9), random.Random(7).randrange, 3)
+    assert (len(short.actions), none) == (3, ())
+
+
+def test_a_search_does_not_depend_on_hash_order():
+    code = (
+        "import json; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
+        "print(json.dumps(explore(make('two_phase_commit', {'broken': 'heuristic'})).to_json()))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(printed) == 1
+
+
+def test_walks_reach_where_a_search_cannot():
+    model = make("two_phase_commit", {"participants": 8, "broken": "heuristic", "crashes": 3, "losses": 3})
+    found = {
+        violation.property for seed in range(40) for violation in walk(model, random.Random(seed).randrange, 300)[1]
+    }
+    assert "promise" in found
+
+
+def test_every_field_of_a_process_is_marked():
+    class Marked(NamedTuple):
+        kept: Durable[int]
+        gone: Volatile[str] = "nothing"
+
+    class Forgotten(NamedTuple):
+        kept: int
+
+    assert declared(Marked) == {"kept": "durable", "gone": "volatile"}
+    assert crash(Marked(3, "much")) == Marked(3, "nothing")
+    with pytest.raises(TypeError, match=r"Forgotten\.kept is neither"):
+        crash(Forgotten(3))

@@ -1,0 +1,152 @@
+"""Traces: short text and plain data, replayed to the same states anywhere; strangers' traces end in one sentence."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.errors import InvalidAction, InvalidInput
+from labkit.sim import MODELS
+from labkit.sim.model import Action, Mood
+from labkit.sim.trace import MAX_ACTIONS, MAX_TEXT, Replay, Trace, make, replay
+
+CONFIGURATIONS = [
+    ("two_phase_commit", {"participants": 3, "crashes": 2, "losses": 2}),
+    ("two_phase_commit", {"textbook": True, "participants": 4}),
+]
+
+choices = st.lists(st.integers(0, 1_000), max_size=120)
+configurations = st.sampled_from(CONFIGURATIONS)
+
+
+def taken(model: str, given_values: dict, chosen: list[int]) -> Replay:
+    walk = Replay(make(model, given_values))
+    for number in chosen:
+        enabled = walk.model.actions(walk.state)
+        if not enabled:
+            break
+        walk.forward(enabled[number % len(enabled)])
+    return walk
+
+
+@settings(deadline=None, max_examples=60)
+@given(configurations, choices)
+def test_any_schedule_keeps_the_invariants(configuration: tuple[str, dict], chosen: list[int]):
+    walk = taken(*configuration, chosen)
+    for claim in walk.model.properties():
+        if claim.mood is Mood.ALWAYS:
+            assert all(map(claim.holds, walk.states)), claim.name
+
+
+@settings(deadline=None, max_examples=60)
+@given(configurations, choices)
+def test_a_trace_replays_to_the_same_states(configuration: tuple[str, dict], chosen: list[int]):
+    walk = taken(*configuration, chosen)
+    again = replay(Trace.parse(str(walk.trace)))
+    assert (again.states, again.trace) == (walk.states, walk.trace)
+    assert list(again.lines()) == list(walk.lines())
+    assert Trace.from_json(**json.loads(json.dumps(walk.trace.to_json()))) == walk.trace
+
+
+@settings(deadline=None, max_examples=60)
+@given(configurations, choices, st.integers(0, 120))
+def test_back_and_forward_is_equal(configuration: tuple[str, dict], chosen: list[int], steps: int):
+    walk = taken(*configuration, chosen)
+    states, actions = list(walk.states), list(walk.actions)
+    back = min(steps, len(actions))
+    for _ in range(back):
+        walk.back()
+    assert walk.states == states[: len(states) - back]
+    for action in actions[len(actions) - back :]:
+        walk.forward(action)
+    assert (walk.states, walk.actions) == (states, actions)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
+def test_a_replay_is_byte_equal_whatever_the_hash_seed(configuration: tuple[str, dict]):
+    choose = random.Random(4)
+    trace = str(taken(*configuration, [choose.randrange(1_000) for _ in range(80)]).trace)
+    code = "import sys; from labkit.sim.trace import Trace, replay; print(*replay(Trace.parse(sys.argv[1])).lines())"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code, trace],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(printed) == 1
+
+
+def test_the_text_is_short_and_fit_for_an_address():
+    trace = "two_phase_commit~1~participants.3~broken.early~~start.read-0.hear-0.decide_commit"
+    assert str(Trace.parse(trace)) == trace
+    assert set(trace) <= set("abcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+BAD = {
+    "": "'' is not a trace, or not a whole one",
+    "two_phase_commit": "is not a trace, or not a whole one",
+    "two_phase_commit~1~participants.2": "is not a trace, or not a whole one",
+    "two_phase_commit~x~~start": "is not a trace, or not a whole one",
+    "two_phase_comit~1~~start": "there is no model 'two_phase_comit'; did you mean 'two_phase_commit'?",
+    "two_phase_commit~2~~start": "the trace is of version 2 of two_phase_commit, and this is version 1; record it",
+    "two_phase_commit~1~participant.2~~start": "has no parameter 'participant'; did you mean 'participants'?",
+    "two_phase_commit~1~participants.99~~start": "participants=99: choose a whole number from 1 to 8.",
+    "two_phase_commit~1~textbook.yes~~start": "textbook=yes: choose true or false.",
+    "two_phase_commit~1~broken.erly~~start": "broken=erly: did you mean 'early'?",
+    "two_phase_commit~1~participants~~start": "'participants' in the trace is not a parameter",
+    "two_phase_commit~1~~start.re": "step 2 of the trace: re is not enabled in coordinator waiting (log: -); ",
+    "two_phase_commit~1~~start.read(0)": "'read(0)' in the trace is not an action",
+    "two_phase_commit~1~~start.": "'' in the trace is not an action",
+    "two_phase_commit~1~~start.read-9": "step 2 of the trace: read(9) is not enabled",
+}
+
+
+@pytest.mark.parametrize("text", BAD, ids=lambda text: text[:60])
+def test_a_bad_trace_gets_one_sentence(text: str):
+    with pytest.raises((InvalidInput, InvalidAction)) as error:
+        replay(Trace.parse(text))
+    assert BAD[text] in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_not_enabled_is_told_with_what_is():
+    with pytest.raises(InvalidAction, match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, "):
+        Replay(make("two_phase_commit", {})).forward(Action("hear", 0))
+    with pytest.raises(InvalidAction, match="no step to take back"):
+        Replay(make("two_phase_commit", {})).back()
+
+
+HUGE = ["x" * 10_000_000, "two_phase_commit~1~~" + "start." * 1_666_666, "~" * 10_000_000, "." * 10_000_000]
+
+
+@pytest.mark.parametrize("text", HUGE, ids=["letters", "actions", "tildes", "dots"])
+def test_ten_megabytes_are_refused_at_once(text: str):
+    begun = time.perf_counter()
+    with pytest.raises(InvalidInput, match=f"more than {MAX_TEXT}; cut it"):
+        Trace.parse(text)
+    assert time.perf_counter() - begun < 0.1
+
+
+def test_a_million_actions_are_refused_at_once():
+    with pytest.raises(InvalidInput, match=f"the trace has 1000000 actions, more than {MAX_ACTIONS}"):
+        Trace.from_json("two_phase_commit", 1, {}, ["start"] * 1_000_000)
+    with pytest.raises(InvalidInput, match="actions, more than"):
+        Trace.parse("two_phase_commit~1~~" + "a." * 50_000)
+
+
+def test_the_registry_names_each_model_once():
+    assert [blueprint.name for blueprint in MODELS.values()] == list(MODELS)
+    for blueprint in MODELS.values():
+        model = make(blueprint.name, {})
+        assert (model.name, model.version) == (blueprint.name, blueprint.version)
+        assert dict(model.values) == {name: one.default for name, one in blueprint.parameters.items()}
+        assert all(parameter.meaning.endswith(".") for parameter in blueprint.parameters.values())

@@ -1,0 +1,166 @@
+"""Two-phase commit: known state counts, a second interpreter, and rules that are missed when they are left out."""
+
+import pytest
+from plain_two_phase import freeze, textbook, two_phase
+
+from labkit.sim.explore import explore, reachable
+from labkit.sim.model import Action, crash, declared
+from labkit.sim.textbook import Position
+from labkit.sim.trace import Replay, make, replay
+from labkit.sim.two_phase_commit import TwoPhaseCommit
+from labkit.sim.two_phase_parts import Coordinator, Entry, Message, Participant, Phase, State, blocked, claims
+
+
+def build(**given: object):
+    return make("two_phase_commit", given)
+
+
+@pytest.mark.parametrize(("participants", "states"), [(3, 288), (5, 8_832)])
+def test_the_textbook_has_as_many_states_as_are_published(participants: int, states: int):
+    found = explore(build(textbook=True, participants=participants))
+    assert (found.unique_states, found.exhausted, found.violations, found.never_reached) == (states, True, (), ())
+
+
+GOLDEN = [({"participants": 2}, 5_332, 24), ({"participants": 3, "crashes": 0}, 11_739, 26)]
+
+
+@pytest.mark.parametrize(("given", "states", "depth"), GOLDEN)
+def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(given: dict, states: int, depth: int):
+    found = explore(build(**given))
+    assert (found.violations, found.never_reached) == ((), ())
+    assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
+
+
+BROKEN = [
+    ({"broken": "heuristic"}, {"promise": 3, "atomic": 9}),
+    ({"broken": "early"}, {"atomic": 7}),
+    ({"broken": "forget_decision"}, {"final": 9, "promise": 13, "atomic": 14}),
+    ({"broken": "forget_vote"}, {"promise": 4, "atomic": 10}),
+    ({"coordinator_returns": False}, {"nobody_blocked": 5}),
+]
+
+
+@pytest.mark.parametrize(("given", "lengths"), BROKEN, ids=str)
+def test_a_rule_that_is_left_out_is_missed(given: dict, lengths: dict[str, int]):
+    found = explore(build(**given))
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    for violation in found.violations:
+        walk = replay(violation.trace)
+        [claim] = [claim for claim in claims() if claim.name == violation.property]
+        assert not claim.holds(walk.state)
+        assert claim.because(walk.state) == violation.because
+        assert "participant" in violation.because or "coordinator" in violation.because
+
+
+def test_who_decides_alone_loses_money():
+    found = explore(build(broken="heuristic"))
+    [torn] = [violation for violation in found.violations if violation.property == "atomic"]
+    assert torn.because == (
+        "participant 1 has committed and participant 0 has aborted alone: "
+        "half of the transfer happened, and its money is lost."
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_second_interpreter_of_the_textbook_reaches_the_same(count: int):
+    assert {freeze(told_textbook(state)) for state in reachable(build(textbook=True, participants=count))} == set(
+        textbook(count)
+    )
+
+
+def told_textbook(state) -> dict:
+    decision = state.decision
+    sent, heard = bits(state.sent), bits(state.heard)
+    announced = {Position.WORKING: set(), Position.COMMITTED: {"commit"}, Position.ABORTED: {"abort"}}[decision]
+    return {
+        "coordinator": "init" if decision is Position.WORKING else decision.value,
+        "participants": list(state.participants),
+        "prepared": heard,
+        "messages": {("prepared", which) for which in sent} | announced,
+    }
+
+
+@pytest.mark.parametrize(("count", "crashes", "losses"), [(1, 2, 1), (2, 0, 0), (2, 1, 0), (2, 0, 1)])
+def test_a_second_interpreter_of_the_protocol_reaches_the_same(count: int, crashes: int, losses: int):
+    mine = reachable(build(participants=count, crashes=crashes, losses=losses))
+    assert {freeze(told(state)) for state in mine} == set(two_phase(count, crashes, losses))
+
+
+def told(state: State) -> dict:
+    return {
+        "log": list(state.coordinator.log),
+        "phase": state.coordinator.phase,
+        "votes": bits(state.coordinator.votes),
+        "acks": bits(state.coordinator.acks),
+        "participants": [{"log": list(one.log), "phase": one.phase} for one in state.participants],
+        "outward": [list(queue) for queue in state.outward],
+        "inward": [list(queue) for queue in state.inward],
+        "promised": bits(state.promised),
+        "announced": state.announced,
+        "crashes": state.crashes,
+        "losses": state.losses,
+    }
+
+
+def bits(number: int) -> set[int]:
+    return {which for which in range(number.bit_length()) if number >> which & 1}
+
+
+def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
+    coordinator = Coordinator((Entry.COMMIT,), Phase.COMMITTED, 3, 1)
+    participant = Participant((Entry.PREPARED,), Phase.IN_DOUBT)
+    assert crash(coordinator) == Coordinator((Entry.COMMIT,))
+    assert crash(participant) == Participant((Entry.PREPARED,))
+    assert declared(Coordinator) == {"log": "durable", "phase": "volatile", "votes": "volatile", "acks": "volatile"}
+    assert declared(Participant) == {"log": "durable", "phase": "volatile"}
+
+
+@pytest.mark.parametrize("process", [Coordinator, Participant])
+def test_a_restart_brings_back_what_is_durable_and_only_that(process: type):
+    """Two states that differ in volatile parts only are the same after crash and restart; no crash changes a log."""
+    model = build(participants=2, losses=0)
+    for state in reachable(model):
+        for action, after in model.successors(state):
+            if action.name not in ("crash", "crash_coordinator"):
+                continue
+            before, dead = (
+                (state.participants[action.which], after.participants[action.which])
+                if action.name == "crash"
+                else (state.coordinator, after.coordinator)
+            )
+            for field, mark in declared(type(before)).items():
+                kept = getattr(before, field) if mark == "durable" else type(before)._field_defaults[field]
+                assert getattr(dead, field) == kept
+            rest = after._replace(participants=state.participants, coordinator=state.coordinator, crashes=state.crashes)
+            assert rest == state, "the environment is untouched"
+
+
+def walked(*names: str, **given: object) -> Replay:
+    walk = Replay(build(**given))
+    for name in names:
+        walk.forward(Action.parse(name))
+    return walk
+
+
+def test_a_participant_in_doubt_holds_its_locks_until_the_coordinator_is_back():
+    walk = walked("start", "read(0)", "crash_coordinator", "read(1)", "restart_coordinator", participants=2)
+    assert blocked(walk.states) == (4, 2)
+    for name in ("hear(0)", "inquire(0)", "hear(0)", "read(0)"):
+        walk.forward(Action.parse(name))
+    assert walk.state.participants[0].log == (Entry.PREPARED, Entry.ABORT), "no record means abort"
+    assert blocked(walk.states) == (7, 6)
+
+
+def test_states_have_distinct_lines_and_actions_have_sentences():
+    model = build(participants=2, losses=0)
+    states = list(reachable(model))
+    assert len({model.text(state) for state in states}) == len(states)
+    assert isinstance(model, TwoPhaseCommit)
+    assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+    walk = walked("start", "read(0)")
+    assert model.text(walk.state) == (
+        "coordinator waiting (log: -); participant 0 in_doubt (log: prepared; to it -, from it yes); "
+        "participant 1 working (log: -; to it prepare, from it -); promised by 0, announced working; "
+        "1 crashes and 1 losses may follow."
+    )
+    assert {message.value for message in Message} >= {"prepare", "yes"}
