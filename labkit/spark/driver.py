@@ -91,8 +91,10 @@ class Cell:
     def _recovering(self) -> str | None:
         if self._settled():
             from labkit.spark.jobs import running
-            from labkit.spark.start import launch
+            from labkit.spark.source import LogSource
+            from labkit.spark.start import launch, register
 
+            register(self._spark, LogSource)
             frame = running(self._spark, self._scenario, self._folder.checkpoint, self._armed)
             self._query = launch(frame, self._opened)
             self._phase = self._running
@@ -120,11 +122,9 @@ class Cell:
 def run(spec: dict[str, Any]) -> None:
     """Runs every cell of the specification and reports how each of them stopped."""
     from labkit.spark.session import start_session
-    from labkit.spark.source import LogSource
     from labkit.spark.start import notifier
 
     spark = start_session(spec["master"], Path(spec["scratch"]), PARTITIONS, sys.stderr.buffer)
-    spark.dataSource.register(LogSource)
     notifier(spark)
     report("session")
     waiting, active = list(spec["cells"]), list[Cell]()

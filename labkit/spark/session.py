@@ -49,10 +49,20 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+logger.manager.name = org.apache.spark.sql.execution.datasources.v2.python
+logger.manager.level = error
+logger.sources.name = org.apache.spark.sql.execution.datasources.DataSourceManager
+logger.sources.level = error
+logger.states.name = org.apache.spark.sql.execution.python.streaming
+logger.states.level = error
+logger.resolve.name = org.apache.spark.sql.execution.streaming
+logger.resolve.level = error
 """
+"""Warnings that every run of the lab would give, and that say nothing to its reader, are left out."""
 
 SMALL_RUN = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.codegen.wholeStage": "false",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -154,12 +155,21 @@ _notifiers: dict[int, Notifier] = {}
 
 
 def notifier(spark: "SparkSession") -> Notifier:
-    """The session's one notifier; the first call registers it and the sink's format."""
+    """The session's one notifier; the first call registers it."""
     if id(spark) not in _notifiers:
         _notifiers[id(spark)] = Notifier()
         spark.streams.addListener(_notifiers[id(spark)])
-        spark.dataSource.register(LabkitSink)
     return _notifiers[id(spark)]
+
+
+def register(spark: "SparkSession", source: type[DataSource]) -> None:
+    """Registers a format for the query that is started next; to be called once for every query.
+
+    Spark hands the registered format to every query that names it, with one unsynchronised HashMap of environment
+    variables in it, and fills that map when a query first runs. Two queries doing so at once can damage it, and then
+    every task of the session fails with an OptionalDataException. A registration of its own gives each query its map.
+    """
+    spark.dataSource.register(source)
 
 
 def launch(frame: "DataFrame", opened: Opened) -> LabQuery:
@@ -167,6 +177,7 @@ def launch(frame: "DataFrame", opened: Opened) -> LabQuery:
     if frame.columns != COLUMNS:
         raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
     told = notifier(frame.sparkSession)
+    register(frame.sparkSession, LabkitSink)
     writer = frame.writeStream.format("labkit").option(OPTION, opened.options.to_text()).outputMode("append")
     writer = writer.option("checkpointLocation", str(opened.checkpoint.folder))
     query = LabQuery(opened, writer.trigger(availableNow=True).start())
