@@ -26,7 +26,8 @@ __all__ = ["Outcome", "crash", "doctor", "finish", "run_all"]
 WORDS = {
     "driver": "starting a Spark driver",
     "session": "the driver is up",
-    "begun": "{cell}: running",
+    "begun": "{cell}: starting",
+    "recovered": "{cell}: running",
     "parked": "{cell}: reached its failpoint",
     "killed": "every process of the driver is dead",
     "ended": "{cell}: ran to the end",

@@ -85,8 +85,10 @@ class Cell:
         )
 
     def _recover(self) -> None:
-        for sentence in self._opened.recover():
+        steps = self._opened.recover()
+        for sentence in steps:
             print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
+        report("recovered", cell=self.name, steps=steps)
 
     def _recovering(self) -> str | None:
         if self._settled():
@@ -170,7 +172,8 @@ def fail(name: str, error: Exception) -> None:
 
 def report(event: str, **details: Any) -> None:
     """One event for the supervisor."""
-    print(json.dumps({"event": event, **details}), flush=True)
+    sys.stdout.write(json.dumps({"event": event, **details}) + "\n")
+    sys.stdout.flush()
 
 
 def die_with_supervisor() -> None:

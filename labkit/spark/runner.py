@@ -255,6 +255,8 @@ class Flight:
         elif kind == "parked" and run:
             self._parked.append(run)
             run.seconds[f"to_crash_{run.drivers}"] = now - self._begun[run.name]
+        elif kind == "recovered" and run and run.crashes:
+            run.crashes[-1]["recovery"] = event["steps"]
         elif kind == "ended" and run:
             run.ended = True
             run.seconds["to_recovered" if run.crashes else "to_end"] = now - self._begun[run.name]

@@ -37,13 +37,14 @@ def _shown(run: Run) -> dict[str, Any]:
     found = result(run)
     tracks = list(by_key(history(run).events).items())[:MOST_KEYS]
     final = list(found["final"].items())
+    crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in run.crashes]
     return {
         "sink": label(run),
         "killed": ", ".join(str(crash) for crash in run.scenario.crashes) or "nowhere",
         "result": found,
         "tracks": [(key, _steps(run, track)) for key, track in tracks],
         "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
-        "crashes": [{**crash, "sentence": FailPoint(crash["point"]).sentence} for crash in run.crashes],
+        "crashes": crashes,
         "folder": run.folder.path.name,
     }
 
