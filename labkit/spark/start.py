@@ -174,8 +174,6 @@ def register(spark: "SparkSession", source: type[DataSource]) -> None:
 
 def launch(frame: "DataFrame", opened: Opened) -> LabQuery:
     """Starts the query of a recovered checkpoint on everything that is available now."""
-    if frame.columns != COLUMNS:
-        raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
     told = notifier(frame.sparkSession)
     register(frame.sparkSession, LabkitSink)
     writer = frame.writeStream.format("labkit").option(OPTION, opened.options.to_text()).outputMode("append")
@@ -199,11 +197,17 @@ def start(
     `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key (string)
     and value (long). Raises `InvalidInput` for a checkpoint in use, or one of another query.
     """
+    if frame.columns != COLUMNS:
+        raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
     strategy = Strategy(sink)
     chosen = orders(strategy)[0] if order is None else Order(order)
     opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
-    opened.recover()
-    return launch(frame, opened)
+    try:
+        opened.recover()
+        return launch(frame, opened)
+    except BaseException:
+        opened.lock.release()
+        raise
 
 
 def reason(error: BaseException) -> str:

