@@ -3,6 +3,7 @@
 A scenario is plain data and can be written to JSON and back. This module must not start anything.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -67,7 +68,7 @@ class Scenario:
         if self.order is not Order.NONE:
             parts.append(f"--order {self.order}")
         if self.input != HELLO_WORLD_HELLO:
-            parts.append(f"--input {self.input}")
+            parts.append(f"--input {shlex.quote(str(self.input))}")
         parts += [f"--crash {crash}" for crash in self.crashes]
         return " ".join([*parts, f"--records-per-batch {self.records_per_batch}"])
 

@@ -41,7 +41,7 @@ def root(
         print(context.get_help())
 
 
-@app.command()
+@app.command(short_help="Say what this machine has and lacks.")
 def doctor(as_json: Json = False) -> int:
     """Say what this machine has and lacks; exit 69 when something that the lab needs is missing."""
     from labkit.services.doctor import examine, exit_code
@@ -63,8 +63,26 @@ def _plain(finding: Any) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in names}
 
 
-@app.command()
+@app.command(short_help="List the failpoints, and which sink passes which.")
+def points(as_json: Json = False) -> int:
+    """List every failpoint with what has happened there, and the sinks that pass it."""
+    from labkit.failpoints import POINTS, FailPoint, Order
+
+    passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
+    for (strategy, order), names in POINTS.items():
+        for point in names:
+            passed[point].append(strategy.value if order is Order.NONE else f"{strategy} ({order})")
+    if as_json:
+        print(json.dumps({point.value: {"sentence": point.sentence, "sinks": passed[point]} for point in FailPoint}))
+        return 0
+    for point in FailPoint:
+        print(f"{point}\n  {point.sentence}\n  {', '.join(passed[point]) or 'every sink, in a restarted driver'}")
+    return 0
+
+
+@app.command(short_help="Run the word count on real Spark, kill it, restart it, judge it.")
 def run(
+    context: typer.Context,
     sink: Annotated[str, typer.Option(help="append, idempotent, batch_marker, wal or two_phase.")] = "append",
     store: Annotated[str, typer.Option(help="files or sqlite.")] = "files",
     order: Annotated[
@@ -72,7 +90,10 @@ def run(
     ] = None,
     crash: Annotated[
         list[str] | None,
-        typer.Option(metavar="POINT[@BATCH]", help="Where to kill; given again, the nth is for the nth driver."),
+        typer.Option(
+            metavar="POINT[@BATCH]",
+            help="Where to kill (see labkit points); given again, the nth is for the nth driver.",
+        ),
     ] = None,
     input: Annotated[
         Path | None, typer.Option("--input", help='JSON Lines, one {"word": ...} a line; default: hello, world, hello.')
@@ -93,7 +114,10 @@ def run(
     from labkit.scenario import HELLO_WORLD_HELLO, plan
 
     _check_guarantee(expect)
+    if patience <= 0:
+        raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
     if resume is not None:
+        _refuse_with_resume(context)
         started = lab.resumed(resume)
     else:
         scenario = plan(
@@ -115,6 +139,15 @@ def run(
     return _verdict_code(outcome, expect)
 
 
+def _refuse_with_resume(context: typer.Context) -> None:
+    """The folder knows its scenario; an option that names another one must not be passed over."""
+    for name in ("sink", "store", "order", "crash", "input", "records_per_batch", "job", "out"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidInput(f"{option} with --resume: the folder says what to run; leave {option} out.")
+
+
 def _check_guarantee(expect: str | None) -> None:
     if expect is not None and expect not in GUARANTEES:
         raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
@@ -129,7 +162,7 @@ def _verdict_code(outcome: Any, expect: str | None) -> int:
     return 0 if expect is None or satisfies(held, Guarantee(expect)) else 1
 
 
-@app.command()
+@app.command(short_help="Crash three records with every sink, then show the limits.")
 def demo(out: Out = None, as_json: Json = False) -> int:
     """Crash hello, world, hello between pre-commit and commit with every sink, then show the honest limits."""
     from labkit.cli.demo import run_demo
@@ -137,7 +170,7 @@ def demo(out: Out = None, as_json: Json = False) -> int:
     return run_demo(out, as_json)
 
 
-@app.command()
+@app.command(short_help="Compare every sink at every failpoint with the predictions.")
 def matrix(
     engine: Annotated[str, typer.Option(help="spark: every cell on the real engine.")] = "spark",
     expected: Annotated[

@@ -116,6 +116,24 @@ def test_resuming_a_finished_run_is_refused(tmp_path: Path):
     assert "this run is finished" in refusal("run", "--resume", tmp_path)
 
 
+def test_resume_takes_its_scenario_from_the_folder(tmp_path: Path):
+    sentence = refusal("run", "--resume", tmp_path, "--sink", "wal")
+    assert sentence == "--sink with --resume: the folder says what to run; leave --sink out."
+
+
+def test_patience_must_be_positive(tmp_path: Path):
+    assert refusal("run", "--patience", "-1", cwd=tmp_path) == "--patience -1: must be more than 0 seconds."
+
+
+def test_points_lists_every_failpoint():
+    code, out, _ = labkit("points", "--json")
+    assert code == 0
+    listed = json.loads(out)
+    assert len(listed) == 12
+    assert listed["coordinator.after_handles"]["sinks"] == ["wal (decision)", "two_phase (decision)"]
+    assert "between pre-commit and commit" in labkit("points")[1]
+
+
 def test_the_option_parser_speaks_in_one_sentence_too(tmp_path: Path):
     assert "No such option" in refusal("run", "--snik", "append", cwd=tmp_path)
     assert "No such command" in refusal("runn", cwd=tmp_path)
