@@ -16,7 +16,9 @@ from labkit.records import Observation
 from labkit.scenario import HELLO_WORLD_HELLO, Scenario, check_input, plan
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
-from labkit.spark.runner import PATIENCE, Run, Tell, conclude, conduct, history, observations, prepare, result, resume
+from labkit.spark.flight import Tell
+from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
+from labkit.spark.runner import PATIENCE, conduct
 from labkit.view.report import label, write_report
 from labkit.view.timeline import timeline
 

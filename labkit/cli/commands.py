@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from labkit import __version__
 from labkit.errors import InvalidInput
@@ -188,16 +186,3 @@ def matrix(
 
     cells = select(engine, store, sink, point)
     return show_expected(cells, as_json) if expected else run_matrix(cells, repeat, out, as_json)
-
-
-def table(*columns: str) -> Table:
-    """A plain table for results on standard output."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column, overflow="fold")
-    return made
-
-
-def console() -> Console:
-    """Where results go."""
-    return Console()

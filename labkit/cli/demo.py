@@ -9,7 +9,7 @@ from labkit.cli.progress import progress
 from labkit.errors import LabError
 from labkit.scenario import Scenario, plan
 from labkit.services.java import find_java
-from labkit.spark.runner import prepare
+from labkit.spark.run import prepare
 from labkit.view.report import write_report
 
 BETWEEN = "sink.after_pre_commit"

@@ -7,12 +7,13 @@ from typing import Any
 
 from labkit import lab
 from labkit.cli.progress import progress
+from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput, LabError
 from labkit.expected import Cell, Expected, compared, expectations
 from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
 from labkit.scenario import Scenario, plan
 from labkit.services.java import find_java
-from labkit.spark.runner import prepare
+from labkit.spark.run import prepare
 from labkit.stores import STORES
 
 
@@ -54,8 +55,6 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
     if as_json:
         print(json.dumps({"cells": [_entry(cell, expected, None, None) for cell, expected in cells.items()]}))
         return 0
-    from labkit.cli.commands import console, table
-
     rows = table("cell", "guarantee", "duplicate", "regression", "why")
     for cell, expected in cells.items():
         rows.add_row(
@@ -65,7 +64,7 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
             str(expected.regression or ""),
             expected.reason,
         )
-    console().print(rows)
+    show(rows)
     return 0
 
 
@@ -117,8 +116,6 @@ def _entry(
 
 
 def _show(entries: list[dict[str, Any]], base: Path) -> None:
-    from labkit.cli.commands import console, table
-
     rows = table("", "store", "sink", "order", "killed at", "really", "duplicate", "folder")
     for entry in entries:
         real = entry["real"] or {"guarantee": entry.get("error", ""), "duplicate": []}
@@ -133,7 +130,7 @@ def _show(entries: list[dict[str, Any]], base: Path) -> None:
             str(real["duplicate"] or ""),
             Path(entry["folder"]).name,
         )
-    console().print(rows)
+    show(rows)
     differing = [entry for entry in entries if not entry["agrees"]]
     print(f"\n{len(entries) - len(differing)} of {len(entries)} cells are as predicted. Folders are in {base}")
     for entry in differing:

@@ -51,6 +51,11 @@ class Checkpoint:
         """The last batch in the commit log."""
         return max(self.commit_log(), default=None)
 
+    def incarnation(self) -> int:
+        """How many drivers have run the query so far."""
+        path = self.log / "query.json"
+        return _read_identity(path)[1] if path.exists() else 0
+
     def epochs(self) -> list[Epoch]:
         """The planned batches with their ranges, read from the offset log of the lab's own source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]

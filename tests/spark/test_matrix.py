@@ -11,7 +11,7 @@ from labkit.errors import LabError
 from labkit.expected import Cell, compared, expectations
 from labkit.failpoints import FailPoint, Order, Strategy
 from labkit.services.java import Java
-from labkit.spark.runner import prepare
+from labkit.spark.run import prepare
 
 pytestmark = pytest.mark.spark
 

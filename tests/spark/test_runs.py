@@ -11,7 +11,7 @@ from labkit import lab
 from labkit.errors import InvalidInput, JobFailed, LabError
 from labkit.scenario import plan
 from labkit.services.java import Java
-from labkit.spark.runner import prepare
+from labkit.spark.run import prepare
 
 pytestmark = pytest.mark.spark
 

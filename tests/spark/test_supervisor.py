@@ -18,7 +18,9 @@ from labkit.failpoints import Crash, FailPoint
 from labkit.scenario import plan
 from labkit.spark.checkpoint import session_members
 from labkit.spark.drive import Drive
-from labkit.spark.runner import Run, RunFolder, note_crash
+from labkit.spark.flight import note_crash
+from labkit.spark.layout import RunFolder
+from labkit.spark.run import Run
 from labkit.spark.supervisor import Supervisor
 
 PATIENCE = 30.0

@@ -8,7 +8,7 @@ from labkit.judge import judge
 from labkit.records import History, Observation, Reading, Record
 from labkit.scenario import plan
 from labkit.spark.layout import RunFolder
-from labkit.spark.runner import Run
+from labkit.spark.run import Run
 from labkit.stores import open_store
 from labkit.view.report import write_report
 from labkit.view.timeline import LONGEST, Step, by_key, timeline

@@ -1,0 +1,20 @@
+"""Plain tables for results on standard output."""
+
+from rich.console import Console
+from rich.table import Table
+
+
+def table(*columns: str) -> Table:
+    """A table without lines, whose cells fold."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    return made
+
+
+def show(made: Table) -> None:
+    """Prints a table; without a terminal its lines are as long as they need to be."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=400)
+    console.print(made)

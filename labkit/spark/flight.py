@@ -1,0 +1,144 @@
+"""What one driver did to the runs that it carried, and the proof of every crash.
+
+A crash counts only with its proof: the point's own evidence, death by signal 9, an empty session, and the engine's
+logs as the point says. This module must not start or kill anything.
+"""
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.failpoints import Crash, FailPoint
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.run import Run, keep_evidence, observations
+
+FULL = 1_000_000
+"""Bytes of free space below which a failure is put down to the disk."""
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Told what happens (`begun`, `parked`, `killed`, `ended`, `failed`...), with details; for progress only."""
+
+
+class Flight:
+    """What one driver did to the runs that it carried."""
+
+    def __init__(self, load: Sequence[Run], tell: Tell) -> None:
+        self._runs = {run.name: run for run in load}
+        self._begun: dict[str, float] = {}
+        self._parked: list[Run] = []
+        self._proof: dict[str, Any] = {}
+        self._tell = tell
+        for run in load:
+            run.drivers += 1
+
+    def note(self, event: dict[str, Any]) -> None:
+        """Takes one event of the supervisor in."""
+        kind, now = event["event"], time.monotonic()
+        run = self._runs.get(event.get("cell") or "")
+        if kind == "begun" and run:
+            self._begun[run.name] = now
+        elif kind == "parked" and run:
+            self._parked.append(run)
+            run.seconds[f"to_crash_{run.drivers}"] = now - self._begun[run.name]
+        elif kind == "recovered" and run and run.crashes:
+            run.crashes[-1]["recovery"] = event["steps"]
+        elif kind == "ended" and run:
+            run.ended = True
+            run.seconds["to_recovered" if run.crashes else "to_end"] = now - self._begun[run.name]
+        elif kind == "failed":
+            self._fail(event, [run] if run else list(self._runs.values()))
+        elif kind in ("killed", "died", "unwanted"):
+            self._proof = event
+        self._tell(kind, event)
+
+    def _fail(self, event: dict[str, Any], runs: Sequence[Run]) -> None:
+        kinds: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
+        for run in runs:
+            run.error = kinds.get(event["code"], JobFailed)(event["because"])
+
+    def give_up(self, error: LabError) -> None:
+        """No run of this driver can be trusted."""
+        for run in self._runs.values():
+            run.error = run.error or error
+        self._parked.clear()
+
+    def keep_log(self, log: Path) -> None:
+        """Gives every run its copy of what the driver printed."""
+        for run in self._runs.values():
+            if log.exists():
+                with contextlib.suppress(OSError):  # a full disk has its own sentence
+                    shutil.copyfile(log, run.folder.driver_log(run.drivers))
+
+    def conclude(self) -> None:
+        """Takes the evidence of every crash, now that nothing of the driver is left."""
+        for run in self._runs.values():
+            try:
+                self._conclude(run)
+            except LabError as error:
+                run.error = error
+
+    def _conclude(self, run: Run) -> None:
+        if run.error is not None:
+            return
+        if run in self._parked:
+            note_crash(run, self._proof)
+        elif not run.ended:
+            raise _ended_early(run)
+        elif run.next_crash is not None:
+            run.ended = False
+            raise JobFailed(
+                f"the failpoint {run.next_crash} was never reached: the run ended without a crash, and proves nothing."
+            )
+
+
+def _ended_early(run: Run) -> LabError:
+    if shutil.disk_usage(run.folder.path).free < FULL:
+        return InvalidInput(f"{run.folder.path}: the disk is full; make room or name another folder with --out.")
+    return JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
+
+
+def note_crash(run: Run, proof: dict[str, Any]) -> None:
+    """Checks the proof of one crash and keeps it. Raises `JobFailed` when anything in it does not hold."""
+    crash = run.next_crash
+    assert crash is not None
+    reached = json.loads(run.folder.reached(run.drivers).read_text(encoding="utf-8"))
+    if proof.get("signal") != 9 or proof.get("left"):
+        raise JobFailed(f"the driver at {crash} did not die by SIGKILL alone (proof: {proof}); the run proves nothing.")
+    if reached["point"] != crash.point.value or reached["session"] != proof["session"]:
+        raise JobFailed(f"the evidence {run.folder.reached(run.drivers)} is not of {crash}; the run proves nothing.")
+    checkpoint = Checkpoint(run.folder.checkpoint)
+    _check_logs(crash, checkpoint)
+    run.crashes.append(
+        {
+            "point": crash.point.value,
+            "batch": crash.batch,
+            "signal": proof["signal"],
+            "offset_log": checkpoint.offset_log(),
+            "commit_log": checkpoint.commit_log(),
+            "files": checkpoint.files(),
+            "reached_by": reached["pid"],
+            "session": proof["session"],
+            "killed": proof["killed"],
+        }
+    )
+    run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
+    keep_evidence(run)
+
+
+def _check_logs(crash: Crash, checkpoint: Checkpoint) -> None:
+    """The engine's own logs must say what the point says."""
+    if crash.point.in_recovery:
+        return
+    planned, finished = crash.batch in checkpoint.offset_log(), crash.batch in checkpoint.commit_log()
+    if not planned:
+        raise JobFailed(f"{crash} was reached, and yet offsets/{crash.batch} is missing; the run proves nothing.")
+    if crash.point is FailPoint.AFTER_COMMIT_LOG and not finished:
+        raise JobFailed(f"{crash} was reached, and yet commits/{crash.batch} is missing; the run proves nothing.")
+    before = (FailPoint.AFTER_OFFSET_LOG, FailPoint.AFTER_PRE_COMMIT, FailPoint.MID_WRITE, FailPoint.AFTER_HANDLES)
+    if crash.point in before and finished:
+        raise JobFailed(f"{crash} was reached, and yet commits/{crash.batch} is there; the run proves nothing.")

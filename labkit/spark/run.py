@@ -1,0 +1,197 @@
+"""One run: its scenario, its folder, the evidence of its crashes, and what an outside reader could have seen.
+
+What could have been seen is read from the store itself when everything is dead, or at the end. The run's history goes
+to `labkit.judge`; this module must not judge, and must not start or kill anything.
+"""
+
+import json
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from labkit import __version__
+from labkit.errors import InvalidInput, LabError
+from labkit.failpoints import Crash, Strategy
+from labkit.files import read_log
+from labkit.judge import Verdict, judge
+from labkit.records import History, Observation, Reading
+from labkit.scenario import Scenario, expected_records
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.layout import RunFolder
+from labkit.spark.reach import Armed
+from labkit.stores import durable, open_store
+
+_STAMP = re.compile(r"^\d{8}T\d{6}-")
+
+
+@dataclass
+class Run:
+    """One scenario under way in its folder."""
+
+    scenario: Scenario
+    folder: RunFolder
+    drivers: int = 0
+    crashes: list[dict[str, Any]] = field(default_factory=list)
+    readings: list[tuple[str, int]] = field(default_factory=list)
+    error: LabError | None = None
+    ended: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    verdict: Verdict | None = None
+
+    @property
+    def name(self) -> str:
+        """Distinct among the runs that are conducted together."""
+        return _STAMP.sub("", self.folder.path.name)
+
+    @property
+    def next_crash(self) -> Crash | None:
+        """Where the next driver is to die; None for the driver that runs to the end."""
+        remaining = self.scenario.crashes[len(self.crashes) :]
+        return remaining[0] if remaining else None
+
+    def specification(self) -> dict[str, Any]:
+        """What the next driver must know."""
+        crash = self.next_crash
+        armed = crash and Armed(crash, self.folder.reached(self.drivers + 1)).to_json()
+        plain = {"name": self.name, "folder": str(self.folder.path), "armed": armed}
+        return {**plain, "scenario": self.scenario.to_json()}
+
+
+def prepare(scenario: Scenario, folder: Path) -> Run:
+    """Makes the run's folder. Raises `InvalidInput` when it is there already or cannot be written."""
+    run = RunFolder(folder)
+    try:
+        folder.mkdir(parents=True)
+        durable.replace(run.config, json.dumps({"scenario": scenario.to_json(), "versions": versions()}, indent=2))
+    except FileExistsError:
+        raise InvalidInput(
+            f"{folder}: this folder is there already; name a new one with --out, or --resume it."
+        ) from None
+    except OSError as error:
+        raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
+    return Run(scenario, run)
+
+
+def resume(folder: Path) -> Run:
+    """A run whose runner was stopped, ready to go on with its next driver. Raises `InvalidInput`."""
+    paths = RunFolder(folder)
+    if paths.verdict.exists():
+        raise InvalidInput(f"{folder}: this run is finished; its verdict is in {paths.verdict.name}.")
+    try:
+        scenario = Scenario.from_json(json.loads(paths.config.read_text(encoding="utf-8"))["scenario"])
+    except FileNotFoundError:
+        raise InvalidInput(f"{folder}: no run to resume (there is no {paths.config.name}).") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run anew.") from None
+    run = Run(scenario, paths)
+    run.drivers = max(len(list(folder.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())
+    if paths.evidence.exists():
+        evidence = _evidence(paths)
+        run.crashes, run.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
+    return run
+
+
+def _evidence(paths: RunFolder) -> dict[str, Any]:
+    try:
+        evidence: dict[str, Any] = json.loads(paths.evidence.read_text(encoding="utf-8"))
+        evidence["crashes"], evidence["readings"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{paths.evidence}: damaged ({error}); start the run anew.") from None
+    return evidence
+
+
+def versions() -> dict[str, str]:
+    """What a run depends on."""
+    return {"labkit": __version__, "pyspark": version("pyspark"), "python": platform.python_version()}
+
+
+def keep_evidence(run: Run) -> None:
+    """Writes what is known so far, so that a stopped run can be resumed."""
+    content: dict[str, Any] = {
+        "crashes": run.crashes,
+        "readings": run.readings,
+        "ended": run.ended,
+        "seconds": run.seconds,
+    }
+    if run.ended:
+        checkpoint = Checkpoint(run.folder.checkpoint)
+        content["end"] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
+        content["end"]["files"] = checkpoint.files()
+    durable.replace(run.folder.evidence, json.dumps(content, indent=2))
+
+
+def observations(run: Run) -> Iterator[Observation]:
+    """What an outside reader could have seen so far, read from the store itself."""
+    store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
+    try:
+        yield from store.history()
+    finally:
+        store.close()
+
+
+def hidden(run: Run) -> list[Observation]:
+    """Rows that are still in transactions of nobody."""
+    store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
+    try:
+        return list(store.hidden())
+    finally:
+        store.close()
+
+
+def history(run: Run) -> History:
+    """The run's history, with the moments at which the outside reader really looked."""
+    return History(
+        events=_with_readings(run),
+        keyed=run.scenario.strategy is Strategy.IDEMPOTENT,
+        epochs=Checkpoint(run.folder.checkpoint).epochs(),
+        hidden=hidden(run),
+    )
+
+
+def _with_readings(run: Run) -> Iterator[Observation | Reading]:
+    waiting = list(run.readings)
+    for position, observation in enumerate(observations(run)):
+        while waiting and waiting[0][1] == position:
+            yield Reading(waiting.pop(0)[0])
+        yield observation
+    for moment, _ in waiting:
+        yield Reading(moment)
+    yield Reading("end")
+
+
+def conclude(run: Run) -> Verdict:
+    """Judges a run that has ended and writes its history, evidence and verdict."""
+    with run.folder.history.open("w", encoding="utf-8") as file:
+        for event in _with_readings(run):
+            file.write(json.dumps(_line(event)) + "\n")
+    keep_evidence(run)
+    run.verdict = judge(expected_records(read_log(run.scenario.input)), history(run))
+    durable.replace(run.folder.verdict, json.dumps(result(run), indent=2))
+    return run.verdict
+
+
+def _line(event: Observation | Reading) -> dict[str, Any]:
+    return {"reading": event.moment} if isinstance(event, Reading) else event._asdict()
+
+
+def result(run: Run) -> dict[str, Any]:
+    """The run as `--json` prints it."""
+    assert run.verdict is not None
+    crash = run.crashes[0] if run.crashes else None
+    shown = ("point", "batch", "signal", "offset_log", "commit_log")
+    times = {name: round(seconds, 3) for name, seconds in run.seconds.items()}
+    times["to_crash"] = times.get("to_crash_1", 0.0)
+    times.setdefault("to_recovered", 0.0)
+    return {
+        "scenario": run.scenario.to_json(),
+        **run.verdict.to_json(),
+        "crash": crash and {name: crash[name] for name in shown},
+        "crashes": [{name: crash[name] for name in shown} for crash in run.crashes],
+        "seconds": times,
+        "folder": str(run.folder.path),
+        "command": run.scenario.command(),
+    }
