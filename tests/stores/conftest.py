@@ -89,8 +89,10 @@ def together() -> Callable[[str, str, Path, int], None]:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that everybody can reach, which pytest's own is not."""
-    with tempfile.TemporaryDirectory() as name:
+    """A folder that everybody can reach, which pytest's own is not, nor a temporary folder inside a private one."""
+    places = map(Path, (tempfile.gettempdir(), "/tmp", "/var/tmp"))
+    reached = next(place for place in places if all(over.stat().st_mode & 0o001 for over in (place, *place.parents)))
+    with tempfile.TemporaryDirectory(dir=reached) as name:
         Path(name).chmod(0o755)
         yield Path(name)
 
