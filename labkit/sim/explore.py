@@ -107,14 +107,18 @@ class _Claims(Generic[StateT]):
             ].append(claim)
 
     def meet(self, states: list[StateT]) -> None:
-        """Looks at states that were never seen before."""
+        """Looks at states that were never seen before; those that several claims speak of are picked once."""
+        picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
+        for claim in [*self.always, *self.sometimes]:
+            if claim.where not in picked:
+                picked[claim.where] = list(filter(claim.where, states))
         for claim in list(self.always):
-            for state in filterfalse(claim.holds, states):
+            for state in filterfalse(claim.holds, picked[claim.where]):
                 self.always.remove(claim)
                 self.broken.append((claim, state))
                 break
         for claim in list(self.sometimes):
-            if any(map(claim.holds, states)):
+            if any(map(claim.holds, picked[claim.where])):
                 self.sometimes.remove(claim)
 
     def end(self, state: StateT) -> None:

@@ -90,13 +90,21 @@ class Mood(StrEnum):
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named claim about states. `because` says of a state that breaks it which record or participant does so."""
+    """A named claim about states. `because` says of a state that breaks it which record or participant does so.
+
+    `where` picks the states that it speaks of, so that a claim about ends costs nothing on the way; None: all.
+    """
 
     name: str
     mood: Mood
     sentence: str
     holds: Callable[[StateT], bool]
     because: Callable[[StateT], str]
+    where: Callable[[StateT], bool] | None = None
+
+    def is_kept(self, state: StateT) -> bool:
+        """Whether a state keeps the claim, or is none of those that it speaks of."""
+        return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
 class Model(ABC, Generic[StateT]):

@@ -1,0 +1,318 @@
+"""The pipeline: source with offsets, stateful count, micro-batches, a sink strategy, and an outside store.
+
+A driver recovers, plans a batch, writes, pre-commits, commits and goes on; between any two steps it can die. The
+environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as often as
+its parameter says. Every path ends in the History that the judge reads for real runs. The count of a word is restored
+from the state of the batch before, so a re-run counts alike. This module must not count lost or duplicate records.
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.failpoints import FailPoint
+from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.parameters import Values
+from labkit.sim.pipeline.claims import claims
+from labkit.sim.pipeline.effects import Refused, perform
+from labkit.sim.pipeline.parts import (
+    NOBODY,
+    Driver,
+    Faults,
+    Op,
+    Place,
+    Query,
+    Seen,
+    State,
+    Status,
+    Store,
+    Task,
+    Transaction,
+)
+from labkit.sim.pipeline.programs import (
+    Writer,
+    batch_tasks,
+    due,
+    recovery_tasks,
+    settle_tasks,
+    shares,
+    skip,
+    told_tasks,
+)
+from labkit.sim.pipeline.settings import VERSION, Settings, settings
+from labkit.sim.pipeline.telling import sentence, text
+
+MAX_FAILURES = 2
+"""Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
+
+
+class Pipeline(Model[State]):
+    """One configuration of the pipeline."""
+
+    name, version = "pipeline", VERSION
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.settings: Settings = settings(values)
+        self._outside = self.settings.outside
+        self._faults: dict[str, Callable[[State, int], State]] = {
+            "start": self._start,
+            "plan": self._plan,
+            "finish": self._finish,
+            "end": self._end_query,
+            "catch_up": self._catch_up,
+            "notify": self._notify,
+            "crash": self._crash,
+            "expire": self._expire,
+            "lose_notice": self._lose_notice,
+            "lapse": self._lapse,
+            "roll_back": self._roll_back,
+            "delete_checkpoint": self._delete_checkpoint,
+            "replace_driver": self._replace_driver,
+        }
+
+    def initial(self) -> State:
+        """Nothing was planned, and no driver runs."""
+        return State(Query(), NOBODY, Store(), self.settings.faults)
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """The driver's next step, the notification's, that of a driver that was thought dead; then what goes wrong."""
+        query, zombie, store, faults, failures = state
+        driver = query.driver
+        enabled = [Action("notified_" + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
+        if driver.notice >= 0 and not driver.settling:
+            enabled.append(Action("notify", driver.notice))
+        if driver.place is Place.DEAD:
+            if failures < MAX_FAILURES:
+                enabled.append(Action("start", query.incarnation + 1))
+        elif driver.place is not Place.ENDED:
+            enabled += self._next_step(query)
+        if zombie.todo:
+            enabled.append(Action("zombie_" + zombie.todo[0].op, zombie.todo[0].which))
+        if any(faults):
+            enabled += self._wrong(query, zombie, store, faults)
+        return enabled
+
+    def _next_step(self, query: Query) -> list[Action]:
+        driver = query.driver
+        if not driver.todo:
+            if driver.place is Place.RUNNING and self._next_batch(query) is not None:
+                return [Action("plan", self._next_batch(query) or 0)]
+            return [] if driver.settling else [Action("end" if driver.place is Place.ENDING else "finish")]
+        task = driver.todo[0]
+        if task.op is Op.STORE_HANDLES and due(query):
+            return [] if driver.settling else [Action("catch_up", query.decided)]
+        return [Action(task.op, task.which)]
+
+    def _next_batch(self, query: Query) -> int | None:
+        """The batch after the last that this driver planned, or after the last decided; None: no input is left."""
+        batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
+        return batch if batch < len(query.ends) or self._end(query) < len(self.settings.words) else None
+
+    @staticmethod
+    def _end(query: Query) -> int:
+        return query.ends[-1] if query.ends else 0
+
+    def _wrong(self, query: Query, zombie: Driver, store: Store, faults: Faults) -> list[Action]:
+        driver = query.driver
+        alive = driver.place in (Place.RECOVERING, Place.RUNNING, Place.ENDING)
+        enabled = []
+        if faults.crashes and alive:
+            enabled.append(Action("crash"))
+        if faults.expiries:
+            enabled += [
+                Action("expire", number)
+                for number, transaction in enumerate(store.transactions)
+                if transaction.status in (Status.OPEN, Status.PREPARED)
+            ]
+        if faults.lost_notices and driver.notice >= 0:
+            enabled.append(Action("lose_notice", driver.notice))
+        if faults.lapses and driver.todo and driver.todo[0].op is Op.LOG_COMMIT and self._has_next(query):
+            enabled.append(Action("lapse", driver.todo[0].batch))
+        if driver.place is Place.DEAD:
+            if faults.rollbacks and query.decided >= 0:
+                enabled.append(Action("roll_back", query.decided))
+            if faults.deletions and query.ends:
+                enabled.append(Action("delete_checkpoint"))
+        if faults.zombies and driver.todo and driver.place is Place.RUNNING:
+            enabled.append(Action("replace_driver"))
+        return enabled
+
+    def _has_next(self, query: Query) -> bool:
+        """Whether this batch is not the last: a checkpoint that expires is made up for by the next one."""
+        return self.settings.defers and self._next_batch(query) is not None
+
+    def apply(self, state: State, action: Action) -> State:
+        """One step of a driver, or one thing that goes wrong."""
+        act = self._faults.get(action.name)
+        if act is not None:
+            return act(state, action.which)
+        driver = state.query.driver
+        if action.name.startswith("zombie_"):
+            return self._zombie_step(state)
+        if action.name.startswith("notified_"):
+            return self._notified_step(state, driver)
+        return self._driver_step(state, driver)
+
+    def reached(self, state: State, action: Action) -> tuple[FailPoint, ...]:
+        """The failpoints at which the driver is after an action."""
+        if action.name == "start":
+            return (FailPoint.BEFORE_RESOLVE,)
+        if action.name == "plan":
+            return (FailPoint.AFTER_OFFSET_LOG,)
+        driver = state.query.driver
+        if action.name.startswith("zombie_") or action.name in self._faults:
+            return ()
+        tasks = driver.settling if action.name.startswith("notified_") else driver.todo
+        return skip(tasks[1:])[1] if self._is_done(state, driver, tasks[0]) else tasks[0].points
+
+    # What drivers do.
+
+    def _driver_step(self, state: State, driver: Driver) -> State:
+        task = driver.todo[0]
+        try:
+            after = perform(self._outside, state, driver, task)
+        except Refused:
+            return self._fail(state)
+        place, generation, incarnation, batch, todo, settling, notice = driver
+        todo = skip(todo[1:])[0] if self._is_done(state, driver, task) else todo[1:]
+        if task.op is Op.RESOLVED:
+            place = Place.RUNNING
+        elif task.op is Op.LOG_COMMIT and self.settings.defers:
+            notice = task.batch
+        return _driven(after, Driver(place, generation, incarnation, batch, todo, settling, notice))
+
+    def _notified_step(self, state: State, driver: Driver) -> State:
+        task = driver.settling[0]
+        try:
+            after = perform(self._outside, state, driver, task)
+        except Refused:
+            return self._fail(state)
+        rest = skip(driver.settling[1:])[0] if self._is_done(state, driver, task) else driver.settling[1:]
+        return _driven(after, driver._replace(settling=rest))
+
+    def _zombie_step(self, state: State) -> State:
+        zombie = state.zombie
+        task = zombie.todo[0]
+        if self.settings.fencing or zombie.generation != state.query.generation:
+            return state._replace(zombie=NOBODY)
+        try:
+            after = perform(self._outside, state, zombie, task)
+        except Refused:
+            return state._replace(zombie=NOBODY)
+        rest = skip(zombie.todo[1:])[0] if self._is_done(state, zombie, task) else zombie.todo[1:]
+        return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
+
+    def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
+        """Whether a look finds that the batch has been written before."""
+        if task.op is not Op.LOOK:
+            return False
+        marker = self._outside.marker(driver, task.batch)
+        return marker in state.store.markers or task.batch in state.query.confirmed
+
+    def _fail(self, state: State) -> State:
+        return state._replace(query=crash(state.query), failures=state.failures + 1)
+
+    def _start(self, state: State, incarnation: int) -> State:
+        query = state.query
+        todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
+        driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
+        return _driven(state, driver)._replace(query=query._replace(incarnation=incarnation, driver=driver))
+
+    def _plan(self, state: State, batch: int) -> State:
+        query = state.query
+        driver = query.driver
+        if batch == len(query.ends):
+            query = query._replace(ends=(*query.ends, self.settings.end_of(self._end(query), query.generation)))
+        start = query.ends[batch - 1] if batch else 0
+        parts = shares(self.settings.words, start, query.ends[batch])
+        writer = Writer(driver.generation, driver.incarnation)
+        todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
+        return state._replace(query=query._replace(driver=driver._replace(batch=batch, todo=todo)))
+
+    def _finish(self, state: State, _: int) -> State:
+        """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
+        todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
+        left = todo if self.settings.sweeps else ()
+        return _driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
+
+    def _end_query(self, state: State, _: int) -> State:
+        driver = state.query.driver
+        return _driven(state, Driver(Place.ENDED, driver.generation, driver.incarnation))
+
+    def _settling(self, state: State) -> tuple[Task, ...]:
+        return settle_tasks(self.settings.strategy, self.settings.words, state.query)
+
+    def _catch_up(self, state: State, _: int) -> State:
+        """The notification has not come; whoever stores new votes commits first what was decided, and waits for it."""
+        return _driven(state, state.query.driver._replace(settling=self._settling(state)))
+
+    def _notify(self, state: State, _: int) -> State:
+        return _driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
+
+    # What goes wrong.
+
+    def _crash(self, state: State, _: int) -> State:
+        query, zombie, store, faults, failures = state
+        seen = (*store.seen, Seen(-1, -1, faults.crashes))
+        left = Faults(faults.crashes - 1, *faults[1:])
+        return State(crash(query), zombie, Store(seen, *store[1:]), left, failures)
+
+    def _expire(self, state: State, number: int) -> State:
+        handle, _, rows = state.store.transactions[number]
+        transactions = list(state.store.transactions)
+        transactions[number] = Transaction(handle, Status.ABORTED, rows)
+        left = state.faults._replace(expiries=state.faults.expiries - 1)
+        return state._replace(store=state.store._replace(transactions=tuple(transactions)), faults=left)
+
+    def _lose_notice(self, state: State, _: int) -> State:
+        left = state.faults._replace(lost_notices=state.faults.lost_notices - 1)
+        return _driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
+
+    def _lapse(self, state: State, batch: int) -> State:
+        """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
+        query = state.query
+        driver = query.driver._replace(todo=query.driver.todo[1:])
+        state = state._replace(faults=state.faults._replace(lapses=state.faults.lapses - 1))
+        if self.settings.lapsed_is_aborted:
+            [dropped] = [handles for stored, handles in query.handles if stored == batch]
+            transactions = tuple(
+                transaction._replace(status=Status.ABORTED) if transaction.handle in dropped else transaction
+                for transaction in state.store.transactions
+            )
+            state = state._replace(store=state.store._replace(transactions=transactions))
+            query = query._replace(handles=tuple(votes for votes in query.handles if votes[0] != batch))
+        return state._replace(query=query._replace(driver=driver))
+
+    def _roll_back(self, state: State, _: int) -> State:
+        """Somebody removes the newest `commits/N` and what was planned from there on."""
+        query = state.query
+        query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
+        return state._replace(query=query, faults=state.faults._replace(rollbacks=state.faults.rollbacks - 1))
+
+    def _delete_checkpoint(self, state: State, _: int) -> State:
+        """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
+        left = state.faults._replace(deletions=state.faults.deletions - 1)
+        return state._replace(query=Query(generation=state.query.generation + 1), faults=left)
+
+    def _replace_driver(self, state: State, _: int) -> State:
+        """The driver hangs and is thought dead; another will be started, and it will wake up."""
+        left = state.faults._replace(zombies=state.faults.zombies - 1)
+        return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What the judge says of every end, and rules of the protocol."""
+        return claims(self.settings, self.text)
+
+    def text(self, state: State) -> str:
+        """Driver, checkpoint folder, store."""
+        return text(self.settings, state)
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        return sentence(self.settings, action)
+
+
+def _driven(state: State, driver: Driver) -> State:
+    query, zombie, store, faults, failures = state
+    ends, decided, handles, logs, confirmed, incarnation, generation, _ = query
+    query = Query(ends, decided, handles, logs, confirmed, incarnation, generation, driver)
+    return State(query, zombie, store, faults, failures)

@@ -1,0 +1,113 @@
+"""The pipeline in words: a state in one line, an action in one sentence. Nothing here decides anything."""
+
+from collections.abc import Iterable
+
+from labkit.failpoints import FailPoint
+from labkit.sim.model import Action
+from labkit.sim.pipeline.parts import NOBODY, Driver, Faults, Op, Place, Query, Seen, State, Task
+from labkit.sim.pipeline.settings import Settings
+
+SENTENCES = {
+    "start": "Driver {which} starts and reads what was decided.",
+    "plan": "Batch {which} is planned: offsets/{which} is durable.",
+    "finish": "No input is left: the query comes to its clean end.",
+    "catch_up": "Before it stores new votes the driver commits what was decided through batch {which}.",
+    "notify": "The notification of batch {which} arrives.",
+    "crash": "SIGKILL: the memory of the driver is gone.",
+    "expire": "The store drops unfinished transaction {which} after its timeout.",
+    "lose_notice": "The notification of batch {which} is lost.",
+    "lapse": "The checkpoint of batch {which} expires, and the job lives on.",
+    "roll_back": "Somebody restores the checkpoint from before batch {which}.",
+    "delete_checkpoint": "Somebody deletes the checkpoint folder.",
+    "replace_driver": "The driver hangs, is thought dead, and will be replaced; it will wake up.",
+    "write": "The row of offset {which} ({word}) is written and visible.",
+    "hand_over": "The row of offset {which} ({word}) goes into the driver's one open transaction.",
+    "insert": "The row of offset {which} ({word}) goes into its task's open transaction.",
+    "log": "The row of offset {which} ({word}) is logged.",
+    "prepare": "The task of partition {which} pre-commits its transaction: its yes.",
+    "seal": "The task of partition {which} seals its log: its yes.",
+    "look": "The driver looks whether batch {which} was written before.",
+    "commit": "The transaction of partition {which} is committed.",
+    "flush": "The logged row of offset {which} ({word}) is flushed and visible.",
+    "confirm": "Batch {which} is confirmed a second time.",
+    "mark": "Rows and marker of batch {which} are committed together.",
+    "store_handles": "The votes of batch {which} are durable.",
+    "log_commit": "commits/{which} is durable.",
+    "tell": "The notification of batch {which} arrives, and nothing waits for it.",
+    "end": "The query has ended.",
+    "forget": "The stored votes of batch {which} are dropped.",
+    "abort": "Recovery aborts the transaction of partition {which}, which was never decided.",
+    "resolved": "Recovery has resolved everything in doubt.",
+}
+
+_WHO = {"zombie_": "The driver that was thought dead goes on: ", "notified_": "Told by the notification: "}
+
+
+def sentence(settings: Settings, action: Action) -> str:
+    """What happens."""
+    name, lead = action.name, ""
+    for prefix, words in _WHO.items():
+        if name.startswith(prefix):
+            name, lead = name.removeprefix(prefix), words
+    word = settings.words[action.which] if 0 <= action.which < len(settings.words) else ""
+    return lead + SENTENCES[name].format(which=action.which, word=word)
+
+
+def text(settings: Settings, state: State) -> str:
+    """Driver, checkpoint folder, store, and what may still go wrong."""
+    query, zombie, store, faults, failures = state
+    parts = [_driver(query.driver), _folder(query), f"seen {_all(_seen(settings, row) for row in store.seen)}"]
+    if store.transactions:
+        parts.append(
+            f"transactions {_all(f'{each.handle} {each.status} {_offsets(each.rows)}' for each in store.transactions)}"
+        )
+    if store.markers:
+        parts.append(f"markers {_all(f'q{generation}-b{batch}' for generation, batch in store.markers)}")
+    if zombie is not NOBODY:
+        parts.append(f"zombie {_driver(zombie)}")
+    left = [f"{count} {name}" for name, count in zip(Faults._fields, faults, strict=True) if count]
+    parts.append(f"to come {_all(left)}" + (f", {failures} failed" if failures else ""))
+    return "; ".join(parts) + "."
+
+
+def _driver(driver: Driver) -> str:
+    if driver.place in (Place.DEAD, Place.ENDED):
+        return f"driver {driver.incarnation} ended" if driver.place is Place.ENDED else "driver dead"
+    said = f"driver {driver.incarnation} {driver.place}, batch {driver.batch if driver.batch >= 0 else '-'}"
+    said += f", to do {_todo(driver.todo)}"
+    said += f", notified to do {_todo(driver.settling)}" if driver.settling else ""
+    return said + (f", notice {driver.notice} waits" if driver.notice >= 0 else "")
+
+
+def _todo(tasks: tuple[Task, ...]) -> str:
+    return _all(f"{task.op}({task.which}){_whose(task)}" for task in tasks)
+
+
+def _whose(task: Task) -> str:
+    first = "/first" if FailPoint.MID_RESOLVE in task.points else ""
+    return (f"/i{task.handles[0].incarnation}" if task.op in (Op.COMMIT, Op.ABORT) else "") + first
+
+
+def _folder(query: Query) -> str:
+    said = f"q{query.generation} after {query.incarnation} drivers"
+    said += f", planned {_offsets(query.ends)}, decided {query.decided}"
+    if query.handles:
+        said += f", votes {_all(f'b{batch} {_all(map(str, handles))}' for batch, handles in query.handles)}"
+    if query.logs:
+        said += f", logs {_all(f'b{batch}-p{partition}' for batch, partition in query.logs)}"
+    return said + (f", confirmed {_offsets(query.confirmed)}" if query.confirmed else "")
+
+
+def _seen(settings: Settings, row: Seen) -> str:
+    if row.offset < 0:
+        return f"crash-{row.attempt}"
+    early = f"/t{row.transaction}" if row.transaction >= 0 else ""
+    return f"{row.offset}={settings.words[row.offset]}/b{row.batch}/i{row.attempt}{early}"
+
+
+def _offsets(numbers: Iterable[int]) -> str:
+    return _all(map(str, numbers))
+
+
+def _all(words: Iterable[str]) -> str:
+    return " ".join(words) or "-"

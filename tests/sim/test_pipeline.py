@@ -1,0 +1,339 @@
+"""The pipeline: known counts, a second interpreter, rules that are missed when they are broken, and its scenarios."""
+
+from collections.abc import Callable
+
+import pytest
+from plain_pipeline import pipeline
+from plain_two_phase import freeze
+
+from labkit.errors import InvalidInput, JobFailed
+from labkit.expected import Cell, compared, expectations
+from labkit.failpoints import POINTS, Crash, FailPoint, Order, Strategy
+from labkit.judge import Guarantee
+from labkit.records import Reading
+from labkit.sim.explore import explore, reachable
+from labkit.sim.model import Action, crash, declared
+from labkit.sim.pipeline import effects, programs
+from labkit.sim.pipeline import model as rules
+from labkit.sim.pipeline.claims import Judge
+from labkit.sim.pipeline.model import Pipeline
+from labkit.sim.pipeline.parts import NOBODY, Driver, Handle, Op, Place, Query, State, Status
+from labkit.sim.pipeline.scenarios import SCENARIOS, crashed, scenario, simulate, trace_of, verdict
+from labkit.sim.trace import Replay, make, replay
+
+CELLS = expectations()
+
+
+def build(**given: object) -> Pipeline:
+    return make("pipeline", given)
+
+
+GOLDEN = [
+    ({"crashes": 2}, 681, 35, {"no_fractured_read": 19}),
+    ({"strategy": "append", "crashes": 2}, 273, 24, {"no_duplicate": 15, "no_fractured_read": 15, "no_regression": 17}),
+    ({"strategy": "wal", "crashes": 2}, 362, 29, {"no_duplicate": 22, "no_fractured_read": 22, "no_regression": 24}),
+    ({"strategy": "batch_marker", "crashes": 2}, 87, 18, {}),
+    ({"records_per_batch": 1, "lost_notices": 1}, 856, 34, {}),
+]
+
+
+@pytest.mark.parametrize(("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:40])
+def test_states_and_shortest_counterexamples_are_known(given: dict, states: int, depth: int, lengths: dict[str, int]):
+    found = explore(build(**given))
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
+    for violation in found.violations:
+        walk = replay(violation.trace)
+        [claim] = [claim for claim in walk.model.properties() if claim.name == violation.property]
+        assert not claim.is_kept(walk.state)
+        assert "offset" in violation.because or "'hello'" in violation.because
+
+
+SMALL = [
+    *(("append", "none", size, crashes, 0) for size, crashes in ((3, 2), (1, 1))),
+    *(("batch_marker", "none", size, crashes, 0) for size, crashes in ((3, 2), (1, 2))),
+    *(("wal", "engine", size, crashes, 0) for size, crashes in ((3, 2), (2, 1))),
+    *(("wal", "decision", size, crashes, lost) for size, crashes, lost in ((3, 2, 1), (2, 1, 1))),
+    *(("two_phase", "engine", size, crashes, 0) for size, crashes in ((3, 2), (2, 1))),
+    *(("two_phase", "decision", size, crashes, lost) for size, crashes, lost in ((3, 2, 1), (2, 1, 1), (1, 1, 0))),
+]
+
+
+@pytest.mark.parametrize(("strategy", "order", "size", "crashes", "lost"), SMALL)
+def test_a_second_interpreter_reaches_the_same(strategy: str, order: str, size: int, crashes: int, lost: int):
+    mine = reachable(
+        build(strategy=strategy, records_per_batch=size, crashes=crashes, lost_notices=lost, order=order_of(order))
+    )
+    words = ["hello", "world", "hello"]
+    assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, size, crashes, lost))
+
+
+def told(state: State) -> dict:
+    query, driver, store = state.query, state.query.driver, state.store
+    transactions = {status: {} for status in Status}
+    for each in store.transactions:
+        transactions[each.status][each.handle[1:]] = list(each.rows)
+    return {
+        "planned": list(query.ends),
+        "decided": query.decided,
+        "votes": {batch: [handle[1:] for handle in handles] for batch, handles in query.handles},
+        "logs": list(query.logs),
+        "confirmed": list(query.confirmed),
+        "drivers": query.incarnation,
+        "place": driver.place,
+        "batch": driver.batch,
+        "left": [told_task(task) for task in driver.todo],
+        "told": [told_task(task) for task in driver.settling],
+        "notice": driver.notice,
+        "seen": [("crash", row.attempt) if row.offset < 0 else tuple(row[:3]) for row in store.seen],
+        **{status.value: transactions[status] for status in Status},
+        "markers": [batch for _, batch in store.markers],
+        "crashes": state.faults.crashes,
+        "lost": state.faults.lost_notices,
+    }
+
+
+def told_task(task) -> tuple:
+    names = [handle[1:] for handle in task.handles]
+    if task.op in (Op.COMMIT, Op.ABORT, Op.PREPARE, Op.SEAL):
+        return (task.op, names[0])
+    if task.op in (Op.WRITE, Op.FLUSH):
+        return (task.op, (task.which, task.batch))
+    if task.op in (Op.HAND_OVER, Op.LOG):
+        return (task.op, task.which)
+    special = {
+        Op.INSERT: lambda: ("insert", (names[0], task.which)),
+        Op.MARK: lambda: ("mark", (list(task.rows), task.batch)),
+        Op.STORE_HANDLES: lambda: ("store", (task.batch, names)),
+        Op.LOG_COMMIT: lambda: ("decide", task.batch),
+        Op.RESOLVED: lambda: ("resolved", None),
+        Op.TELL: lambda: ("tell", None),
+    }
+    return special[task.op]() if task.op in special else (task.op, task.batch)
+
+
+def test_a_crash_drops_the_driver_and_nothing_of_the_checkpoint():
+    handle = Handle(0, 0, 1, 1)
+    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, Driver(Place.RUNNING, 1, 2, 0))
+    assert crash(query) == query._replace(driver=NOBODY)
+    assert [field for field, mark in declared(Query).items() if mark == "volatile"] == ["driver"]
+
+
+@pytest.mark.parametrize("strategy", ["append", "batch_marker", "wal", "two_phase"])
+def test_a_restart_sees_only_what_is_declared_durable(strategy: str):
+    """A crash leaves folder and store alone; states that differ in the driver's memory only go on alike after it."""
+    model, started = build(strategy=strategy, crashes=1), {}
+    for state in reachable(model):
+        for action, after in model.successors(state):
+            if action.name == "crash":
+                assert after.query == state.query._replace(driver=NOBODY)
+                assert after.store == state.store._replace(seen=after.store.seen)
+                durable = (state.query._replace(driver=NOBODY), state.store)
+                again = model.apply(after, Action("start", after.query.incarnation + 1))
+                assert started.setdefault(durable, again) == again
+
+
+def test_the_history_tells_when_a_reader_looked():
+    walk = crashed(Strategy.APPEND, Order.NONE, "files", [Crash(FailPoint.MID_WRITE)])
+    events = list(Judge(walk.model.settings).history(walk.state).events)
+    assert [event.moment for event in events if isinstance(event, Reading)] == ["crash 1", "end"]
+    assert [event.offset for event in events if not isinstance(event, Reading)] == [1, 0, 1, 0, 2]
+
+
+def test_a_point_that_is_never_reached_is_no_result():
+    with pytest.raises(JobFailed, match=r"recovery\.mid_resolve was never reached"):
+        simulate(Strategy.APPEND, Order.NONE, "files", [Crash(FailPoint.MID_WRITE), Crash(FailPoint.MID_RESOLVE)])
+
+
+NAMED = {
+    "jump_back": (Guarantee.EXACTLY_ONCE, {"regression": (0,)}),
+    "append_twice": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "half_flushed_log": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
+    "marker": (Guarantee.EXACTLY_ONCE, {}),
+    "commit_then_decide": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "decide_then_commit": (Guarantee.EXACTLY_ONCE, {}),
+    "half_committed": (Guarantee.EXACTLY_ONCE, {"fractured_read": (1,)}),
+    "second_crash": (Guarantee.EXACTLY_ONCE, {}),
+    "second_crash_of_the_log": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
+    "lost_notification": (Guarantee.EXACTLY_ONCE, {}),
+    "transaction_timeout": (Guarantee.AT_MOST_ONCE, {"lost": (1,)}),
+    "timeout_in_a_loop": (Guarantee.AT_MOST_ONCE, {"lost": (1,), "unseen": (0, 2)}),
+    "timeout_before_the_commit": (Guarantee.EXACTLY_ONCE, {}),
+    "expired_checkpoint": (Guarantee.EXACTLY_ONCE, {}),
+    "expired_and_aborted": (Guarantee.AT_MOST_ONCE, {"lost": (0,)}),
+    "older_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
+    "zombie": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "zombie_upserts": (Guarantee.AT_MOST_ONCE, {"lost": (2,), "regression": (1,)}),
+    "zombie_fenced": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1)}),
+    "abrupt_end": (Guarantee.UNKNOWN, {"unseen": (0, 1, 2)}),
+    "deleted_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "deleted_checkpoint_and_markers": (Guarantee.AT_MOST_ONCE, {"lost": (1, 2)}),
+    "raw_table": (Guarantee.EXACTLY_ONCE, {"aborted_read": (0, 1, 2), "precommitted_read": (0, 1, 2)}),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_promises(name: str):
+    guarantee, anomalies = NAMED[name]
+    found = verdict(replay(trace_of(name)))
+    assert (found.guarantee, {anomaly: getattr(found, anomaly) for anomaly in anomalies}) == (guarantee, anomalies)
+    assert scenario(name).watch_for.endswith(".")
+
+
+def test_every_scenario_is_tested():
+    assert set(NAMED) == set(SCENARIOS)
+    with pytest.raises(InvalidInput, match="there is no scenario 'zombi'; did you mean 'zombie'"):
+        trace_of("zombi")
+
+
+REFUSED = {
+    ("strategy", "two_fase"): "strategy=two_fase: did you mean 'two_phase'",
+    ("records_per_batch", "0"): "records_per_batch=0: choose a whole number from 1 to 8",
+    ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
+    ("reader", "table"): "reader=table: the store files has no table",
+    ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
+    ("store", "oracle"): "store=oracle: choose one of files, sqlite",
+    ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), REFUSED)
+def test_a_bad_parameter_is_refused_with_what_is_possible(name: str, value: str):
+    with pytest.raises(InvalidInput) as error:
+        build(**{name: value})
+    assert REFUSED[name, value] in str(error.value)
+
+
+def test_an_order_is_refused_where_nothing_is_deferred():
+    with pytest.raises(InvalidInput, match="order=engine: append has nothing to defer"):
+        build(strategy="append", order="engine")
+
+
+def commit_before_the_decision(patch: pytest.MonkeyPatch) -> dict:
+    def swapped(*given):
+        *rest, store, log = tasks = programs.batch_tasks(*given)
+        return (*rest, *programs.commit_tasks(store.handles), log) if store.op is Op.STORE_HANDLES else tasks
+
+    patch.setattr(rules, "batch_tasks", swapped)
+    return {"crashes": 1}
+
+
+def reuse_an_epoch(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(
+        programs.Writer, "handle", lambda writer, batch, partition: Handle(writer.generation, batch, partition, 1)
+    )
+    programs.batch_tasks.cache_clear()
+    return {"crashes": 1}
+
+
+def drop_the_confirmation(patch: pytest.MonkeyPatch) -> dict:
+    patch.setitem(effects._EFFECTS, Op.CONFIRM, effects._nothing)
+    return {"strategy": "wal", "order": "engine", "crashes": 1}
+
+
+def abort_what_was_decided(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(programs, "due", lambda query: [])
+    return {"crashes": 1}
+
+
+def forget_orphans(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(programs, "strays", lambda query, store: [])
+    return {"crashes": 1}
+
+
+def forget_the_handles(patch: pytest.MonkeyPatch) -> dict:
+    patch.setitem(effects._EFFECTS, Op.STORE_HANDLES, effects._nothing)
+    return {"crashes": 0}
+
+
+def forget_the_commit_log(patch: pytest.MonkeyPatch) -> dict:
+    patch.setitem(effects._EFFECTS, Op.LOG_COMMIT, effects._nothing)
+    return {"strategy": "append", "crashes": 1}
+
+
+def mark_beside_the_transaction(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(effects.Outside, "marker", lambda outside, driver, batch: (driver.incarnation, batch))
+    return {"strategy": "batch_marker", "crashes": 1}
+
+
+MUTANTS = {
+    commit_before_the_decision: {"decided_first", "no_duplicate", "no_regression"},
+    reuse_an_epoch: {"ends"},
+    drop_the_confirmation: set(),
+    abort_what_was_decided: {"no_loss"},
+    forget_orphans: {"no_orphan"},
+    forget_the_handles: {"no_orphan"},
+    forget_the_commit_log: set(),
+    mark_beside_the_transaction: {"no_duplicate"},
+}
+"""Rules that are broken, with the properties that only then are violated."""
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch):
+    given = mutant(monkeypatch)
+    broken = {violation.property for violation in explore(build(**given), max_states=5_000).violations}
+    wrong = [cell for cell in CELLS if given_by(cell) != CELLS[cell].compared()]
+    monkeypatch.undo()
+    programs.batch_tasks.cache_clear()
+    sound = {violation.property for violation in explore(build(**given)).violations}
+    assert broken - sound >= MUTANTS[mutant]
+    assert MUTANTS[mutant] or wrong, "else at least one cell of the grid differs from its prediction"
+
+
+def given_by(cell: Cell) -> dict | str:
+    try:
+        return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
+    except JobFailed as failed:
+        return str(failed)
+
+
+FAULTS = {
+    "no_loss": {"expiries": 1, "dropped": "ignore"},
+    "no_duplicate": {"rollbacks": 1, "records_per_batch": 2},
+    "no_regression": {"strategy": "idempotent", "store": "sqlite"},
+    "no_aborted_read": {"store": "sqlite", "reader": "table"},
+    "no_precommitted_read": {"store": "sqlite", "reader": "table"},
+    "no_fractured_read": {},
+    "no_orphan": {"sweeps": False},
+    "ends": {"expiries": 1},
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_property_can_fail(name: str):
+    assert name in {violation.property for violation in explore(build(**FAULTS[name])).violations}
+
+
+def test_states_have_distinct_lines_and_actions_have_sentences():
+    model = build(crashes=1, expiries=1, lost_notices=1, zombies=1)
+    states = list(reachable(model, max_states=3_000))
+    assert len({model.text(state) for state in states}) == len(states)
+    for state in states:
+        assert all(model.sentence(action).endswith(".") for action in model.actions(state))
+
+
+def test_a_state_reads_like_this():
+    walk = Replay(build())
+    for name in ("start(1)", "resolved(0)", "plan(0)", "insert(1)", "prepare(1)", "insert(0)", "insert(2)", "crash"):
+        walk.forward(Action.parse(name))
+    left = "transactions q0-b0-p1-i1 prepared 1 q0-b0-p2-i1 open 0 2"
+    *_, insert, crash_ = walk.lines()
+    assert insert == (
+        "7 insert(2): The row of offset 2 (hello) goes into its task's open transaction. driver 1 running, batch 0, "
+        "to do prepare(2) store_handles(0) log_commit(0); q0 after 1 drivers, planned 3, decided -1; seen -; "
+        f"{left}; to come 1 crashes."
+    )
+    assert crash_ == (
+        "8 crash: SIGKILL: the memory of the driver is gone. driver dead; q0 after 1 drivers, planned 3, decided -1; "
+        f"seen crash-1; {left}; to come -."
+    )
+
+
+def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_has_them():
+    for (strategy, order), points in POINTS.items():
+        walk = crashed(strategy, order, "sqlite", [])
+        assert isinstance(walk.model, Pipeline)
+        steps = zip(walk.states, walk.actions, strict=False)
+        passed = [point for state, action in steps for point in walk.model.reached(state, action)]
+        assert set(points) <= set(passed)
