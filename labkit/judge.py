@@ -11,119 +11,30 @@ This module must not read files, clocks or chance, must not depend on hash order
 from array import array
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import partial
-from itertools import chain
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, compress, count, islice
+from operator import ge, itemgetter
+from typing import Any
 
 from labkit.errors import InvalidInput
 from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.verdict import (
+    ANOMALY,
+    TEN,
+    ByKey,
+    Guarantee,
+    Outcome,
+    Verdict,
+    Witness,
+    because,
+    guarantee,
+    satisfies,
+)
 
-TEN = 10
-"""Witnesses kept for each anomaly, and items of a list that `Verdict.text` prints."""
+__all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
 
-_VIOLATIONS = ("duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read", "unexpected")
-ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
-"""The anomaly that violates each property."""
-
-
-class Outcome(StrEnum):
-    """What the history says of one property; unknown where nobody looked or an open transaction hides rows."""
-
-    HOLDS = "holds"
-    VIOLATED = "violated"
-    UNKNOWN = "unknown"
-
-
-class Guarantee(StrEnum):
-    """How often the effect of each record is there in the end."""
-
-    EXACTLY_ONCE = "exactly-once"
-    AT_LEAST_ONCE = "at-least-once"
-    AT_MOST_ONCE = "at-most-once"
-    NONE = "none"
-    UNKNOWN = "unknown"
-
-
-def satisfies(held: Guarantee, asked: Guarantee) -> bool:
-    """Whether a run that held one guarantee will do where another is asked for. Unknown will do for unknown only."""
-    if held == Guarantee.EXACTLY_ONCE:
-        return asked != Guarantee.UNKNOWN
-    return asked == held or (asked == Guarantee.NONE and held != Guarantee.UNKNOWN)
-
-
-class Witness(NamedTuple):
-    """One case of an anomaly. A lost record has an attempt only if an older value overwrote it, else its planned batch.
-
-    `earlier`: the first occurrence of a duplicate; `overwritten_by`: the older value in the place of a lost upsert;
-    `from_value`: that of the largest offset before a regression to `to_value`; `moment`: of a fractured read.
-    """
-
-    offset: int
-    key: str
-    value: int
-    batch: int | None
-    attempt: int | None
-    earlier: "Witness | None" = None
-    overwritten_by: "Witness | None" = None
-    from_value: int | None = None
-    to_value: int | None = None
-    moment: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, without what is not known or not used."""
-        parts = {name: part for name, part in self._asdict().items() if part is not None}
-        return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
-
-    def __str__(self) -> str:
-        return f"offset {self.offset} ({self.key!r:.40} = {self.value})"
-
-    @property
-    def fate(self) -> str:
-        if self.overwritten_by:
-            return f"over{self.overwritten_by.fate} with {self.overwritten_by.value}"
-        writer = f"by attempt {self.attempt} of batch {self.batch}"
-        written = f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
-        return "no effect of it is left" if self.attempt is None else written
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the judge found. Offsets are complete, distinct and sorted; of `regression`, in order of occurrence."""
-
-    guarantee: Guarantee
-    properties: Mapping[str, Outcome]
-    lost: tuple[int, ...]
-    duplicate: tuple[int, ...]
-    regression: tuple[int, ...]
-    aborted_read: tuple[int, ...]
-    precommitted_read: tuple[int, ...]
-    fractured_read: tuple[int, ...]
-    unseen: tuple[int, ...]
-    unexpected: tuple[int, ...]
-    because: str
-    final: Mapping[str, int]
-    rows: int
-    witnesses: Mapping[str, tuple[Witness, ...]]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for `--json` and `verdict.json`."""
-        return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()} | {
-            "guarantee": self.guarantee.value,
-            "properties": {name: outcome.value for name, outcome in self.properties.items()},
-            "witnesses": {anomaly: [case.to_json() for case in cases] for anomaly, cases in self.witnesses.items()},
-        }
-
-    def text(self) -> str:
-        """A short block for a terminal."""
-        lines = [("guarantee", self.guarantee.value), ("because", self.because)]
-        lines += [(name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}") for name in ANOMALY]
-        final = [f"{key!r:.40} = {value}" for key, value in self.final.items()]
-        lines += [("unseen", _some(self.unseen)), ("rows", str(self.rows)), ("final", _some(final))]
-        return "\n".join(f"{name:<21} {rest}".rstrip() for name, rest in lines)
+COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
 def judge(expected: Iterable[Record], history: History) -> Verdict:
@@ -136,6 +47,7 @@ def judge(expected: Iterable[Record], history: History) -> Verdict:
                 tally.read(event.moment)
             else:
                 tally.observe(event)
+        tally.settle()
         for row in history.hidden:
             tally.hide(row)
     except OverflowError as error:
@@ -144,28 +56,41 @@ def judge(expected: Iterable[Record], history: History) -> Verdict:
 
 
 class _Expected:
-    """The expected records in columns, found by offset: directly where the offsets have no gap."""
+    """The expected records in columns. Keys are numbered, since a dict of millions of keys must not outlive this."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self.keys: list[str] = []
-        self.values, offsets = array("q"), array("q")
-        one_object: dict[str, str] = {}
-        for offset, key, value in records:
-            if offsets and offset <= offsets[-1]:
-                raise InvalidInput(f"Expected record {len(offsets) + 1}: {offset} after {offsets[-1]}; sort by offset.")
-            offsets.append(offset)
-            self.keys.append(one_object.setdefault(key, key))
-            self.values.append(value)
+        self.values, self.numbers, offsets = array("q"), array("q"), array("q")
+        number_of: dict[str, int] = defaultdict(count().__next__)
+        records = iter(records)
+        while some := list(islice(records, 500)):  # few enough not to wake the garbage collector
+            its_offsets, keys, values = zip(*some, strict=True)
+            offsets.extend(its_offsets)
+            self.numbers.extend(map(number_of.__getitem__, keys))
+            self.values.extend(values)
+        for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
+            raise InvalidInput(
+                f"Expected record {index + 1}: {offsets[index]} after {offsets[index - 1]}; sort by offset."
+            )
+        self.keys = list(number_of)
         self.first = offsets[0] if offsets else 0
-        gap = bool(offsets) and offsets[-1] - self.first >= len(offsets)
-        self.offsets: Sequence[int] = offsets if gap else range(self.first, self.first + len(offsets))
-        self.positions = {offset: index for index, offset in enumerate(offsets)} if gap else None
+        self.gap = bool(offsets) and offsets[-1] - self.first >= len(offsets)
+        self.offsets: Sequence[int] = offsets if self.gap else range(self.first, self.first + len(offsets))
 
-    def explain(self, row: Observation) -> int:
-        """The index of the record that explains a row, or -1."""
-        index = row.offset - self.first if self.positions is None else self.positions.get(row.offset, -1)
-        if 0 <= index < len(self.values) and row.value == self.values[index] and row.key == self.keys[index]:
-            return index
+    def key(self, index: int) -> str:
+        return self.keys[self.numbers[index]]
+
+    def place(self, offset: int) -> int:
+        """The index of the record with an offset, or -1: directly where the offsets have no gap."""
+        if not self.gap:
+            index = offset - self.first
+            return index if 0 <= index < len(self.values) else -1
+        index = bisect_left(self.offsets, offset)
+        return index if index < len(self.values) and self.offsets[index] == offset else -1
+
+    def explained(self, index: int, key: str, value: int) -> int:
+        """The number of the key, if the record at the place of a row's offset explains the row, else -1."""
+        if index >= 0 and value == self.values[index] and key == self.keys[number := self.numbers[index]]:
+            return number
         return -1
 
 
@@ -196,8 +121,43 @@ class _Epochs:
         return self.epochs[self.epoch_of[index]].batch if self.epoch_of[index] >= 0 else None
 
 
+class _Found:
+    """The distinct offsets of one anomaly, as marks beside the expected records, and few witnesses."""
+
+    def __init__(self, offsets: Sequence[int], *, in_order: bool) -> None:
+        self.offsets, self.marks, self.others = offsets, bytearray(len(offsets)), set[int]()
+        self.order = array("q") if in_order else None
+        self.ranked: list[tuple[int, Witness]] = []
+
+    def add(self, index: int, offset: int) -> bool:
+        """Lists an offset once, which may have no record; says whether its witness is to be kept.
+
+        The ten first are kept, so that the first of a list always has its witness.
+        """
+        if self.marks[index] if index >= 0 else offset in self.others:
+            return False
+        if index >= 0:
+            self.marks[index] = 1
+        else:
+            self.others.add(offset)
+        if self.order is not None:
+            self.order.append(offset)
+            return len(self.order) <= TEN
+        return len(self.ranked) < TEN or offset < self.ranked[-1][0]
+
+    def keep(self, witness: Witness) -> None:
+        insort(self.ranked, (witness.offset if self.order is None else len(self.order), witness), key=itemgetter(0))
+        del self.ranked[TEN:]
+
+    def all(self) -> tuple[int, ...]:
+        if self.order is not None:
+            return tuple(self.order)
+        marked = compress(self.offsets, self.marks)
+        return tuple(sorted(chain(marked, self.others)) if self.others else marked)
+
+
 class _Tally:
-    """What is remembered of a history: columns by record, the state of each key, anomalies by offset, few witnesses."""
+    """What is remembered of a history: columns by record and by key, anomalies by offset, few witnesses."""
 
     def __init__(self, expected: _Expected, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = expected, history.keyed, False, 0
@@ -205,146 +165,120 @@ class _Tally:
         self.seen = bytearray(len(expected.values))
         # The write of a row's first effect, but of an upsert's latest: that is the one which overwrites.
         self.batch, self.attempt = (array("q", [0]) * len(self.seen) for _ in range(2))
-        self.largest, self.shown, self.final = (dict[str, int]() for _ in range(3))
-        self.found: dict[str, dict[int, None]] = {anomaly: {} for anomaly in (*ANOMALY.values(), "unseen")}
-        self.ranked: dict[str, list[tuple[int, Witness]]] = {anomaly: [] for anomaly in self.found}
+        # By key: its latest record that was read, and the record of its last effect; or that effect's value, if odd.
+        self.largest, self.shown = (array("q", [-1]) * len(expected.keys) for _ in range(2))
+        self.odd: dict[str, int] = {}
+        self.found = {
+            anomaly: _Found(expected.offsets, in_order=anomaly == "regression")
+            for anomaly in (*ANOMALY.values(), "unseen")
+        }
 
     def observe(self, row: Observation) -> None:
-        index = self.expected.explain(row)
-        if index >= 0:
-            self._follow(index, row)
-        if row.visibility != Visibility.COMMITTED:
-            self._note(f"{row.visibility}_read", row.offset, partial(Witness, *row[:5]))
-        if row.visibility == Visibility.ABORTED:
-            return
+        offset, key, value, _, _, visibility = row
+        place = self.expected.place(offset)
+        number = self.expected.explained(place, key, value)
+        if number >= 0:
+            largest = self.largest[number]
+            if place > largest:
+                self.largest[number] = place
+            elif place < largest:
+                self._note("regression", place, row, from_value=self.expected.values[largest], to_value=value)
+        if visibility != COMMITTED:
+            self._note(f"{visibility}_read", place, row)
+            if visibility == ABORTED:
+                return
         self.rows += 1
-        key = row.key if index < 0 else self.expected.keys[index]
-        self.final[key] = row.value
-        if self.keyed:
-            self.shown[key] = index
-        if index >= 0:
-            self._effect(index, row)
+        if number >= 0:
+            self._effect(place, number, row)
         else:
-            self._note("unexpected", row.offset, partial(Witness, *row[:5]))
+            self.odd[key] = value
+            self._note("unexpected", place, row)
 
-    def _follow(self, index: int, row: Observation) -> None:
-        largest = self.largest.setdefault(self.expected.keys[index], index)
-        if index > largest:
-            self.largest[row.key] = index
-        elif index < largest:
-            values = self.expected.values[largest], row.value
-            self._note("regression", row.offset, partial(Witness, *row[:5], None, None, *values))
-
-    def _effect(self, index: int, row: Observation) -> None:
+    def _effect(self, index: int, number: int, row: Observation) -> None:
+        self.shown[number] = index
+        if self.odd:
+            self.odd.pop(row.key, None)
         if not self.seen[index]:
             self.seen[index] = 1
             self.epochs.appear(index)
         elif not self.keyed:
-            self._note("duplicate", row.offset, lambda: Witness(*row[:5], earlier=self._written(index)))
+            if self.found["duplicate"].add(index, row.offset):
+                self.found["duplicate"].keep(Witness(*row[:5], earlier=self._written(index)))
             return
         self.batch[index], self.attempt[index] = row.batch, row.attempt
 
     def read(self, moment: str) -> None:
+        found = self.found["fractured_read"]
         for index in chain.from_iterable(self.epochs.partial.values()):
-            self._note("fractured_read", self.expected.offsets[index], partial(self._written, index, moment=moment))
+            if found.add(index, self.expected.offsets[index]):
+                found.keep(self._written(index, moment=moment))
         self.epochs.partial.clear()
+
+    def settle(self) -> None:
+        """After all events: a key whose last effect nothing explains shows no record."""
+        for number, key in enumerate(self.expected.keys if self.odd else ()):
+            if key in self.odd:
+                self.shown[number] = -1
 
     def hide(self, row: Observation) -> None:
         """Notes a row of an undecided transaction, after all events."""
-        index = self.expected.explain(row)
-        if index >= 0 and row.visibility != Visibility.ABORTED and (self._is_missing(index) or not self.seen[index]):
-            self._note("unseen", row.offset, partial(Witness, *row[:5]))
+        index = self.expected.place(row.offset)
+        may_count = self.expected.explained(index, row.key, row.value) >= 0 and row.visibility != ABORTED
+        if may_count and (self._is_missing(index) or not self.seen[index]):
+            self._note("unseen", index, row)
 
     def lose(self) -> None:
         """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
+        found, unseen = self.found["lost"], self.found["unseen"].marks
         for index, offset in enumerate(self.expected.offsets if self.looked else ()):
-            if self._is_missing(index) and offset not in self.found["unseen"]:
-                self._note("lost", offset, partial(self._lost, index))
+            if self._is_missing(index) and not unseen[index] and found.add(index, offset):
+                found.keep(self._lost(index))
+
+    def last(self) -> ByKey:
+        """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
+        del self.batch, self.attempt, self.largest, self.seen, self.epochs, self.expected.numbers
+        keys, shown, values, odd = self.expected.keys, self.shown, self.expected.values, self.odd
+        numbers = [number for number, index in enumerate(shown) if index >= 0]
+        numbers.extend(range(len(keys), len(keys) + len(odd)))
+        keys.extend(odd)
+        numbers.sort(key=keys.__getitem__)
+        last = (values[shown[number]] if number < len(shown) else odd[keys[number]] for number in numbers)
+        # What nothing explains may be a number of any size.
+        return ByKey([keys[number] for number in numbers], list(last) if odd else array("q", last))
 
     def _is_missing(self, index: int) -> bool:
-        return index > self.shown.get(self.expected.keys[index], -1) if self.keyed else not self.seen[index]
+        return index > self.shown[self.expected.numbers[index]] if self.keyed else not self.seen[index]
 
     def _lost(self, index: int) -> Witness:
-        shown = self.shown.get(self.expected.keys[index], -1)
+        shown = self.shown[self.expected.numbers[index]]
         if self.seen[index] and shown >= 0:
             return self._written(index, overwritten_by=self._written(shown))
         return self._written(index)._replace(batch=self.epochs.planned_batch(index), attempt=None)
 
     def _written(self, index: int, **more: Any) -> Witness:
-        record = self.expected.offsets[index], self.expected.keys[index], self.expected.values[index]
+        record = self.expected.offsets[index], self.expected.key(index), self.expected.values[index]
         return Witness(*record, self.batch[index], self.attempt[index], **more)
 
-    def _note(self, anomaly: str, offset: int, witness: Callable[[], Witness]) -> None:
-        """Lists an offset once; keeps the ten first witnesses, so that the first of a list always has its witness."""
-        found, ranked = self.found[anomaly], self.ranked[anomaly]
-        if offset in found:
-            return
-        found[offset] = None
-        rank = len(found) if anomaly == "regression" else offset
-        if len(ranked) < TEN or rank < ranked[-1][0]:
-            insort(ranked, (rank, witness()), key=itemgetter(0))
-            del ranked[TEN:]
+    def _note(self, anomaly: str, index: int, row: Observation, **more: Any) -> None:
+        found = self.found[anomaly]
+        if found.add(index, row.offset):
+            found.keep(Witness(*row[:5], **more))
 
 
 def _verdict(tally: _Tally) -> Verdict:
     tally.lose()
-    found = {name: tuple(offsets if name == "regression" else sorted(offsets)) for name, offsets in tally.found.items()}
+    records, final = len(tally.seen), tally.last()
+    found = {name: found.all() for name, found in tally.found.items()}
     properties = {name: Outcome.VIOLATED if found[ANOMALY[name]] else Outcome.HOLDS for name in ANOMALY}
     in_doubt = ["no_loss"] if found["unseen"] and not found["lost"] else []
     properties |= dict.fromkeys(in_doubt if tally.looked else ANOMALY, Outcome.UNKNOWN)
     verdict = Verdict(
-        guarantee=_guarantee(properties),
+        guarantee=guarantee(properties),
         properties=properties,
         **found,
         because="",
-        final={key: tally.final[key] for key in sorted(tally.final)},
-        rows=len(tally.final) if tally.keyed else tally.rows,
-        witnesses={anomaly: tuple(case for _, case in ranked) for anomaly, ranked in tally.ranked.items()},
+        final=final,
+        rows=len(final) if tally.keyed else tally.rows,
+        witnesses={anomaly: tuple(case for _, case in found.ranked) for anomaly, found in tally.found.items()},
     )
-    return replace(verdict, because=_because(verdict, tally))
-
-
-def _guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
-    if properties["no_loss"] == Outcome.VIOLATED:
-        return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE
-    if properties["no_loss"] == Outcome.UNKNOWN:
-        return Guarantee.UNKNOWN
-    return Guarantee.AT_LEAST_ONCE if extra else Guarantee.EXACTLY_ONCE
-
-
-_SAID = {
-    "unseen": "an open transaction still hides {n} of {records} records, first {case}: {case.fate}",
-    "lost": "{n} of {records} records got lost, first {case}: {case.fate}",
-    "duplicate": "{n} of {records} records came out twice or more, first {case}: {case.fate}",
-    "unexpected": "rows that no input explains came out (offsets: {n}), first {case}: {case.fate}",
-    "regression": "{case.key!r:.40} jump back from {case.from_value} to {case.to_value}",
-    "precommitted_read": "{case} before its transaction was decided",
-    "aborted_read": "{case} of an aborted transaction",
-    "fractured_read": "{case} at {case.moment} without the rest of its epoch",
-}
-
-
-def _because(verdict: Verdict, tally: _Tally) -> str:
-    if not tally.looked:
-        return "unknown, because nobody looked: there is neither a reading nor an observation"
-    once = "is contained in the last value of its key" if tally.keyed else "came out once"
-    why = _said(verdict, len(tally.seen), "unseen", "lost", "duplicate", "unexpected")
-    held = {
-        Guarantee.EXACTLY_ONCE: f"exactly-once, because every one of the {len(tally.seen)} records {once}",
-        Guarantee.NONE: f"neither at-least-once nor at-most-once, because {why}",
-        Guarantee.UNKNOWN: f"unknown, because {why}",
-    }
-    sentence = held.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
-    early = _said(verdict, len(tally.seen), "regression", "precommitted_read", "aborted_read", "fractured_read")
-    return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
-
-
-def _said(verdict: Verdict, records: int, *anomalies: str) -> str:
-    first = {name: verdict.witnesses[name][0] for name in anomalies if verdict.witnesses[name]}
-    counts = {name: len(getattr(verdict, name)) for name in first}
-    return ", and ".join(_SAID[name].format(n=counts[name], records=records, case=first[name]) for name in first)
-
-
-def _some(items: Sequence[object]) -> str:
-    return ", ".join(map(str, items[:TEN])) + (f", ... ({len(items)} in all)" if len(items) > TEN else "")
+    return replace(verdict, because=because(verdict, records, keyed=tally.keyed, looked=tally.looked))

@@ -27,12 +27,13 @@ LAYERS = (
     {"files"},
     {"sim"},
     {"judge"},
+    {"verdict"},
     {"failpoints"},
     {"records"},
     {"errors"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-CORE = {"sim", "judge", "failpoints", "records", "errors"}
+CORE = {"sim", "judge", "verdict", "failpoints", "records", "errors"}
 PURE = {
     *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy", "dataclasses", "difflib", "enum"),
     *(

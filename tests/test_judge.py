@@ -315,6 +315,16 @@ def test_json_has_the_keys_of_a_verdict_and_survives_json():
     assert plain["witnesses"]["fractured_read"][0]["moment"] == "crash 1"
 
 
+def test_the_final_values_are_a_mapping_in_the_order_of_the_keys():
+    expected = counted(["b", "c", "a", "b"])
+    rows = [Observation(*record, 0, 1) for record in expected]
+    final = verdict_on(*rows, Observation(9, "aa", 2**70, 0, 1), expected=expected).final
+    values = {"a": 1, "aa": 2**70, "b": 2, "c": 1}
+    assert final == values == dict(final)
+    assert list(final.items()) == list(values.items())
+    assert (len(final), final["b"], final.get("d"), 5 in final, repr(final)) == (4, 2, None, False, repr(values))
+
+
 def test_text_is_a_short_block():
     expected = counted(["a"] * 12)
     verdict = verdict_on(expected=expected)
@@ -509,31 +519,37 @@ def test_a_guarantee_follows_from_lost_and_extra_alone(case):
 # Size
 
 FIVE_MILLION = """
-import resource
+import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from labkit.judge import judge
 from labkit.records import Epoch, History, Observation, Reading, Record
-N, KEYS = 5_000_000, [f"word {n}" for n in range(1000)]
+N, KEYS, keyed = 5_000_000, [f"word {n}" for n in range(1000)], sys.argv[2] == "upserts"
+few = sys.argv[1] == "few"
 def expected():
-    return (Record(i, KEYS[i % 1000], i // 1000) for i in range(N))
+    return (Record(i, KEYS[i % 1000] if few else f"word {i}", i // 1000 if few else 1) for i in range(N))
 def events():
     for i in range(N):
         if i != 7:
-            yield Observation(i, KEYS[i % 1000], i // 1000, i // 100_000, 1)
+            yield Observation(i, KEYS[i % 1000] if few else f"word {i}", i // 1000 if few else 1, i // 100_000, 1)
     yield Reading("end")
 epochs = [Epoch(batch, batch * 100_000, (batch + 1) * 100_000) for batch in range(50)]
-verdict = judge(expected(), History(events(), epochs=epochs))
-assert verdict.lost == (7,) and verdict.rows == N - 1 and len(verdict.fractured_read) == 99_999
+verdict = judge(expected(), History(events(), keyed=keyed, epochs=epochs))
+assert verdict.lost == (() if keyed and few else (7,)) and len(verdict.fractured_read) == 99_999
+assert len(verdict.final) == (1000 if few else N - 1) and verdict.final["word 8"] == (4999 if few else 1)
+assert verdict.rows == (len(verdict.final) if keyed else N - 1)
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(used.ru_maxrss, used.ru_utime + used.ru_stime)
 """
 
 
 @pytest.mark.slow
-def test_five_million_records_fit_into_20_seconds_and_a_gigabyte():
+@pytest.mark.parametrize("kind", ["rows", "upserts"])
+@pytest.mark.parametrize("keys", ["few", "distinct"])
+def test_five_million_records_fit_into_20_seconds_and_a_gigabyte(keys, kind):
     """The hard limit of the process kills a judge that takes more than 20 seconds of processor time."""
-    done = subprocess.run([sys.executable, "-c", FIVE_MILLION], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", FIVE_MILLION, keys, kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     kilobytes, seconds = map(float, done.stdout.split())
-    print(f"{kilobytes / 1024:.0f} MB, {seconds:.1f} s")
+    print(f"{keys} keys, {kind}: {kilobytes / 1024:.0f} MB, {seconds:.1f} s")
     assert kilobytes < 1024 * 1024

@@ -1,0 +1,203 @@
+"""What the judge says of a history, as data, as JSON and in sentences.
+
+This module must not look at a history: it finds no anomaly, and tells the guarantee from those that were found.
+"""
+
+from bisect import bisect_left
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any, NamedTuple
+
+TEN = 10
+"""Witnesses kept for each anomaly, and items of a list that `Verdict.text` prints."""
+
+_VIOLATIONS = ("duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read", "unexpected")
+ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
+"""The anomaly that violates each property."""
+
+
+class Outcome(StrEnum):
+    """What the history says of one property; unknown where nobody looked or an open transaction hides rows."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+class Guarantee(StrEnum):
+    """How often the effect of each record is there in the end."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    AT_MOST_ONCE = "at-most-once"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+def satisfies(held: Guarantee, asked: Guarantee) -> bool:
+    """Whether a run that held one guarantee will do where another is asked for. Unknown will do for unknown only."""
+    if held == Guarantee.EXACTLY_ONCE:
+        return asked != Guarantee.UNKNOWN
+    return asked == held or (asked == Guarantee.NONE and held != Guarantee.UNKNOWN)
+
+
+class Witness(NamedTuple):
+    """One case of an anomaly. A lost record has an attempt only if an older value overwrote it, else its planned batch.
+
+    `earlier`: the first occurrence of a duplicate; `overwritten_by`: the older value in the place of a lost upsert;
+    `from_value`: that of the largest offset before a regression to `to_value`; `moment`: of a fractured read.
+    """
+
+    offset: int
+    key: str
+    value: int
+    batch: int | None
+    attempt: int | None
+    earlier: "Witness | None" = None
+    overwritten_by: "Witness | None" = None
+    from_value: int | None = None
+    to_value: int | None = None
+    moment: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, without what is not known or not used."""
+        parts = {name: part for name, part in self._asdict().items() if part is not None}
+        return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
+
+    def __str__(self) -> str:
+        return f"offset {self.offset} ({self.key!r:.40} = {self.value})"
+
+    @property
+    def fate(self) -> str:
+        if self.overwritten_by:
+            return f"over{self.overwritten_by.fate} with {self.overwritten_by.value}"
+        writer = f"by attempt {self.attempt} of batch {self.batch}"
+        written = f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
+        return "no effect of it is left" if self.attempt is None else written
+
+
+class ByKey(Mapping[str, int]):
+    """The last value of each key, in the order of the keys, in two columns: they may be millions."""
+
+    def __init__(self, keys: Sequence[str], values: Sequence[int]) -> None:
+        self._keys, self._values = keys, values
+
+    def __getitem__(self, key: object) -> int:
+        place = bisect_left(self._keys, key) if isinstance(key, str) else len(self._keys)
+        if place == len(self._keys) or self._keys[place] != key:
+            raise KeyError(key)
+        return self._values[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+    def items(self) -> ItemsView[str, int]:
+        return _Items(self)
+
+    def pairs(self) -> Iterator[tuple[str, int]]:
+        """What `items` goes through: without a search for each key."""
+        return zip(self._keys, self._values, strict=True)
+
+
+class _Items(ItemsView[str, int]):
+    def __init__(self, by_key: ByKey) -> None:
+        super().__init__(by_key)
+        self._by_key = by_key
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return self._by_key.pairs()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found. Offsets are complete, distinct and sorted; of `regression`, in order of occurrence."""
+
+    guarantee: Guarantee
+    properties: Mapping[str, Outcome]
+    lost: tuple[int, ...]
+    duplicate: tuple[int, ...]
+    regression: tuple[int, ...]
+    aborted_read: tuple[int, ...]
+    precommitted_read: tuple[int, ...]
+    fractured_read: tuple[int, ...]
+    unseen: tuple[int, ...]
+    unexpected: tuple[int, ...]
+    because: str
+    final: Mapping[str, int]
+    rows: int
+    witnesses: Mapping[str, tuple[Witness, ...]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `--json` and `verdict.json`."""
+        return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()} | {
+            "guarantee": self.guarantee.value,
+            "final": dict(self.final.items()),
+            "properties": {name: outcome.value for name, outcome in self.properties.items()},
+            "witnesses": {anomaly: [case.to_json() for case in cases] for anomaly, cases in self.witnesses.items()},
+        }
+
+    def text(self) -> str:
+        """A short block for a terminal."""
+        lines = [("guarantee", self.guarantee.value), ("because", self.because)]
+        lines += [(name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}") for name in ANOMALY]
+        final = [f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)]
+        lines += [("unseen", _some(self.unseen)), ("rows", str(self.rows))]
+        lines += [("final", _some(final, len(self.final)))]
+        return "\n".join(f"{name:<21} {rest}".rstrip() for name, rest in lines)
+
+
+def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
+    """What lost and extra effects leave."""
+    extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
+    if properties["no_loss"] == Outcome.VIOLATED:
+        return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE
+    if properties["no_loss"] == Outcome.UNKNOWN:
+        return Guarantee.UNKNOWN
+    return Guarantee.AT_LEAST_ONCE if extra else Guarantee.EXACTLY_ONCE
+
+
+_SAID = {
+    "unseen": "an open transaction still hides {n} of {records} records, first {case}: {case.fate}",
+    "lost": "{n} of {records} records got lost, first {case}: {case.fate}",
+    "duplicate": "{n} of {records} records came out twice or more, first {case}: {case.fate}",
+    "unexpected": "rows that no input explains came out (offsets: {n}), first {case}: {case.fate}",
+    "regression": "{case.key!r:.40} jump back from {case.from_value} to {case.to_value}",
+    "precommitted_read": "{case} before its transaction was decided",
+    "aborted_read": "{case} of an aborted transaction",
+    "fractured_read": "{case} at {case.moment} without the rest of its epoch",
+}
+
+
+def because(verdict: Verdict, records: int, *, keyed: bool, looked: bool) -> str:
+    """The one sentence that says why the guarantee is what it is, of so many expected records."""
+    if not looked:
+        return "unknown, because nobody looked: there is neither a reading nor an observation"
+    once = "is contained in the last value of its key" if keyed else "came out once"
+    why = _said(verdict, records, "unseen", "lost", "duplicate", "unexpected")
+    held = {
+        Guarantee.EXACTLY_ONCE: f"exactly-once, because every one of the {records} records {once}",
+        Guarantee.NONE: f"neither at-least-once nor at-most-once, because {why}",
+        Guarantee.UNKNOWN: f"unknown, because {why}",
+    }
+    sentence = held.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
+    early = _said(verdict, records, "regression", "precommitted_read", "aborted_read", "fractured_read")
+    return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
+
+
+def _said(verdict: Verdict, records: int, *anomalies: str) -> str:
+    first = {name: verdict.witnesses[name][0] for name in anomalies if verdict.witnesses[name]}
+    counts = {name: len(getattr(verdict, name)) for name in first}
+    return ", and ".join(_SAID[name].format(n=counts[name], records=records, case=first[name]) for name in first)
+
+
+def _some(items: Sequence[object], count: int = 0) -> str:
+    count = count or len(items)
+    return ", ".join(map(str, items[:TEN])) + (f", ... ({count} in all)" if count > TEN else "")
