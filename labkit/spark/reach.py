@@ -22,7 +22,8 @@ from labkit.stores import durable
 PATIENCE = 120.0
 """Seconds that a task waits for the tasks before it when an armed point needs them in order."""
 
-_POLL = 0.005
+_SHORTEST, _LONGEST = 0.002, 0.05
+"""Seconds between two looks."""
 
 IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
 """Points that lie in a task, where it matters which task is first and which is last."""
@@ -71,8 +72,9 @@ class Turn:
     be running at once, since each says whether it has rows before the first may tell that it is the last with any.
     """
 
-    def __init__(self, folder: Path, partition: int, partitions: int) -> None:
-        self._folder, self._partition = folder, partition
+    def __init__(self, evidence: Path, partition: int, partitions: int) -> None:
+        self._evidence, self._partition = evidence, partition
+        self._folder = evidence.with_suffix(".turns")
         self._before = range(partition)
         self._behind = range(partition + 1, partitions)
 
@@ -80,7 +82,7 @@ class Turn:
         """Waits until every task before this one has finished; gives the rows back."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
-        wait_until(lambda: all(self._said(other, "done") for other in self._before), "the tasks before it")
+        self._wait(lambda: all(self._said(other, "done") for other in self._before), "the tasks before it")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
@@ -90,11 +92,17 @@ class Turn:
     def is_last(self) -> bool:
         """Whether no task behind this one has any rows; waits until all of them have said so."""
         spoken = ("empty", "rows")
-        wait_until(
+        self._wait(
             lambda: all(any(self._said(other, word) for word in spoken) for other in self._behind),
             "the tasks behind it",
         )
         return not any(self._said(other, "rows") for other in self._behind)
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        """Waits for the condition; once the point is reached there is nothing left to wait for but the kill."""
+        wait_until(lambda: condition() or self._evidence.exists(), what)
+        if not condition():
+            park()
 
     def _say(self, word: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +116,7 @@ class FreeTurn(Turn):
     """Nothing is armed in this batch's tasks: everybody writes at once."""
 
     def __init__(self) -> None:
-        super().__init__(Path(), 0, 0)
+        super().__init__(Path("free"), 0, 0)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
         """The rows, without waiting."""
@@ -126,7 +134,7 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
     """A turn for one task: ordered where a point is armed in a task of this batch, free everywhere else."""
     if armed is None or armed.crash.point not in IN_TASK or armed.crash.batch != batch:
         return FreeTurn()
-    return Turn(armed.evidence.with_suffix(".turns"), partition, partitions)
+    return Turn(armed.evidence, partition, partitions)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
@@ -144,8 +152,9 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
     """Polls until the condition holds. Raises `JobFailed` after `patience` seconds."""
-    end = time.monotonic() + patience
+    end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:
             raise JobFailed(f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?")
-        time.sleep(_POLL)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST)

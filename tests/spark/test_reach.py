@@ -43,7 +43,7 @@ def test_tasks_write_in_partition_order_and_the_last_with_rows_knows_it(tmp_path
     told: list[tuple[int, bool]] = []
 
     def task(partition: int) -> None:
-        turn = Turn(tmp_path / "turns", partition, 3)
+        turn = Turn(tmp_path / "reached-1.json", partition, 3)
         rows = list(turn.take(iter([ROW] if partition < 2 else [])))
         if rows:
             told.append((partition, turn.is_last()))
@@ -60,6 +60,21 @@ def test_tasks_write_in_partition_order_and_the_last_with_rows_knows_it(tmp_path
 def test_a_turn_that_never_comes_is_given_up_with_a_sentence():
     with pytest.raises(JobFailed, match="waited 0 s for the tasks before it: too few cores"):
         wait_until(lambda: False, "the tasks before it", patience=0.01)
+
+
+def test_whoever_waits_when_the_point_is_reached_waits_for_the_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """However long the other queries of the driver take: a task that gave up would let Spark abort the batch."""
+
+    class Killed(Exception):
+        pass
+
+    def killed() -> None:
+        raise Killed
+
+    monkeypatch.setattr(reach, "park", killed)
+    (tmp_path / "reached-1.json").touch()
+    with pytest.raises(Killed):
+        Turn(tmp_path / "reached-1.json", 1, 3).take(iter([ROW]))
 
 
 @pytest.mark.parametrize(
