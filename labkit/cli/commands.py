@@ -170,7 +170,9 @@ def demo(out: Out = None, as_json: Json = False) -> int:
 
 @app.command(short_help="Compare every sink at every failpoint with the predictions.")
 def matrix(
-    engine: Annotated[str, typer.Option(help="spark: every cell on the real engine.")] = "spark",
+    engine: Annotated[
+        str, typer.Option(help="sim: the simulator; spark: the real engine; both: all three voices must agree.")
+    ] = "both",
     expected: Annotated[
         bool, typer.Option("--expected", help="Only show what each cell should give, and why.")
     ] = False,
@@ -181,8 +183,67 @@ def matrix(
     out: Out = None,
     as_json: Json = False,
 ) -> int:
-    """Run every sink at every failpoint on real Spark and compare with what was predicted; exit 1 on a difference."""
-    from labkit.cli.matrix import run_matrix, select, show_expected
+    """Run every sink at every failpoint, simulated and on real Spark, and compare with what was predicted.
+
+    Exit 1 where the voices differ.
+    """
+    from labkit.cli.matrix import run_matrix, select, show_expected, simulate_matrix
 
     cells = select(engine, store, sink, point)
-    return show_expected(cells, as_json) if expected else run_matrix(cells, repeat, out, as_json)
+    if expected:
+        return show_expected(cells, as_json)
+    if engine == "sim":
+        return simulate_matrix(cells, as_json)
+    return run_matrix(cells, repeat, out, as_json, both=engine == "both")
+
+
+@app.command()
+def explore(
+    model: Annotated[str | None, typer.Argument(help="two_phase_commit or pipeline.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")
+    ] = None,
+    max_states: Annotated[int, typer.Option(help="Stop after so many states.")] = 1_000_000,
+    seconds: Annotated[float, typer.Option(help="Stop after so many seconds.")] = 300.0,
+    megabytes: Annotated[int, typer.Option(help="Stop when this process uses so much memory.")] = 4_000,
+    walks: Annotated[int, typer.Option(help="Instead, take so many random walks.")] = 0,
+    steps: Annotated[int, typer.Option(help="Steps of the longest walk.")] = 500,
+    seed: Annotated[int, typer.Option(help="Of the walks: the same seed, the same walks.")] = 1,
+    as_json: Json = False,
+) -> int:
+    """Visit every schedule of a simulator and say which claims do not hold, each with a shortest way to see it.
+
+    Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was seen.
+    """
+    from labkit.cli.explore import parse_settings, run_explore, run_walks
+
+    given = parse_settings(settings or [])
+    if walks:
+        return run_walks(model, given, walks=walks, steps=steps, seed=seed, as_json=as_json)
+    return run_explore(model, given, max_states=max_states, seconds=seconds, megabytes=megabytes, as_json=as_json)
+
+
+@app.command()
+def replay(
+    trace: Annotated[
+        str | None,
+        typer.Argument(help="A trace, a file with one, or a scenario's name; none: list the scenarios."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Step through one run of a simulator, a line a step. Exit 1 if a claim is violated on the way."""
+    from labkit.cli.explore import run_replay
+
+    return run_replay(trace, as_json)
+
+
+@app.command()
+def bench(
+    only: Annotated[list[str] | None, typer.Option(help="Only these measurements; may be repeated.")] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds; the median counts.")] = 5,
+    as_json: Json = False,
+) -> int:
+    """Measure this machine: medians, and ratios within one run."""
+    from labkit.cli.bench import run_bench
+
+    return run_bench(only or [], rounds, as_json)

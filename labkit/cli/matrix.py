@@ -1,4 +1,4 @@
-"""`labkit matrix`: every sink at every failpoint, what was predicted and what really came out."""
+"""`labkit matrix`: every sink at every failpoint; what was predicted, what is simulated, what really came out."""
 
 import json
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from labkit.expected import Cell, Expected, compared, expectations
 from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
 from labkit.scenario import Scenario, plan
 from labkit.services.java import find_java
+from labkit.sim.pipeline.scenarios import is_modelled, simulate
 from labkit.spark.run import prepare
 from labkit.stores import STORES
 
@@ -21,7 +22,7 @@ def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
     """The cells that were asked for. Raises `InvalidInput` for unknown names, or when nothing is left."""
-    _known("--engine", [engine], ["spark"])
+    _known("--engine", [engine], ["sim", "spark", "both"])
     _known("--store", stores or [], list(STORES))
     _known("--sink", sinks or [], [member.value for member in Strategy])
     _known("--point", points or [], [member.value for member in FailPoint])
@@ -53,7 +54,7 @@ def scenario(cell: Cell) -> Scenario:
 def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
     """The predictions, each with its reason."""
     if as_json:
-        print(json.dumps({"cells": [_entry(cell, expected, None, None) for cell, expected in cells.items()]}))
+        print(json.dumps({"cells": [_entry(cell, expected) for cell, expected in cells.items()]}))
         return 0
     rows = table("cell", "guarantee", "duplicate", "regression", "why")
     for cell, expected in cells.items():
@@ -68,8 +69,25 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
     return 0
 
 
-def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool) -> int:
-    """Fills every cell on real Spark; exit 1 where one differs from its prediction or failed."""
+def simulated(cell: Cell) -> dict[str, Any] | None:
+    """What the simulator says of a cell; None where its store is not modelled."""
+    if not is_modelled(cell.store):
+        return None
+    return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
+
+
+def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
+    """Fills every cell in the simulator; exit 1 where one differs from its prediction."""
+    entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
+    if as_json:
+        print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
+    else:
+        _show(entries)
+    return _code(entries)
+
+
+def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
+    """Fills every cell on real Spark, with `both` also simulated; exit 1 where a voice differs or a run failed."""
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
     find_java()
@@ -82,19 +100,31 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
     with progress(as_json, 2 * len(runs)) as tell:
         outcomes = lab.run_all(runs, base / "scratch", tell)
     entries = [
-        _entry(cell, cells[cell], outcome, run.folder.path)
+        _entry(cell, cells[cell], sim=both, outcome=outcome, folder=run.folder.path)
         for (cell, _), run, outcome in zip(tasks, runs, outcomes, strict=True)
     ]
     if as_json:
-        print(json.dumps({"cells": entries, "folder": str(base)}))
+        print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries), "folder": str(base)}))
     else:
-        _show(entries, base)
-    return int(not all(entry["agrees"] for entry in entries))
+        _show(entries)
+        print(f"Folders are in {base}")
+    return _code(entries)
+
+
+def _code(entries: list[dict[str, Any]]) -> int:
+    return int(any(entry["agrees"] is False for entry in entries))
 
 
 def _entry(
-    cell: Cell, expected: Expected, outcome: "lab.Outcome | LabError | None", folder: Path | None
+    cell: Cell,
+    expected: Expected,
+    *,
+    sim: bool = False,
+    outcome: "lab.Outcome | LabError | None" = None,
+    folder: Path | None = None,
 ) -> dict[str, Any]:
+    """One cell with the voices that were asked; it agrees if each says what was predicted (None: not all spoke)."""
+    said = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,
         "sink": cell.strategy.value,
@@ -102,38 +132,66 @@ def _entry(
         "point": cell.point.value,
         "expected": expected.compared(),
         "reason": expected.reason,
-        "simulated": None,
+        "modelled": is_modelled(cell.store),
+        "simulated": said,
         "real": None,
         "agrees": None,
     }
+    voices = [said] if sim else []
     if isinstance(outcome, LabError):
-        entry |= {"agrees": False, "error": str(outcome), "folder": str(folder)}
-    elif outcome is not None:
-        real = compared(outcome.to_json())
-        entry |= {"real": real, "agrees": real == expected.compared(), "because": outcome.verdict.because}
-        entry |= {"seconds": outcome.to_json()["seconds"], "folder": str(folder)}
-    return entry
+        return entry | {"agrees": False, "error": str(outcome), "folder": str(folder)}
+    if outcome is not None:
+        real = outcome.to_json()
+        voices.append(compared(real))
+        entry |= {"real": compared(real), "because": outcome.verdict.because}
+        entry |= {"seconds": real["seconds"], "folder": str(folder)}
+    return entry | {"agrees": agreement(expected.compared(), voices)}
 
 
-def _show(entries: list[dict[str, Any]], base: Path) -> None:
-    rows = table("", "store", "sink", "order", "killed at", "really", "duplicate", "folder")
+def agreement(expected: dict[str, Any], voices: Sequence[dict[str, Any] | None]) -> bool | None:
+    """Whether every voice says what was predicted; None where one of them, or all, did not speak."""
+    if any(voice is not None and voice != expected for voice in voices):
+        return False
+    return True if voices and None not in voices else None
+
+
+def _unmodelled(entries: list[dict[str, Any]]) -> list[str]:
+    return [_name(entry) for entry in entries if not entry["modelled"]]
+
+
+def _name(entry: dict[str, Any]) -> str:
+    return f"{entry['sink']} {entry['order']} {entry['store']} {entry['point']}"
+
+
+_MARKS = {True: "ok", False: "DIFFERS", None: "?"}
+
+
+def _show(entries: list[dict[str, Any]]) -> None:
+    columns = ("", "store", "sink", "order", "killed at", "predicted", "simulated", "really", "duplicate", "folder")
+    rows = table(*columns)
     for entry in entries:
-        real = entry["real"] or {"guarantee": entry.get("error", ""), "duplicate": []}
-        mark = "ok" if entry["agrees"] else "DIFFERS"
+        real = entry["real"] or {"guarantee": entry.get("error", "-")}
         rows.add_row(
-            mark,
+            _MARKS[entry["agrees"]],
             entry["store"],
             entry["sink"],
             entry["order"],
             entry["point"],
+            entry["expected"]["guarantee"],
+            (entry["simulated"] or {"guarantee": "-"})["guarantee"],
             real["guarantee"],
-            str(real["duplicate"] or ""),
-            Path(entry["folder"]).name,
+            str(entry["expected"]["duplicate"] or ""),
+            Path(entry.get("folder", "")).name,
         )
     show(rows)
-    differing = [entry for entry in entries if not entry["agrees"]]
-    print(f"\n{len(entries) - len(differing)} of {len(entries)} cells are as predicted. Folders are in {base}")
-    for entry in differing:
-        print(f"DIFFERS {entry['sink']} {entry['order']} {entry['store']} {entry['point']}")
-        print(f"  predicted {entry['expected']} ({entry['reason']})")
-        print(f"  really    {entry['real'] or entry['error']}")
+    agreeing = sum(entry["agrees"] is True for entry in entries)
+    unmodelled = _unmodelled(entries)
+    print(f"\n{agreeing} of {len(entries)} cells agree; {len(unmodelled)} are not modelled.")
+    for name in unmodelled:
+        print(f"NOT MODELLED {name}")
+    for entry in entries:
+        if entry["agrees"] is False:
+            print(f"DIFFERS {_name(entry)}")
+            print(f"  predicted {entry['expected']} ({entry['reason']})")
+            print(f"  simulated {entry['simulated'] or '-'}")
+            print(f"  really    {entry['real'] or entry.get('error', '-')}")

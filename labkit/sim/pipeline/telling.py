@@ -40,7 +40,7 @@ SENTENCES = {
     "resolved": "Recovery has resolved everything in doubt.",
 }
 
-_WHO = {"zombie_": "The driver that was thought dead goes on: ", "notified_": "Told by the notification: "}
+_WHO = {"zombie_": "The driver that was thought dead tries to go on: ", "notified_": "Told by the notification: "}
 
 
 def sentence(settings: Settings, action: Action) -> str:

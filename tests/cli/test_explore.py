@@ -1,0 +1,210 @@
+"""`labkit explore`, `replay`, `matrix --engine sim`, `bench`: what they print, how they exit, what they refuse."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit.cli import bench
+from labkit.cli.matrix import agreement
+from labkit.sim.explore import explore
+from labkit.sim.pipeline.scenarios import SCENARIOS
+from labkit.sim.trace import make
+
+
+def labkit(*arguments: str | Path, cwd: Path | None = None) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "labkit", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def refusal(*arguments: str | Path, cwd: Path | None = None) -> str:
+    """The one sentence on standard error."""
+    code, out, words = labkit(*arguments, cwd=cwd)
+    assert (code, out) == (64, ""), words
+    [line] = words.strip().splitlines()
+    return line.removeprefix("labkit: ")
+
+
+def test_explore_prints_what_it_found_as_json():
+    code, out, words = labkit(
+        "explore", "two_phase_commit", "--set", "textbook=true", "--set", "participants=3", "--json"
+    )
+    found = json.loads(out)
+    assert (code, words) == (0, "")
+    assert found.pop("seconds") < 10
+    assert found == {
+        "model": "two_phase_commit",
+        "parameters": found["parameters"],
+        "unique_states": 288,
+        "generated_states": 761,
+        "depth": 10,
+        "exhausted": True,
+        "stopped": "",
+        "violations": [],
+        "never_reached": [],
+    }
+    assert found["parameters"]["participants"] == 3
+
+
+def test_a_violation_ends_in_1_with_a_trace_that_replays():
+    code, out, _ = labkit("explore", "two_phase_commit", "--set", "broken=heuristic", "--json")
+    violations = {violation["property"]: violation for violation in json.loads(out)["violations"]}
+    assert (code, set(violations)) == (1, {"atomic", "promise"})
+    code, out, _ = labkit("replay", violations["atomic"]["trace"], "--json")
+    again = json.loads(out)
+    assert code == 1
+    assert violations["atomic"] in again["violations"]
+    assert len(again["steps"]) == 9
+    assert again["blocked_steps"] == [1, 4]
+
+
+def test_explore_for_a_person_gives_the_command_that_shows_it():
+    code, out, _ = labkit("explore", "pipeline", "--set", "strategy=append")
+    assert code == 1
+    assert "VIOLATED no_duplicate, 15 steps: not exactly-once" in out
+    assert "  labkit replay pipeline~1~strategy.append~~start-1.resolved-0.plan-0." in out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--max-states", "500", "500 states were reached"),
+        ("--seconds", "0.000001", "the time was up (--seconds)"),
+        ("--megabytes", "1", "the memory was used up (--megabytes)"),
+    ],
+)
+def test_a_limit_ends_in_2_and_says_which(option: str, value: str, reason: str):
+    code, out, _ = labkit("explore", "two_phase_commit", "--set", "participants=6", option, value, "--json")
+    found = json.loads(out)
+    assert (code, found["exhausted"], found["stopped"]) == (2, False, reason)
+    assert found["unique_states"] < 20_000
+
+
+def test_walks_are_repeatable():
+    arguments = (
+        "explore",
+        "two_phase_commit",
+        "--set",
+        "participants=5",
+        "--set",
+        "broken=forget_vote",
+        "--walks",
+        "50",
+    )
+    first, again = (labkit(*arguments, "--json") for _ in range(2))
+    assert first == again
+    assert first[0] == 1
+
+
+def test_replay_lists_the_scenarios_and_plays_one():
+    code, out, _ = labkit("replay", "--json")
+    assert (code, set(json.loads(out)["scenarios"])) == (0, set(SCENARIOS))
+    code, out, _ = labkit("replay", "decide_then_commit")
+    assert code == 0
+    assert "Watch for: The same crash in decision order" in out
+    assert "guarantee             exactly-once" in out
+
+
+def test_replay_reads_a_file(tmp_path: Path):
+    _, out, _ = labkit("replay", "zombie", "--json")
+    plain = {name: json.loads(out)[name] for name in ("model", "version", "parameters", "actions")}
+    (tmp_path / "trace.json").write_text(json.dumps(plain))
+    (tmp_path / "trace").write_text(json.loads(out)["trace"] + "\n")
+    for name in ("trace.json", "trace"):
+        code, again, _ = labkit("replay", name, "--json", cwd=tmp_path)
+        assert code == 1
+        assert json.loads(again) == {**json.loads(out), "watch_for": None}
+
+
+REFUSED = {
+    "explore": "which simulator? choose one of two_phase_commit, pipeline.",
+    "explore pipelin": "there is no model 'pipelin'; did you mean 'pipeline'?",
+    "explore pipeline --set crashes": "--set crashes: write name=value, as in --set participants=3.",
+    "explore pipeline --set crashs=1": "pipeline has no parameter 'crashs'; did you mean 'crashes'?",
+    "explore pipeline --set crashes=9": "crashes=9: choose a whole number from 0 to 4.",
+    "explore pipeline --set crashes=1 --set crashes=2": "--set crashes=2: crashes is set twice; leave one of them out.",
+    "explore pipeline --set strategy=wall": "strategy=wall: did you mean 'wal'?",
+    "explore pipeline --max-states 0": "--max-states, --seconds and --megabytes must be more than 0.",
+    "explore pipeline --walks -1": "--walks must be at least 1, and --steps from 1 to 10000.",
+    "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
+    "replay none.json": "none.json: cannot be read (No such file or directory); give a file that holds a trace.",
+    "replay pipeline~9~~start-1": "the trace is of version 9 of pipeline, and this is version 1; record it again.",
+    "replay pipeline~1~~start-2": "step 1 of the trace: start(2) is not enabled in driver dead; q0 after 0 drivers, "
+    "planned -, decided -1; seen -; to come 1 crashes.: enabled are start(1).",
+    "matrix --engine spak": "--engine spak: unknown; did you mean 'spark'?",
+    "bench --only explor": "--only explor: unknown; did you mean 'explore'?",
+    "bench --rounds 0": "--rounds 0: choose 1 to 100.",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_mistake_gets_one_sentence(line: str, tmp_path: Path):
+    assert refusal(*line.split(), cwd=tmp_path) == REFUSED[line]
+
+
+BEGIN = b'{"model": "pipeline", "parameters": {}, "version": '
+FILES = {
+    BEGIN: "not a trace, or not a whole one (Input data was truncated); save it again.",
+    BEGIN + b'"1", "actions": []}': "Expected `int`, got `str` - at `$.version`",
+    BEGIN + b'1, "actions": ["start("]}': "'start(' is not an action; write",
+    BEGIN + b'2, "actions": []}': "version 2 of pipeline",
+    b"\xff\xfe~~": "can't decode byte 0xff",
+    b"": "'' is not a trace, or not a whole one",
+    b"[" * 300_000: "is not a trace, or not a whole one",
+    b'{"model":' + b"[" * 300_000: "not a trace, or not a whole one",
+    b"x" * 10_000_000: "longer than 400000 bytes; cut the trace after a few steps.",
+    b'{"model": "pipeline", "version": 1, "parameters": {}, "actions": ['
+    + b'"a",' * 99_000
+    + b'"a"]}': "99001 actions",
+}
+
+
+@pytest.mark.parametrize("content", FILES, ids=[words[:30] for words in FILES.values()])
+def test_a_stranger_s_file_gets_one_sentence(content: bytes, tmp_path: Path):
+    (tmp_path / "t.json").write_bytes(content)
+    sentence = refusal("replay", "t.json", cwd=tmp_path)
+    assert sentence.startswith("t.json: ")
+    assert FILES[content] in sentence
+
+
+def test_the_simulated_grid_agrees_with_every_prediction(tmp_path: Path):
+    code, out, _ = labkit("matrix", "--engine", "sim", "--json", cwd=tmp_path)
+    found = json.loads(out)
+    assert (code, found["not_modelled"]) == (0, [])
+    assert {cell["agrees"] for cell in found["cells"]} == {True}
+    assert all(cell["simulated"] == cell["expected"] and cell["real"] is None for cell in found["cells"])
+    code, out, _ = labkit("matrix", "--engine", "sim", cwd=tmp_path)
+    assert f"{len(found['cells'])} of {len(found['cells'])} cells agree; 0 are not modelled." in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_voices_agree_only_if_all_of_them_say_what_was_predicted():
+    one, other = {"lost": []}, {"lost": [1]}
+    assert agreement(one, [one, one]) is True
+    assert agreement(one, [one, other]) is False
+    assert agreement(one, [None, other]) is False
+    assert agreement(one, [None, one]) is None
+    assert agreement(one, []) is None
+
+
+def test_bench_gives_medians_ratios_and_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    small = {name: bench.Measure(name, {}) for name in ("two_phase_commit", "pipeline")}
+    monkeypatch.setattr(bench, "EXPLORED", small)
+    assert bench.run_bench(["explore"], 3, as_json=True) == 0
+    *explored, step = json.loads(capsys.readouterr().out)["explore"]
+    assert [row["explored"] for row in explored] == list(small)
+    for row in explored:
+        assert row["unique states/s"] > 1_000
+        assert 0.3 < row["time vs bare search"] < 20
+        assert 100 < row["bytes/state"] < 20_000
+    assert step["microseconds"] < 1_000
+    assert bench.run_bench([], 1, as_json=False) == 0
+    assert "a step back and forward in a trace of 200 steps" in capsys.readouterr().out
+
+
+def test_the_bare_search_of_bench_sees_the_same_states():
+    model = make("pipeline", {"crashes": 2})
+    assert bench.bare(model) == explore(model).unique_states
