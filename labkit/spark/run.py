@@ -28,7 +28,7 @@ from labkit.stores import durable, open_store
 _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
     """One scenario under way in its folder."""
 
