@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from labkit.cli.explore import without_collector
 from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
@@ -81,9 +82,10 @@ def measure_explore(rounds: int) -> list[dict[str, Any]]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
+    with without_collector():
+        begun = time.process_time()
+        work()
+        return time.process_time() - begun
 
 
 def bare(model: Model[Any]) -> int:

@@ -3,6 +3,7 @@
 Clock, memory and progress are here, outside the pure core; the search itself is `labkit.sim.explore`.
 """
 
+import gc
 import json
 import random
 import time
@@ -59,7 +60,8 @@ def run_explore(
             tell(progress)
             return limit.allows()
 
-        found = explore(model, max_states=max_states, keep_going=keep_going)
+        with without_collector():
+            found = explore(model, max_states=max_states, keep_going=keep_going)
     took = time.perf_counter() - begun
     if as_json:
         print(json.dumps({**found.to_json(), "stopped": limit.reason or found.stopped, "seconds": round(took, 3)}))
@@ -94,6 +96,18 @@ class _Limit:
         elif self._process.memory_info().rss > self._memory:
             self.reason = "the memory was used up (--megabytes)"
         return not self.reason
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """No search for cycles in memory: states are tuples and make none, and there are millions of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

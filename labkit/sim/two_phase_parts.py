@@ -107,8 +107,9 @@ def blocked(states: Sequence[State]) -> tuple[int, ...]:
 
 
 def outcome(participant: Participant) -> Entry | None:
-    """The last outcome in a log."""
-    return next((entry for entry in reversed(participant.log) if entry is not Entry.PREPARED), None)
+    """The outcome in a log."""
+    log = participant.log
+    return log[-1] if log and log[-1] is not Entry.PREPARED else None
 
 
 def _atomic(state: State) -> bool:
@@ -151,7 +152,7 @@ def _promise_kept(state: State) -> bool:
 
 
 def _breaker(state: State) -> int:
-    if state.announced is Phase.ABORTED:
+    if not state.promised or state.announced is Phase.ABORTED:
         return -1
     for which, participant in enumerate(state.participants):
         if state.promised >> which & 1 and outcome(participant) in (Entry.ABORT, Entry.ALONE):

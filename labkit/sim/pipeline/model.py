@@ -187,7 +187,7 @@ class Pipeline(Model[State]):
         except Refused:
             return self._fail(state)
         rest = skip(driver.settling[1:])[0] if self._is_done(state, driver, task) else driver.settling[1:]
-        return _driven(after, driver._replace(settling=rest))
+        return _driven(after, Driver(*driver[:5], rest, driver.notice))
 
     def _zombie_step(self, state: State) -> State:
         zombie = state.zombie
@@ -215,18 +215,19 @@ class Pipeline(Model[State]):
         query = state.query
         todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
-        return _driven(state, driver)._replace(query=query._replace(incarnation=incarnation, driver=driver))
+        return _queried(state, Query(*query[:5], incarnation, query.generation, driver))
 
     def _plan(self, state: State, batch: int) -> State:
         query = state.query
         driver = query.driver
-        if batch == len(query.ends):
-            query = query._replace(ends=(*query.ends, self.settings.end_of(self._end(query), query.generation)))
-        start = query.ends[batch - 1] if batch else 0
-        parts = shares(self.settings.words, start, query.ends[batch])
+        ends = query.ends
+        if batch == len(ends):
+            ends = (*ends, self.settings.end_of(self._end(query), query.generation))
+        parts = shares(self.settings.words, ends[batch - 1] if batch else 0, ends[batch])
         writer = Writer(driver.generation, driver.incarnation)
         todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
-        return state._replace(query=query._replace(driver=driver._replace(batch=batch, todo=todo)))
+        planned = Driver(driver.place, driver.generation, driver.incarnation, batch, todo, *driver[5:])
+        return _queried(state, Query(ends, *query[1:7], planned))
 
     def _finish(self, state: State, _: int) -> State:
         """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
@@ -311,8 +312,14 @@ class Pipeline(Model[State]):
         return sentence(self.settings, action)
 
 
+# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
+
+
 def _driven(state: State, driver: Driver) -> State:
-    query, zombie, store, faults, failures = state
-    ends, decided, handles, logs, confirmed, incarnation, generation, _ = query
-    query = Query(ends, decided, handles, logs, confirmed, incarnation, generation, driver)
+    ends, decided, handles, logs, confirmed, incarnation, generation, _ = state.query
+    return _queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, driver))
+
+
+def _queried(state: State, query: Query) -> State:
+    _, zombie, store, faults, failures = state
     return State(query, zombie, store, faults, failures)
