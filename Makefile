@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-all lab lock lint notebooks notebooks-check clean doctor ci
+.PHONY: help install java demo test test-all test-slow lab lock lint notebooks notebooks-check clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -24,6 +24,9 @@ test: install java lint notebooks-check ## lint, type-check and test, without wh
 
 test-all: install java lint notebooks-check ## the same and the slow tests: the whole crash matrix
 	@$(PYTEST) tests checked
+
+test-slow: install java ## only the slow tests
+	@$(PYTEST) -m slow tests
 
 lab: install java ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start.ipynb

@@ -77,9 +77,3 @@ def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
     kept = {"checkpoint", "store", "config.json", "evidence.json", "history.jsonl", "verdict.json", "report.html"}
     assert {path.name for path in outcome.folder.iterdir()} == kept | {"driver-1.log", "driver-2.log", "reached-1.json"}
     assert not (outcome.folder.parent / "scratch").exists()
-
-
-@pytest.mark.slow
-def test_between_pre_commit_and_commit_fifteen_times_more(java: Java, tmp_path: Path):
-    for (cell, _), outcome in run([(cell, number) for cell in BETWEEN for number in range(15)], tmp_path).items():
-        check(cell, outcome)

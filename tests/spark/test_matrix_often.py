@@ -1,0 +1,35 @@
+"""The moment between pre-commit and commit, fifteen times more for every sink: chance has no say in it."""
+
+import pytest
+
+from labkit import lab
+from labkit.cli.matrix import scenario
+from labkit.errors import LabError
+from labkit.expected import compared, expectations
+from labkit.failpoints import FailPoint
+from labkit.services.java import Java
+from labkit.spark.run import prepare
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+CELLS = {cell: expected for cell, expected in expectations().items() if cell.point is FailPoint.AFTER_PRE_COMMIT}
+TIMES = 15
+
+
+@pytest.fixture(scope="module")
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> list[list[lab.Outcome | LabError]]:
+    base = tmp_path_factory.mktemp("often")
+    runs = [
+        prepare(scenario(cell), base / f"{scenario(cell).name}-{number}") for cell in CELLS for number in range(TIMES)
+    ]
+    done = lab.run_all(runs, base / "scratch")
+    return [done[start : start + TIMES] for start in range(0, len(done), TIMES)]
+
+
+@pytest.mark.parametrize("number", range(len(CELLS)), ids=map(str, CELLS))
+def test_it_comes_out_alike_every_time(number: int, outcomes: list[list[lab.Outcome | LabError]]):
+    expected = list(CELLS.values())[number]
+    for outcome in outcomes[number]:
+        assert isinstance(outcome, lab.Outcome), str(outcome)
+        assert outcome.crashes[0]["signal"] == 9
+        assert compared(outcome.to_json()) == expected.compared(), expected.reason
