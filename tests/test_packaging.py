@@ -104,5 +104,5 @@ def test_make_lists_its_verbs() -> None:
     ).stdout
     verbs = {line.split()[1] for line in listed.splitlines()}
     assert verbs == {
-        *("help", "demo", "test", "test-all", "lab", "lock", "lint", "notebooks", "clean", "doctor", "ci"),
+        *("help", "demo", "test", "test-all", "test-slow", "lab", "lock", "lint", "notebooks", "clean", "doctor", "ci"),
     }
