@@ -4,18 +4,26 @@ Real Spark is compared with the same predictions in tests/spark; here the sinks 
 pair of crashes can be tried.
 """
 
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from plain_engine import NeverReached
+from plain_engine import EXPECTED, QUERY, NeverReached, PlainEngine
 from plain_engine import crashed as plainly_crashed
 
 from labkit.errors import JobFailed
 from labkit.expected import Cell, compared, expectations
 from labkit.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
-from labkit.sim.pipeline.scenarios import is_modelled, simulate
+from labkit.judge import Verdict, judge
+from labkit.records import Epoch, History, Observation
+from labkit.sim.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
+from labkit.sim.trace import make
+from labkit.sinks import coordinate
+from labkit.sinks.coordinator import Coordinator
 from labkit.stores import STORES
+from labkit.stores.contract import Handle
 
 CELLS = expectations()
 
@@ -80,3 +88,108 @@ def test_any_second_crash_is_simulated_as_it_really_goes(
     for number, second in enumerate((*POINTS[strategy, order], *RECOVERY_POINTS)):
         mine = simulated(strategy, order, store, [first, second])
         assert mine == real(strategy, order, store, [first, second], tmp_path / str(number)), second
+
+
+class TwoBatches(PlainEngine):
+    """The plain engine with hello and world in one batch and hello in the next; the notification is prompt or lost."""
+
+    prompt = True
+
+    def verdict(self) -> Verdict:
+        return judge(EXPECTED, History(self._events(), epochs=(Epoch(0, 0, 2), Epoch(1, 2, 3))))
+
+    def _live(self, crash: Crash | None) -> None:
+        def reach(point: FailPoint, batch: int) -> None:
+            if crash is not None and (point, batch) == crash:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        coordinator = coordinate(
+            self.strategy,
+            self.order,
+            store=self.store,
+            location=self.location,
+            query=QUERY,
+            incarnation=self.drivers,
+            log=self.folder / "log",
+            reach=reach,
+        )
+        decided = [batch for batch in (0, 1) if (self.folder / f"commits-{batch}").exists()]
+        list(coordinator.recover(max(decided, default=None)))
+        for batch in (0, 1):
+            if batch not in decided:
+                self._run(coordinator, batch)
+                (self.folder / f"commits-{batch}").touch()
+                if self.prompt or batch:
+                    coordinator.commit_log_durable(batch)
+
+    def _run(self, coordinator: Coordinator, batch: int) -> None:
+        reach = coordinator.reach
+        reach(FailPoint.AFTER_OFFSET_LOG, batch)
+        shares = [(1, [EXPECTED[1]]), (2, [EXPECTED[0]])] if batch == 0 else [(2, [EXPECTED[2]])]
+        votes = []
+        for partition, records in shares:
+            first = partition != shares[-1][0]
+            coordinator.sink.reach = (lambda *at: at[0] is FailPoint.MID_WRITE or reach(*at)) if first else reach
+            rows = (Observation(*record, batch, self.drivers) for record in records)
+            vote = coordinator.sink.pre_commit(Handle(QUERY, batch, partition, self.drivers, partition), rows)
+            votes += [vote] if vote else []
+        coordinator.sink.reach = reach
+        coordinator.commit(batch, votes)
+
+
+def two_batches(strategy: Strategy, order: Order, crash: Crash, folder: Path, *, prompt: bool) -> dict | None:
+    engine = TwoBatches(folder, strategy, "files", order)
+    engine.prompt = prompt
+    if engine.drive(crash) != signal.SIGKILL:
+        return None
+    assert engine.drive() == 0
+    return engine.verdict().to_json()
+
+
+LOST = Cue(FailPoint.AFTER_COMMIT_LOG, ("lose_notice",))
+
+
+def simulated_batches(strategy: Strategy, order: Order, crash: Crash, *, prompt: bool) -> dict | None:
+    given = {"strategy": strategy.value, "records_per_batch": 2, "lost_notices": int(not prompt)}
+    given |= {} if order is Order.NONE else {"order": order.value}
+    try:
+        return verdict(play(make("pipeline", given), [*([] if prompt else [LOST]), *crashes([crash])])).to_json()
+    except JobFailed:
+        return None
+
+
+BATCHES = [
+    (strategy, order, point, batch)
+    for (strategy, order), points in POINTS.items()
+    for point in points
+    for batch in (0, 1)
+    if strategy is not Strategy.IDEMPOTENT
+]
+
+
+@pytest.mark.parametrize(("strategy", "order", "point", "batch"), BATCHES)
+def test_a_crash_in_any_of_two_batches_is_simulated_as_it_really_goes(
+    strategy: Strategy, order: Order, point: FailPoint, batch: int, tmp_path: Path
+):
+    crash = Crash(point, batch)
+    found = simulated_batches(strategy, order, crash, prompt=True)
+    assert found == two_batches(strategy, order, crash, tmp_path, prompt=True)
+    assert found is not None or (point, batch) == (FailPoint.MID_COMMIT, 1)
+
+
+LATE = [
+    (strategy, order, point, batch)
+    for strategy, order, point, batch in BATCHES
+    if order is Order.DECISION and (batch or point in (FailPoint.MID_COMMIT, FailPoint.AFTER_COMMIT))
+]
+
+
+@pytest.mark.parametrize(("strategy", "order", "point", "batch"), LATE)
+def test_a_crash_after_a_lost_notification_is_simulated_as_it_really_goes(
+    strategy: Strategy, order: Order, point: FailPoint, batch: int, tmp_path: Path
+):
+    """Batch 0 is committed by whoever stores the votes of batch 1, and a crash may come in the middle of that."""
+    crash = Crash(point, batch)
+    found = simulated_batches(strategy, order, crash, prompt=False)
+    assert found == two_batches(strategy, order, crash, tmp_path, prompt=False)
+    assert found is not None or (point, batch) == (FailPoint.MID_COMMIT, 1)

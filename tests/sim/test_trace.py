@@ -20,6 +20,7 @@ CONFIGURATIONS = [
     ("two_phase_commit", {"participants": 3, "crashes": 2, "losses": 2}),
     ("two_phase_commit", {"textbook": True, "participants": 4}),
     ("pipeline", {"strategy": "batch_marker", "crashes": 2, "records_per_batch": 1}),
+    ("pipeline", {"strategy": "two_phase", "crashes": 3, "records_per_batch": 1, "lost_notices": 2}),
 ]
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)
