@@ -191,7 +191,8 @@ class _Tally:
         if number >= 0:
             self._effect(place, number, row)
         else:
-            self.odd[key] = value
+            known = self.expected.key(place) if place >= 0 else key
+            self.odd[known if known == key else key] = value  # one object for a key, since there may be millions
             self._note("unexpected", place, row)
 
     def _effect(self, index: int, number: int, row: Observation) -> None:
@@ -244,7 +245,9 @@ class _Tally:
         numbers.sort(key=keys.__getitem__)
         last = (values[shown[number]] if number < len(shown) else odd[keys[number]] for number in numbers)
         # What nothing explains may be a number of any size.
-        return ByKey([keys[number] for number in numbers], list(last) if odd else array("q", last))
+        final = ByKey([keys[number] for number in numbers], list(last) if odd else array("q", last))
+        del self.shown, self.odd, self.expected.keys, self.expected.values
+        return final
 
     def _is_missing(self, index: int) -> bool:
         return index > self.shown[self.expected.numbers[index]] if self.keyed else not self.seen[index]
