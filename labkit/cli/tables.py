@@ -4,6 +4,9 @@ from rich.console import Console
 from rich.table import Table
 
 
+WIDE = 600
+
+
 def table(*columns: str) -> Table:
     """A table without lines, whose cells fold."""
     made = Table(box=None, pad_edge=False, header_style="bold")
@@ -13,8 +16,13 @@ def table(*columns: str) -> Table:
 
 
 def show(made: Table) -> None:
-    """Prints a table; without a terminal its lines are as long as they need to be."""
+    """Prints a table; without a terminal its lines are as long as they need to be, without blanks at their ends."""
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=400)
-    console.print(made)
+    if console.is_terminal:
+        console.print(made)
+        return
+    console = Console(width=WIDE)
+    with console.capture() as printed:
+        console.print(made)
+    for line in printed.get().splitlines():
+        print(line.rstrip())
