@@ -3,7 +3,6 @@
 from rich.console import Console
 from rich.table import Table
 
-
 WIDE = 600
 
 
