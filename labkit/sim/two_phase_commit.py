@@ -143,9 +143,10 @@ class TwoPhaseCommit(Model[State]):
         return state._replace(coordinator=coordinator, outward=outward, announced=announced)
 
     def _hear(self, state: State, which: int) -> State:
-        message, *rest = state.inward[which]
+        queue = state.inward[which]
+        message = queue[0]
         log, phase, votes, acks = state.coordinator
-        state = _with_inward(state, which, tuple(rest))
+        state = _with_inward(state, which, queue[1:])
         if message is Message.YES and phase is Phase.WAITING:
             return _with_coordinator(state, Coordinator(log, phase, votes | 1 << which, acks))
         if message is Message.NO and phase is Phase.WAITING:
@@ -186,9 +187,10 @@ class TwoPhaseCommit(Model[State]):
     # The participants and their queues.
 
     def _read(self, state: State, which: int) -> State:
-        message, *rest = state.outward[which]
+        queue = state.outward[which]
+        message = queue[0]
         log, phase = state.participants[which]
-        state = _with_outward(state, which, tuple(rest))
+        state = _with_outward(state, which, queue[1:])
         if message is Message.PREPARE:
             return self._vote(state, which) if phase is Phase.WORKING else self._say_no(state, which)
         entry, outcome = (Entry.COMMIT, Phase.COMMITTED) if message is Message.COMMIT else (Entry.ABORT, Phase.ABORTED)
