@@ -155,6 +155,7 @@ NAMED = {
     "second_crash": (Guarantee.EXACTLY_ONCE, {}),
     "second_crash_of_the_log": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
     "lost_notification": (Guarantee.EXACTLY_ONCE, {}),
+    "late_notification": (Guarantee.EXACTLY_ONCE, {"fractured_read": ()}),
     "transaction_timeout": (Guarantee.AT_MOST_ONCE, {"lost": (1,)}),
     "timeout_in_a_loop": (Guarantee.AT_MOST_ONCE, {"lost": (1,), "unseen": (0, 2)}),
     "timeout_before_the_commit": (Guarantee.EXACTLY_ONCE, {}),
@@ -177,6 +178,11 @@ def test_a_scenario_shows_what_it_promises(name: str):
     found = verdict(replay(trace_of(name)))
     assert (found.guarantee, {anomaly: getattr(found, anomaly) for anomaly in anomalies}) == (guarantee, anomalies)
     assert scenario(name).watch_for.endswith(".")
+
+
+def test_the_late_notification_is_late():
+    names = [str(action) for action in trace_of("late_notification").actions]
+    assert names.index("prepare(1)") < names.index("notify(0)") < names.index("store_handles(1)")
 
 
 def test_every_scenario_is_tested():

@@ -20,7 +20,7 @@ from labkit.sim.trace import Replay, Trace
 
 
 class Cue(NamedTuple):
-    """What goes wrong, in order, when a driver first reaches a point (of a batch; recovery has none)."""
+    """What happens next, in order, when a driver first reaches a point (of a batch; recovery has none)."""
 
     point: FailPoint
     actions: tuple[str, ...] = ("crash",)
@@ -166,6 +166,11 @@ SCENARIOS: dict[str, Scenario] = {
         "The notification of batch 0 is lost; the commit of batch 1 makes up for it: late, and nothing is lost.",
         {**_SMALL_BATCHES, "lost_notices": 1},
         (Cue(FailPoint.AFTER_COMMIT_LOG, ("lose_notice",)),),
+    ),
+    "late_notification": Scenario(
+        "Batch 1 is written and pre-committed before the notification of batch 0 comes: nothing is lost or doubled.",
+        _SMALL_BATCHES,
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("plan", "insert", "prepare")),),
     ),
     "transaction_timeout": Scenario(
         "The store drops a transaction between decision and commit, and the commit's error is only logged: lost.",
