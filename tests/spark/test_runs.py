@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,14 @@ def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
     assert [process.wait(120) for process in both] == [0, 0]
 
 
+def unmount(folder: Path) -> None:
+    """The kernel may need a moment to close the files of a JVM that is dead already."""
+    end = time.monotonic() + 30
+    while (done := subprocess.run(["umount", str(folder)], capture_output=True, text=True, check=False)).returncode:
+        assert time.monotonic() < end, done.stderr
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk that a run does not fit on."""
@@ -111,7 +120,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("no right to mount a small file system")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    unmount(folder)
 
 
 def test_a_full_disk_is_said_in_one_sentence(java: Java, small_disk: Path):
