@@ -310,6 +310,21 @@ def test_every_property_can_fail(name: str):
     assert name in {violation.property for violation in explore(build(**FAULTS[name])).violations}
 
 
+def test_what_should_be_possible_is_missed_where_no_query_can_end(monkeypatch: pytest.MonkeyPatch):
+    actions = Pipeline.actions
+    monkeypatch.setattr(
+        Pipeline, "actions", lambda model, state: [each for each in actions(model, state) if each.name != "end"]
+    )
+    assert explore(build()).never_reached == ("recovers", "all_out")
+
+
+def test_every_claim_is_shown_to_fail_somewhere():
+    """By a fault above, by a broken rule, or, for what should be possible, by a query that cannot end."""
+    shown = {*FAULTS, *set().union(*MUTANTS.values()), "recovers", "all_out"}
+    everything = build(crashes=1, order="decision")
+    assert {claim.name for claim in everything.properties()} <= shown
+
+
 def test_states_have_distinct_lines_and_actions_have_sentences():
     model = build(crashes=1, expiries=1, lost_notices=1, zombies=1)
     states = list(reachable(model, max_states=3_000))

@@ -6,7 +6,7 @@ Lost, duplicate and early effects are counted by `labkit.judge` alone, as for re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from labkit.judge import ANOMALY, Outcome, Verdict, judge
+from labkit.judge import Outcome, Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
 from labkit.sim.pipeline.parts import Place, Query, Seen, State, Status, Transaction
@@ -88,14 +88,14 @@ SAID = {
     "no_aborted_read": "Nobody read a row of a transaction that was dropped.",
     "no_precommitted_read": "Nobody read a row before its transaction was decided.",
     "no_fractured_read": "While everything was dead, nobody saw a part of a batch.",
-    "no_unexpected": "No row came out that no input explains.",
 }
+"""What is claimed of the judge's properties; not `no_unexpected`, which cannot fail where values come from the input."""
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; that the query can end and always does."""
     judged = Judge(settings)
-    found = [_judged(judged, name) for name in ANOMALY]
+    found = [_judged(judged, name) for name in SAID]
     found.append(_no_orphan())
     if settings.defers and not settings.faults.rollbacks and not settings.faults.deletions:
         found.append(_decided_first())
