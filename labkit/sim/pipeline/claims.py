@@ -89,7 +89,7 @@ SAID = {
     "no_precommitted_read": "Nobody read a row before its transaction was decided.",
     "no_fractured_read": "While everything was dead, nobody saw a part of a batch.",
 }
-"""What is claimed of the judge's properties; not `no_unexpected`, which cannot fail where values come from the input."""
+"""What is claimed of the judge's properties; not `no_unexpected`: values come from the input, so it cannot fail."""
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
