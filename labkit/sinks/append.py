@@ -8,18 +8,18 @@ from typing import ClassVar
 
 from labkit.failpoints import Strategy
 from labkit.records import Observation
-from labkit.sinks.contract import Sink, Vote, announce_first_write
+from labkit.sinks.contract import Sink, Vote, announce_first_write, chunked
 from labkit.stores.contract import Appendable, Handle
 
 
 class AppendSink(Sink[Appendable]):
-    """Rows become visible one by one while the task writes; there is no commit."""
+    """Rows become visible while the task writes; there is no commit."""
 
     strategy: ClassVar[Strategy] = Strategy.APPEND
     capability: ClassVar[str] = "Appendable"
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Appends every row; nothing is left to commit."""
-        for row in announce_first_write(rows, self.reach, handle.batch):
-            self.store.append(row)
+        """Appends every row, the first by itself; nothing is left to commit."""
+        for some in chunked(announce_first_write(rows, self.reach, handle.batch)):
+            self.store.append(*some)
         return None

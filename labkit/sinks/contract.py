@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -102,22 +103,43 @@ class Deferring(Sink[StoreT]):
         """The same rows; the failpoint in the middle of a write is passed after the first."""
         return announce_first_write(rows, self.reach, batch)
 
-    def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[ItemT]:
-        """The same items; the failpoint in the middle of a commit is passed after the first half.
+    def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
+        """The same items in two halves; the failpoint in the middle of a commit is passed between them.
 
         One item cannot be half done, so a commit of a single participant or row has no middle.
         """
-        half = max(1, len(items) // 2) if len(items) > 1 else 0
-        for done, item in enumerate(items, start=1):
-            yield item
-            if done == half:
-                self.reach(FailPoint.MID_COMMIT, batch)
+        half = len(items) // 2
+        if half:
+            yield items[:half]
+            self.reach(FailPoint.MID_COMMIT, batch)
+        yield items[half:]
 
 
 def prepend(first: ItemT, rest: Iterator[ItemT]) -> Iterator[ItemT]:
     """`first`, then the rest."""
     yield first
     yield from rest
+
+
+CHUNK = 1_000
+"""Rows that are written together where it makes no difference to a reader."""
+
+
+def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
+    """The rows in lists, for a consumer that writes each list before it asks for the next.
+
+    The first row comes alone, since a failpoint lies behind it, then at most `CHUNK` together; rows of which
+    `distinct` says the same are never in one list.
+    """
+    yield from ([row] for row in islice(rows, 1))
+    some: dict[object, ItemT] = {}
+    for row in rows:
+        if len(some) == CHUNK or distinct(row) in some:
+            yield list(some.values())
+            some = {}
+        some[distinct(row)] = row
+    if some:
+        yield list(some.values())
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:

@@ -5,11 +5,12 @@ values jump back. This module must not add to a value (n = n + x is not idempote
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import ClassVar
 
 from labkit.failpoints import Strategy
 from labkit.records import Observation
-from labkit.sinks.contract import Sink, Vote, announce_first_write
+from labkit.sinks.contract import Sink, Vote, announce_first_write, chunked
 from labkit.stores.contract import Handle, Keyed
 
 
@@ -20,7 +21,7 @@ class IdempotentSink(Sink[Keyed]):
     capability: ClassVar[str] = "Keyed"
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Upserts every row; nothing is left to commit."""
-        for row in announce_first_write(rows, self.reach, handle.batch):
-            self.store.upsert(row)
+        """Upserts every row, so that a reader can see every value of a key; nothing is left to commit."""
+        for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
+            self.store.upsert(*some)
         return None

@@ -24,8 +24,9 @@ class TwoPhaseSink(Deferring[Transactional]):
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
         """Commits every participant, one after the other: not atomic together, only all in the end."""
-        for vote in self.in_halves(votes, batch):
-            self.store.commit(vote.handle)
+        for half in self.in_halves(votes, batch):
+            for vote in half:
+                self.store.commit(vote.handle)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """recoverAndCommit for every decided handle; recoverAndAbort for every other one of this query.

@@ -1,4 +1,4 @@
-"""Write-ahead log: rows are logged first, flushed row by row when told to commit, then confirmed a second time.
+"""Write-ahead log: rows are logged first, flushed when told to commit, then confirmed a second time.
 
 After Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can append, and that is
 its limit: a flush that was interrupted is repeated whole, so it is at-least-once, whatever its name promises.
@@ -14,7 +14,7 @@ from typing import ClassVar, TextIO
 from labkit.errors import JobFailed
 from labkit.failpoints import FailPoint, Strategy
 from labkit.records import Observation
-from labkit.sinks.contract import Deferring, Resolution, Vote
+from labkit.sinks.contract import CHUNK, Deferring, Resolution, Vote
 from labkit.stores import durable
 from labkit.stores.contract import Appendable, Handle, Transaction
 
@@ -59,8 +59,9 @@ class WriteAheadLogSink(Deferring[Appendable]):
         """Flushes the logs unless the batch is confirmed, then confirms it."""
         if self._confirmation(batch).exists():
             return
-        for row in self.in_halves([row for vote in votes for row in self._logged(vote.handle)], batch):
-            self.store.append(row)
+        rows = [row for vote in votes for row in self._logged(vote.handle)]
+        for half in self.in_halves(rows, batch):
+            self._append(half)
         self.reach(FailPoint.BEFORE_CONFIRM, batch)
         self._confirm(batch)
 
@@ -80,8 +81,11 @@ class WriteAheadLogSink(Deferring[Appendable]):
         return Resolution(f"confirmed batch {batch} a second time", lambda: self._confirm(batch))
 
     def _flush(self, handle: Handle) -> None:
-        for row in self._logged(handle):
-            self.store.append(row)
+        self._append(self._logged(handle))
+
+    def _append(self, rows: Sequence[Observation]) -> None:
+        for begin in range(0, len(rows), CHUNK):
+            self.store.append(*rows[begin : begin + CHUNK])
 
     def _confirm(self, batch: int) -> None:
         durable.replace(self._confirmation(batch), "")

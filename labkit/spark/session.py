@@ -1,8 +1,8 @@
-"""A Spark session of the lab's own: the JVM started directly, with settings for small runs.
+"""A Spark session of the lab's own: the JVM started directly, with settings for small runs or for bulk.
 
 The launcher script of PySpark starts a second JVM and polls; here the JVM starts at once while Python imports
-pyspark. Settings that make three records fast make five million slow (C1 only, no code generation), so they must
-not be used for throughput.
+pyspark. Settings that make three records fast make five million slow (C1 only, no code generation), so a bulk run
+must get none of them.
 """
 
 import os
@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -60,31 +61,49 @@ logger.resolve.level = error
 """
 """Warnings that every run of the lab would give, and that say nothing to its reader, are left out."""
 
-SMALL_RUN = {
+_EVERY_RUN = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"  # transformWithState needs it
-    ),
-    "spark.python.daemon.module": "labkit.spark.daemon",
     "spark.log.structuredLogging.enabled": "false",
 }
-"""Configuration of a driver that runs a few records: quick to start, nothing on the network but loopback."""
+"""Configuration of every driver: nothing on the network but loopback, and no batch without data."""
 
 
-def start_session(master: str, scratch: Path, partitions: int, log: IO[bytes]) -> "SparkSession":
+@dataclass(frozen=True)
+class Profile:
+    """How a driver's JVM is set up: its own options, and Spark's configuration beyond that of every run."""
+
+    options: tuple[str, ...]
+    configuration: dict[str, str]
+
+
+PROFILES = {
+    "small": Profile(
+        ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"),
+        {
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.python.daemon.module": "labkit.spark.daemon",
+        },
+    ),
+    "bulk": Profile(("-Xmx2g",), {}),
+}
+"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput."""
+
+
+def start_session(
+    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str = "small"
+) -> "SparkSession":
     """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
 
     Raises `ServiceUnavailable` when no usable Java is found or the JVM does not come up.
     """
     java = find_java()
     connection = scratch / "connection"
-    command = _command(java, scratch, _configuration(master, scratch, partitions))
+    command = _command(java, scratch, PROFILES[profile], _configuration(master, scratch, partitions))
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(scratch))
     os.environ.update(_python_settings(scratch))
     from pyspark.sql import SparkSession  # imported while the JVM starts
@@ -95,7 +114,7 @@ def start_session(master: str, scratch: Path, partitions: int, log: IO[bytes]) -
 
 
 def _configuration(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    return SMALL_RUN | {
+    return _EVERY_RUN | {
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.local.dir": str(scratch),
@@ -103,7 +122,7 @@ def _configuration(master: str, scratch: Path, partitions: int) -> dict[str, str
     }
 
 
-def _command(java: Java, scratch: Path, configuration: dict[str, str]) -> list[str]:
+def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
     (scratch / "conf").mkdir(parents=True, exist_ok=True)
     (scratch / "home").mkdir(exist_ok=True)
     (scratch / "conf" / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
@@ -111,16 +130,10 @@ def _command(java: Java, scratch: Path, configuration: dict[str, str]) -> list[s
     assert spark is not None
     assert spark.origin is not None
     jars = Path(spark.origin).parent / "jars" / "*"
-    options = [
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-Xmx1g",
-        "-XX:-UsePerfData",
-        f"-Djava.io.tmpdir={scratch}",
-    ]
+    options = [*profile.options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
     options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
-    settings = [part for name, value in configuration.items() for part in ("--conf", f"{name}={value}")]
+    settings = [part for name, value in (configuration | profile.configuration).items() for part in ("--conf", f"{name}={value}")]
     submit = ["-cp", f"{scratch / 'conf'}{os.pathsep}{jars}", "org.apache.spark.deploy.SparkSubmit"]
     return [str(java.path), *options, *java.flags, *submit, *settings, "pyspark-shell"]
 

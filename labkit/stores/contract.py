@@ -59,18 +59,21 @@ class Store(Protocol):
 
 @runtime_checkable
 class Appendable(Protocol):
-    """Rows can be added, each visible at once."""
+    """Rows can be added, visible as soon as they are written."""
 
-    def append(self, row: Observation) -> None:
-        """Adds one row. When this returns, the row survives the death of the process."""
+    def append(self, *rows: Observation) -> None:
+        """Adds rows in order, at once where the store can. When this returns, they survive the death of the process."""
 
 
 @runtime_checkable
 class Keyed(Protocol):
-    """A row replaces the earlier row of its key, visible at once."""
+    """A row replaces the earlier row of its key, visible as soon as it is written."""
 
-    def upsert(self, row: Observation) -> None:
-        """Sets the row of `row.key`. When this returns, the row survives the death of the process."""
+    def upsert(self, *rows: Observation) -> None:
+        """Sets the row of every key, at once where the store can; rows of one call have different keys.
+
+        When this returns, the rows survive the death of the process.
+        """
 
 
 @runtime_checkable

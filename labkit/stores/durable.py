@@ -99,7 +99,7 @@ def sync_and_close(descriptor: int) -> None:
 
 
 def append_line(descriptor: int, line: bytes) -> None:
-    """Adds one line by one write, so that lines of several processes never mix; `line` has no line end.
+    """Adds a line, or several, by one write, so that lines of several processes never mix; no line end at the end.
 
     Survives the death of the process, not a loss of power: there is no fsync here. A line that a dead writer left
     unfinished is ended as torn first. Raises `OSError`, also when only a part of the line found room.

@@ -159,8 +159,8 @@ class FilesStore:
             with durable.explained(self._log):
                 durable.sync_and_close(descriptor)
 
-    def append(self, row: Observation) -> None:
-        """Adds one row by one write. It survives the death of the process; a loss of power only after `close`.
+    def append(self, *rows: Observation) -> None:
+        """Adds the rows by one write. They survive the death of the process; a loss of power only after `close`.
 
         SIGKILL does not lose what the kernel holds, so no fsync is paid for every row.
         """
@@ -168,7 +168,7 @@ class FilesStore:
             if self._descriptor is None:
                 durable.make_folder(self.folder)
                 self._descriptor = durable.open_for_append(self._log)
-            durable.append_line(self._descriptor, encode(row))
+            durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether a committed file bears the name of this query and batch: the name is the marker."""

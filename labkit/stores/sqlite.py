@@ -163,15 +163,15 @@ class SQLiteStore:
             if connection is not None:
                 connection.close()
 
-    def append(self, row: Observation) -> None:
-        """Adds one row in a transaction of its own, which is synced: it survives a loss of power."""
+    def append(self, *rows: Observation) -> None:
+        """Adds the rows in one transaction, which is synced: it survives a loss of power."""
         with self._writing() as connection:
-            connection.execute(_INSERT, (*row[:5], None))
+            connection.executemany(_INSERT, [(*row[:5], None) for row in rows])
 
-    def upsert(self, row: Observation) -> None:
-        """Sets the total of `row.key` in a transaction of its own; the change log keeps every value."""
+    def upsert(self, *rows: Observation) -> None:
+        """Sets the totals of the rows' keys in one transaction; the change log keeps every value."""
         with self._writing() as connection:
-            connection.execute(_UPSERT, row[:5])
+            connection.executemany(_UPSERT, [row[:5] for row in rows])
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether the marker of this query and batch has been committed."""
