@@ -27,8 +27,7 @@ _decoder = msgspec.json.Decoder(LogLine)
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
     """The word of one line. Raises `InvalidInput` that names the file, the line (from 1) and the remedy."""
-    if len(raw) > MAX_LINE:
-        raise InvalidInput(f"{path}, line {offset + 1}: longer than 16 MB; split it into smaller records.")
+    _refuse_long(raw, path, offset)
     try:
         word = _decoder.decode(raw).word
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -36,6 +35,11 @@ def decode_line(raw: bytes, path: Path, offset: int) -> str:
     if not word:
         raise InvalidInput(f"{path}, line {offset + 1}: the word is empty; {_REMEDY}.")
     return word
+
+
+def _refuse_long(raw: bytes, path: Path, offset: int) -> None:
+    if len(raw) > MAX_LINE:
+        raise InvalidInput(f"{path}, line {offset + 1}: longer than 16 MB; split it into shorter lines.")
 
 
 _REMEDY = 'write one JSON object a line, as {"word": "hello"}'
@@ -60,8 +64,30 @@ def read_log(path: Path) -> Iterator[str]:
         raise InvalidInput(f"{path}: the input is empty; {_REMEDY}.")
 
 
+def read_text(path: Path) -> Iterator[str]:
+    """The lines of a text in order. Raises `InvalidInput` for a file that is missing, empty, or no UTF-8 text."""
+    offset = -1
+    for offset, raw in enumerate(log_lines(path)):
+        yield decode_text(raw, path, offset)
+    if offset < 0:
+        raise InvalidInput(f"{path}: the input is empty; give a text.")
+
+
+def decode_text(raw: bytes, path: Path, offset: int) -> str:
+    """One line of a text. Raises `InvalidInput` that names the file, the line (from 1) and the remedy."""
+    _refuse_long(raw, path, offset)
+    try:
+        line = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = _reason(raw, error)
+        raise InvalidInput(f"{path}, line {offset + 1}: {reason}; save the text as UTF-8.") from None
+    if "\0" in line:
+        raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; give a text in UTF-8.")
+    return line
+
+
 def log_lines(path: Path) -> Iterator[bytes]:
-    """The raw lines of a log without their ends, none longer than one byte over the limit."""
+    """The raw lines of a file without their ends, none longer than two bytes over the limit."""
     try:
         with path.open("rb") as file:
             while raw := file.readline(MAX_LINE + 2):

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.errors import InvalidInput, LabError
 from labkit.judge import Verdict
 from labkit.records import Observation
-from labkit.scenario import HELLO_WORLD_HELLO, Scenario, check_input, plan
+from labkit.scenario import Scenario, check_input, plan
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
 from labkit.spark.flight import Tell
@@ -126,20 +126,35 @@ def crash(
     sink: str = "append",
     store: str = "files",
     order: str | None = None,
-    input: Path = HELLO_WORLD_HELLO,
+    input: Path | None = None,
     records_per_batch: int = 1_000,
+    job: str = "running",
+    state: str | None = None,
+    delete_checkpoint: bool = False,
+    query: str | None = None,
+    later_records_per_batch: int | None = None,
     folder: Path | None = None,
     tell: Tell = aloud,
 ) -> Outcome:
     """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
 
-    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. Takes about
-    20 seconds, during which `tell` says what happens.
+    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. The other
+    options are those of `labkit run`. Takes about 20 seconds, during which `tell` says what happens.
     Raises a `LabError` with one sentence when the scenario is impossible or the run failed.
     """
     points = [at] if isinstance(at, str) else list(at)
     scenario = plan(
-        input=Path(input), sink=sink, store=store, order=order, crashes=points, records_per_batch=records_per_batch
+        input=None if input is None else Path(input),
+        sink=sink,
+        store=store,
+        order=order,
+        crashes=points,
+        records_per_batch=records_per_batch,
+        job=job,
+        state=state,
+        delete_checkpoint=delete_checkpoint,
+        query=query,
+        later_records_per_batch=later_records_per_batch,
     )
     return finish(prepare_checked(scenario, folder), tell)
 

@@ -3,18 +3,18 @@
 A scenario is plain data and can be written to JSON and back. This module must not start anything.
 """
 
+import re
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from labkit.counting import Count, Running, Totals
 from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
-from labkit.files import read_log
-from labkit.records import Record
 from labkit.sinks import check_capability
 from labkit.stores import STORES
 
@@ -28,6 +28,9 @@ def shipped(name: str) -> Path:
 HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
 """The three records that every crash in the lab starts with."""
 
+JABBERWOCKY = shipped("jabberwocky.txt")
+"""A short real text: what the job `totals` counts when nobody names another one."""
+
 PARTITIONS = 3
 """Shuffle partitions of the small job. With Spark's hash, `hello` and `world` share one of two and part at three."""
 
@@ -37,6 +40,29 @@ class Job(StrEnum):
 
     RUNNING = "running"
     """A stateful word count that emits one row (offset, word, running count) for every input record."""
+    TOTALS = "totals"
+    """Spark's own aggregation over any text: for every batch, the total of each word that occurs in it."""
+
+
+class State(StrEnum):
+    """Which of Spark's providers keeps the state of the count."""
+
+    ROCKSDB = "rocksdb"
+    """RocksDBStateStoreProvider: a database by task, its changes or snapshots in the checkpoint."""
+    HDFS = "hdfs"
+    """HDFSBackedStateStoreProvider, Spark's default: a map in the driver's heap, a delta file by batch."""
+
+
+class Keep(StrEnum):
+    """What happens to the checkpoint between a crash and the next driver."""
+
+    KEPT = "kept"
+    """Nothing, as it should be."""
+    DELETED = "deleted"
+    """It is put aside, as people do who want to start a query afresh: batch ids begin at 0 again."""
+
+
+_QUERY = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
 
 @dataclass(frozen=True)
@@ -53,11 +79,25 @@ class Scenario:
     crashes: tuple[Crash, ...] = ()
     records_per_batch: int = 1_000
     job: Job = Job.RUNNING
+    state: State = State.ROCKSDB
+    checkpoint: Keep = Keep.KEPT
+    query: str | None = None
+    later_records_per_batch: int | None = None
+
+    def batch_size(self, driver: int) -> int:
+        """Records in one micro-batch that the nth driver plans, from 1."""
+        return self.records_per_batch if driver == 1 else self.later_records_per_batch or self.records_per_batch
+
+    @cached_property
+    def count(self) -> Count:
+        """What should come out, counted without Spark."""
+        return Totals(self.input, self.records_per_batch) if self.job is Job.TOTALS else Running(self.input)
 
     @property
     def name(self) -> str:
         """A short name for the run folder."""
-        parts = [self.strategy.value, self.store]
+        parts = [] if self.job is Job.RUNNING else [self.job.value]
+        parts += [self.strategy.value, self.store]
         if self.order is not Order.NONE:
             parts.append(self.order.value)
         return "-".join([*parts, *(str(crash).replace("@", "-") for crash in self.crashes)])
@@ -65,12 +105,23 @@ class Scenario:
     def command(self) -> str:
         """The one command that repeats this run."""
         parts = [f"labkit run --sink {self.strategy} --store {self.store}"]
+        if self.job is not Job.RUNNING:
+            parts.append(f"--job {self.job}")
         if self.order is not Order.NONE:
             parts.append(f"--order {self.order}")
-        if self.input != HELLO_WORLD_HELLO:
+        if self.input != default_input(self.job):
             parts.append(f"--input {shlex.quote(str(self.input))}")
         parts += [f"--crash {crash}" for crash in self.crashes]
-        return " ".join([*parts, f"--records-per-batch {self.records_per_batch}"])
+        parts.append(f"--records-per-batch {self.records_per_batch}")
+        if self.state is not default_state(self.job):
+            parts.append(f"--state {self.state}")
+        if self.checkpoint is not Keep.KEPT:
+            parts.append("--delete-checkpoint")
+        if self.query is not None:
+            parts.append(f"--query {self.query}")
+        if self.later_records_per_batch is not None:
+            parts.append(f"--later-records-per-batch {self.later_records_per_batch}")
+        return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """The scenario as plain data."""
@@ -82,6 +133,10 @@ class Scenario:
             "order": self.order.value,
             "crashes": [str(crash) for crash in self.crashes],
             "records_per_batch": self.records_per_batch,
+            "state": self.state.value,
+            "checkpoint": self.checkpoint.value,
+            "query": self.query,
+            "later_records_per_batch": self.later_records_per_batch,
         }
 
     @classmethod
@@ -95,34 +150,58 @@ class Scenario:
             crashes=data["crashes"],
             records_per_batch=data["records_per_batch"],
             job=data["job"],
+            state=data["state"],
+            delete_checkpoint=data["checkpoint"] == Keep.DELETED,
+            query=data["query"],
+            later_records_per_batch=data["later_records_per_batch"],
         )
+
+
+def default_input(job: Job) -> Path:
+    """What a job counts when nobody names an input."""
+    return JABBERWOCKY if job is Job.TOTALS else HELLO_WORLD_HELLO
+
+
+def default_state(job: Job) -> State:
+    """Spark's own default where the job allows it; a stateful processor of ours needs RocksDB."""
+    return State.HDFS if job is Job.TOTALS else State.ROCKSDB
 
 
 def plan(
     *,
-    input: Path = HELLO_WORLD_HELLO,
+    input: Path | None = None,
     sink: str = "append",
     store: str = "files",
     order: str | None = None,
     crashes: Iterable[str] = (),
     records_per_batch: int = 1_000,
     job: str = "running",
+    state: str | None = None,
+    delete_checkpoint: bool = False,
+    query: str | None = None,
+    later_records_per_batch: int | None = None,
 ) -> Scenario:
     """A scenario from what a person typed, every name and combination checked. Raises `InvalidInput`."""
+    wanted = Job(_known("--job", job, [member.value for member in Job]))
     strategy = Strategy(_known("--sink", sink, [member.value for member in Strategy]))
     _known("--store", store, list(STORES))
     check_capability(strategy, store)
-    if records_per_batch < 1:
-        raise InvalidInput(f"--records-per-batch {records_per_batch}: a batch needs at least 1 record.")
+    _check_batch("--records-per-batch", records_per_batch)
     scenario = Scenario(
-        input=input if input == HELLO_WORLD_HELLO else input.absolute(),
+        input=default_input(wanted) if input is None else input.absolute(),
         strategy=strategy,
         store=store,
         order=_order(strategy, order),
         crashes=tuple(map(parse_crash, crashes)),
         records_per_batch=records_per_batch,
-        job=Job(_known("--job", job, [member.value for member in Job])),
+        job=wanted,
+        state=_state(wanted, state),
+        checkpoint=Keep.DELETED if delete_checkpoint else Keep.KEPT,
+        query=_query(query),
+        later_records_per_batch=_later(wanted, later_records_per_batch),
     )
+    if delete_checkpoint and not scenario.crashes:
+        raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
     for crash in scenario.crashes:
         check_crash(crash, strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
@@ -148,12 +227,33 @@ def _order(strategy: Strategy, order: str | None) -> Order:
     return Order(order)
 
 
-def expected_records(words: Iterable[str]) -> Iterator[Record]:
-    """What the job `running` should emit: for every word its offset and its running count."""
-    counts: Counter[str] = Counter()
-    for offset, word in enumerate(words):
-        counts[word] += 1
-        yield Record(offset, word, counts[word])
+def _check_batch(option: str, records: int) -> None:
+    if records < 1:
+        raise InvalidInput(f"{option} {records}: a batch needs at least 1 record.")
+
+
+def _state(job: Job, state: str | None) -> State:
+    if state is None:
+        return default_state(job)
+    wanted = State(_known("--state", state, [member.value for member in State]))
+    if job is Job.RUNNING and wanted is not State.ROCKSDB:
+        raise InvalidInput(f"--state {state}: the job running needs rocksdb (transformWithState); use --job totals.")
+    return wanted
+
+
+def _query(query: str | None) -> str | None:
+    if query is not None and not _QUERY.fullmatch(query):
+        raise InvalidInput(f"--query {query[:40]}: write a name of small letters, digits and _, as in counts_1.")
+    return query
+
+
+def _later(job: Job, records: int | None) -> int | None:
+    if records is None:
+        return None
+    _check_batch("--later-records-per-batch", records)
+    if job is Job.TOTALS:
+        raise InvalidInput("--later-records-per-batch: the rows of totals depend on the batches; use --job running.")
+    return records
 
 
 def check_input(scenario: Scenario) -> int:
@@ -161,7 +261,7 @@ def check_input(scenario: Scenario) -> int:
 
     Raises `InvalidInput` for a bad line, or for a crash in a batch that the input does not reach.
     """
-    records = sum(1 for _ in read_log(scenario.input))
+    records = scenario.count.check()
     batches = -(-records // scenario.records_per_batch)
     for crash in scenario.crashes:
         if crash.batch >= batches:

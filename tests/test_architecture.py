@@ -21,6 +21,7 @@ LAYERS = (
     {"view"},
     {"spark"},
     {"scenario", "expected"},
+    {"counting"},
     {"services"},
     {"sinks"},
     {"stores"},

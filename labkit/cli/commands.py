@@ -94,12 +94,34 @@ def run(
         ),
     ] = None,
     input: Annotated[
-        Path | None, typer.Option("--input", help='JSON Lines, one {"word": ...} a line; default: hello, world, hello.')
+        Path | None,
+        typer.Option(
+            "--input",
+            help='For running: JSON Lines, one {"word": ...} a line; default: hello, world, hello. For totals: any '
+            "UTF-8 text; default: a poem.",
+        ),
     ] = None,
-    records_per_batch: Annotated[int, typer.Option(help="Records in one micro-batch.")] = 1_000,
+    records_per_batch: Annotated[int, typer.Option(help="Records (lines) in one micro-batch.")] = 1_000,
     job: Annotated[
-        str, typer.Option(help="running: one row (offset, word, running count) for every record.")
+        str,
+        typer.Option(
+            help="running: one row (offset, word, running count) for every record. totals: for every batch the total "
+            "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased."
+        ),
     ] = "running",
+    state: Annotated[
+        str | None, typer.Option(help="Where Spark keeps the counts: hdfs or rocksdb; running needs rocksdb.")
+    ] = None,
+    delete_checkpoint: Annotated[
+        bool, typer.Option("--delete-checkpoint", help="Put the checkpoint aside after every crash.")
+    ] = False,
+    query: Annotated[
+        str | None,
+        typer.Option(help="The query's name in markers and handles; default: new with every checkpoint."),
+    ] = None,
+    later_records_per_batch: Annotated[
+        int | None, typer.Option(help="Records in one micro-batch after the first crash; default: the same.")
+    ] = None,
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
@@ -109,7 +131,7 @@ def run(
     """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
     from labkit import lab
     from labkit.cli.progress import progress
-    from labkit.scenario import HELLO_WORLD_HELLO, plan
+    from labkit.scenario import plan
 
     _check_guarantee(expect)
     if patience <= 0:
@@ -119,13 +141,17 @@ def run(
         started = lab.resumed(resume)
     else:
         scenario = plan(
-            input=input or HELLO_WORLD_HELLO,
+            input=input,
             sink=sink,
             store=store,
             order=order,
             crashes=crash or [],
             records_per_batch=records_per_batch,
             job=job,
+            state=state,
+            delete_checkpoint=delete_checkpoint,
+            query=query,
+            later_records_per_batch=later_records_per_batch,
         )
         started = lab.prepare_checked(scenario, out)
     with progress(as_json, len(started.scenario.crashes) + 1 - len(started.crashes)) as tell:
@@ -137,9 +163,12 @@ def run(
     return _verdict_code(outcome, expect)
 
 
+_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch")
+
+
 def _refuse_with_resume(context: typer.Context) -> None:
     """The folder knows its scenario; an option that names another one must not be passed over."""
-    for name in ("sink", "store", "order", "crash", "input", "records_per_batch", "job", "out"):
+    for name in ("sink", "store", "order", "crash", "input", "records_per_batch", "job", "out", *_LATER):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"

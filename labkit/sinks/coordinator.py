@@ -144,6 +144,11 @@ class DecisionOrder(Coordinator):
         return [stored for stored in self._handles.batches() if stored <= batch]
 
 
+def pass_offset_log(reach: Reach, batch: int) -> None:
+    """`offsets/N` is durable, and nobody has written yet: the first thing that every door does."""
+    reach(FailPoint.AFTER_OFFSET_LOG, batch)
+
+
 def pass_commit_log(reach: Reach, batch: int) -> None:
     """`commits/N` is durable: seen by the planning of the next batch or by the notification, whichever is first."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

@@ -73,6 +73,12 @@ class Checkpoint:
             if not path.name.startswith(".")
         ]
 
+    def state_files(self) -> list[str]:
+        """What the state store has left: deltas and snapshots, or the zip files and changelogs of RocksDB."""
+        state = self.folder / "state"
+        paths = (path for path in sorted(state.rglob("*")) if path.is_file() and not path.name.startswith("."))
+        return [str(path.relative_to(self.folder)) for path in paths]
+
     def _end(self, batch: int) -> int:
         path = self.folder / "offsets" / str(batch)
         try:

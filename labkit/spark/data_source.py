@@ -16,9 +16,10 @@ from pyspark.sql import Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 from labkit.errors import InvalidInput
-from labkit.failpoints import FailPoint, Order, Reach, Strategy, pass_by
+from labkit.failpoints import Order, Reach, Strategy, pass_by
 from labkit.records import Observation
 from labkit.sinks import Coordinator, Vote, coordinate
+from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.reach import Armed, reach_in_task, take_turns
 from labkit.stores.contract import Handle
 
@@ -119,7 +120,7 @@ class StrategyWriter(DataSourceStreamWriter):
         turn = take_turns(options.armed, batch, partition, options.partitions)
         reach = reach_in_task(options.armed, turn)
         rows_in_turn = turn.take(rows)
-        reach(FailPoint.AFTER_OFFSET_LOG, batch)
+        pass_offset_log(reach, batch)
         handle = Handle(options.query, batch, partition, options.incarnation, context.taskAttemptId())
         sink = options.coordinator(reach).sink
         try:

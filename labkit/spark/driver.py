@@ -16,16 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabError
-from labkit.scenario import PARTITIONS, Scenario
+from labkit.scenario import PARTITIONS, Job, Scenario, State
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed, park
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from labkit.spark.start import LabQuery, Opened
 
 _POLL = 0.02
+
+_STATE = "org.apache.spark.sql.execution.streaming.state"
+PROVIDERS = {
+    State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider",
+    State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider",
+}
+"""What Spark calls the providers of state."""
 
 
 class Background:
@@ -54,6 +61,7 @@ class Cell:
 
     def __init__(self, spark: "SparkSession", spec: dict[str, Any]) -> None:
         self.name: str = spec["name"]
+        self._driver: int = spec["driver"]
         self._spark = spark
         self._folder = RunFolder(Path(spec["folder"]))
         self._scenario = Scenario.from_json(spec["scenario"])
@@ -79,9 +87,10 @@ class Cell:
             order=scenario.order,
             store=scenario.store,
             location=folder.store(scenario.store),
-            source=f"{scenario.job} {scenario.input} {scenario.records_per_batch}",
+            source=f"{scenario.job} {scenario.input}",
             partitions=PARTITIONS,
             armed=self._armed,
+            query=scenario.query,
         )
 
     def _recover(self) -> None:
@@ -92,15 +101,26 @@ class Cell:
 
     def _recovering(self) -> str | None:
         if self._settled():
-            from labkit.spark.jobs import running
-            from labkit.spark.source import LogSource
+            from labkit.spark.jobs import JOBS
             from labkit.spark.start import launch, register
 
-            register(self._spark, LogSource)
-            frame = running(self._spark, self._scenario, self._folder.checkpoint, self._armed)
-            self._query = launch(frame, self._opened)
+            plan = JOBS[self._scenario.job]
+            register(self._spark, plan.source)
+            self._spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[self._scenario.state])
+            self._query = launch(plan.compute(self._lines(plan.source.name())), self._opened, plan.output_mode)
             self._phase = self._running
         return None
+
+    def _lines(self, source: str) -> "DataFrame":
+        options = {
+            "path": self._scenario.input,
+            "records_per_batch": self._scenario.batch_size(self._driver),
+            "commits": self._folder.checkpoint / "commits",
+            "armed": json.dumps(self._armed and self._armed.to_json()),
+            "tasks": self._spark.sparkContext.defaultParallelism if self._scenario.job is Job.TOTALS else 1,
+        }
+        reader = self._spark.readStream.format(source)
+        return reader.options(**{name: str(value) for name, value in options.items()}).load()
 
     def _running(self) -> str | None:
         assert self._query is not None
@@ -126,7 +146,8 @@ def run(spec: dict[str, Any]) -> None:
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
 
-    spark = start_session(spec["master"], Path(spec["scratch"]), PARTITIONS, sys.stderr.buffer)
+    scratch = Path(spec["scratch"])
+    spark = start_session(spec["master"], scratch, PARTITIONS, sys.stderr.buffer, spec["profile"])
     notifier(spark)
     report("session")
     waiting, active = list(spec["cells"]), list[Cell]()

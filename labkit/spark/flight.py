@@ -14,6 +14,7 @@ from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint
+from labkit.scenario import Keep
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.run import Run, keep_evidence, observations
 
@@ -121,12 +122,15 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
             "offset_log": checkpoint.offset_log(),
             "commit_log": checkpoint.commit_log(),
             "files": checkpoint.files(),
+            "state_files": checkpoint.state_files(),
             "reached_by": reached["pid"],
             "session": proof["session"],
             "killed": proof["killed"],
         }
     )
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
+    if run.scenario.checkpoint is Keep.DELETED:
+        run.folder.checkpoint.rename(run.folder.put_aside(len(run.crashes)))
     keep_evidence(run)
 
 

@@ -1,18 +1,19 @@
 """What the streaming queries compute. A job must not know its sink, nor where it will be killed."""
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from labkit.scenario import Scenario
-from labkit.spark.reach import Armed
+from labkit.scenario import Job
+from labkit.spark.source import LogSource, TextSource
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 SCHEMA = "offset long, key string, value long"
 
@@ -40,11 +41,32 @@ class RunningCount(StatefulProcessor):
         """Nothing is held open."""
 
 
-def running(spark: "SparkSession", scenario: Scenario, checkpoint: Path, armed: Armed | None) -> "DataFrame":
-    """One row (offset, word, running count) for every record of the scenario's input."""
-    reader = spark.readStream.format("labkit_log").option("path", str(scenario.input))
-    reader = reader.option("records_per_batch", str(scenario.records_per_batch))
-    reader = reader.option("commits", str(checkpoint / "commits"))
-    if armed is not None:
-        reader = reader.option("armed", json.dumps(armed.to_json()))
-    return reader.load().groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
+def running(lines: "DataFrame") -> "DataFrame":
+    """One row (offset, word, running count) for every record."""
+    return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
+
+
+WORD = r"[\p{L}\p{N}']+"
+"""A maximal run of letters, numbers and apostrophes, as a regular expression of the JVM."""
+
+
+def totals(lines: "DataFrame") -> "DataFrame":
+    """For every batch, one row (last line, word, total) for each word that occurs in it."""
+    word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
+    counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
+    return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One job: where its lines come from, what becomes of them, and how its rows leave the query."""
+
+    source: type[DataSource]
+    compute: "Callable[[DataFrame], DataFrame]"
+    output_mode: str
+
+
+JOBS = {
+    Job.RUNNING: Plan(LogSource, running, "append"),
+    Job.TOTALS: Plan(TextSource, totals, "update"),
+}

@@ -20,6 +20,15 @@ class RunFolder:
         """The query's checkpoint, `offsets/` and `commits/` in it."""
         return self.path / "checkpoint"
 
+    def put_aside(self, crash: int) -> Path:
+        """The checkpoint that was deleted after the nth crash, for those who want to look into it."""
+        return self.path / f"checkpoint-{crash}"
+
+    @property
+    def final(self) -> Path:
+        """The last value of each key, where there are too many for a verdict: one JSON object, sorted by key."""
+        return self.path / "final.json"
+
     @property
     def evidence(self) -> Path:
         """Who was killed where, and which files there were."""

@@ -4,10 +4,11 @@ What could have been seen is read from the store itself when everything is dead,
 to `labkit.judge`; this module must not judge, and must not start or kill anything.
 """
 
+import hashlib
 import json
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -16,10 +17,9 @@ from typing import Any
 from labkit import __version__
 from labkit.errors import InvalidInput, LabError
 from labkit.failpoints import Crash, Strategy
-from labkit.files import read_log
 from labkit.judge import Verdict, judge
-from labkit.records import History, Observation, Reading
-from labkit.scenario import Scenario, expected_records
+from labkit.records import Epoch, History, Observation, Reading
+from labkit.scenario import Keep, Scenario
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed
@@ -57,7 +57,7 @@ class Run:
         """What the next driver must know."""
         crash = self.next_crash
         armed = crash and Armed(crash, self.folder.reached(self.drivers + 1)).to_json()
-        plain = {"name": self.name, "folder": str(self.folder.path), "armed": armed}
+        plain = {"name": self.name, "folder": str(self.folder.path), "armed": armed, "driver": self.drivers + 1}
         return {**plain, "scenario": self.scenario.to_json()}
 
 
@@ -128,7 +128,7 @@ def observations(run: Run) -> Iterator[Observation]:
     """What an outside reader could have seen so far, read from the store itself."""
     store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
     try:
-        yield from store.history()
+        yield from run.scenario.count.numbered(store.history())
     finally:
         store.close()
 
@@ -137,7 +137,7 @@ def hidden(run: Run) -> list[Observation]:
     """Rows that are still in transactions of nobody."""
     store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
     try:
-        return list(store.hidden())
+        return list(run.scenario.count.numbered(store.hidden()))
     finally:
         store.close()
 
@@ -147,9 +147,16 @@ def history(run: Run) -> History:
     return History(
         events=_with_readings(run),
         keyed=run.scenario.strategy is Strategy.IDEMPOTENT,
-        epochs=Checkpoint(run.folder.checkpoint).epochs(),
+        epochs=_epochs(run),
         hidden=hidden(run),
     )
+
+
+def _epochs(run: Run) -> Sequence[Epoch]:
+    """The planned batches. Where the checkpoint was deleted there are two plans, and no epoch that both keep."""
+    if run.scenario.checkpoint is Keep.DELETED:
+        return ()
+    return run.scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())
 
 
 def _with_readings(run: Run) -> Iterator[Observation | Reading]:
@@ -169,9 +176,28 @@ def conclude(run: Run) -> Verdict:
         for event in _with_readings(run):
             file.write(json.dumps(_line(event)) + "\n")
     keep_evidence(run)
-    run.verdict = judge(expected_records(read_log(run.scenario.input)), history(run))
+    run.verdict = judge(run.scenario.count.expected(), history(run))
+    if len(run.verdict.final) > MOST_KEYS:
+        durable.replace(run.folder.final, _final(run.verdict))
     durable.replace(run.folder.verdict, json.dumps(result(run), indent=2))
     return run.verdict
+
+
+MOST_KEYS = 1_000
+"""Keys in a verdict; the values of more are in a file of their own."""
+
+
+def _final(verdict: Verdict) -> bytes:
+    """Sorted, without spaces, in UTF-8: whoever counts for himself can compare the digest."""
+    return json.dumps(dict(verdict.final.items()), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _named(run: Run, verdict: Verdict) -> dict[str, Any]:
+    """Where the values of many keys are; nothing for few."""
+    if len(verdict.final) <= MOST_KEYS:
+        return {}
+    digest = hashlib.sha256(_final(verdict)).hexdigest()
+    return {"final": None, "final_file": {"path": str(run.folder.final), "keys": len(verdict.final), "sha256": digest}}
 
 
 def _line(event: Observation | Reading) -> dict[str, Any]:
@@ -189,6 +215,7 @@ def result(run: Run) -> dict[str, Any]:
     return {
         "scenario": run.scenario.to_json(),
         **run.verdict.to_json(),
+        **_named(run, run.verdict),
         "crash": crash and {name: crash[name] for name in shown},
         "crashes": [{name: crash[name] for name in shown} for crash in run.crashes],
         "seconds": times,

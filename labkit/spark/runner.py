@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from labkit.errors import LabError
-from labkit.scenario import PARTITIONS
+from labkit.scenario import PARTITIONS, Job
 from labkit.spark.drive import Drive
 from labkit.spark.flight import Flight, Tell
 from labkit.spark.run import Run
@@ -68,9 +68,9 @@ def _fly(fleet: "Fleet", pool: ThreadPoolExecutor, ready: list[Run], side_by_sid
 
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Runs for one driver: those to be recovered first, then new ones until enough of them would be parked."""
-    parked = 0
-    for run in sorted(ready, key=lambda run: -run.drivers):
+    """Runs of one job for one driver: those to be recovered first, then new ones until enough would be parked."""
+    parked, job = 0, ready[0].scenario.job
+    for run in sorted((run for run in ready if run.scenario.job is job), key=lambda run: -run.drivers):
         parked += run.next_crash is not None
         if parked > most:
             return
@@ -78,13 +78,27 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 
 def _drivers_allowed() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores // 2, psutil.virtual_memory().available // DRIVER_BYTES))
+    return max(1, min(_cores() // 2, psutil.virtual_memory().available // DRIVER_BYTES))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _parked_allowed(side_by_side: int) -> int:
     share = psutil.virtual_memory().available // side_by_side
     return max(2, min(PARKED, (share - DRIVER_BYTES) // QUERY_BYTES))
+
+
+PROFILE = {Job.RUNNING: "small", Job.TOTALS: "bulk"}
+"""How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
+
+
+def _master(load: Sequence[Run]) -> str:
+    """Threads: the tasks of `running` wait for each other at an armed point; those of `totals` never do."""
+    if load[0].scenario.job is Job.TOTALS:
+        return f"local[{_cores()}]"
+    return f"local[{(PARTITIONS + 1) * (len(load) + 1)}]"
 
 
 class Fleet:
@@ -116,7 +130,8 @@ class Fleet:
             self._count += 1
             base = self._scratch / f"driver-{self._count}"
         spec: dict[str, Any] = {
-            "master": f"local[{(PARTITIONS + 1) * (len(load) + 1)}]",
+            "master": _master(load),
+            "profile": PROFILE[load[0].scenario.job],
             "active": ACTIVE,
             "scratch": str(base),
             "log": str(base) + ".log",

@@ -133,7 +133,8 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
     options = [*profile.options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
     options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
-    settings = [part for name, value in (configuration | profile.configuration).items() for part in ("--conf", f"{name}={value}")]
+    configuration = configuration | profile.configuration
+    settings = [part for name, value in configuration.items() for part in ("--conf", f"{name}={value}")]
     submit = ["-cp", f"{scratch / 'conf'}{os.pathsep}{jars}", "org.apache.spark.deploy.SparkSubmit"]
     return [str(java.path), *options, *java.flags, *submit, *settings, "pyspark-shell"]
 

@@ -1,21 +1,25 @@
-"""A replayable log as a Spark source: JSON Lines, where a record's offset is its line number.
+"""A replayable log as a Spark source: JSON Lines or any text, where a record's offset is its line number.
 
 Admission control by a number of records a batch, so that a batch is the same set of offsets whenever it runs.
 The offsets that count are Spark's own, in the checkpoint; this module must not remember progress of its own.
 """
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from labkit.files import decode_line, log_lines
+from labkit.files import decode_line, decode_text, log_lines
 from labkit.sinks.coordinator import pass_commit_log
 from labkit.spark.reach import Armed
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 STRIDE = 1_000
 """Lines between two remembered byte positions, so that a batch is found without reading the log from its start."""
@@ -55,6 +59,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._records = int(options.get("records_per_batch", "1000"))
         self._armed = Armed.from_json(json.loads(options.get("armed", "null")))
         self._commits = Path(options["commits"]) if "commits" in options else None
+        self._tasks = int(options.get("tasks", "1"))
         self._positions: list[int] = []
         self._lines = 0
         self._bytes = 0
@@ -80,15 +85,20 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": max(end, start["offset"])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """One range; rows of a key must be counted in order, and the shuffle spreads them anyway."""
+        """One range, or several where each has enough lines to be worth a task."""
         first, last = start["offset"], end["offset"]
-        if last <= first:
-            return []
         self._index()
-        return [Span(first, last, self._positions[first // STRIDE])]
+        step = max(STRIDE, -(-(last - first) // self._tasks))
+        return [
+            Span(begin, min(begin + step, last), self._positions[begin // STRIDE]) for begin in range(first, last, step)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
         """The records of one range."""
+        for offset, raw in self._raw(partition):
+            yield offset, decode_line(raw, self._path, offset)
+
+    def _raw(self, partition: InputPartition) -> Iterator[tuple[int, bytes]]:
         assert isinstance(partition, Span)
         number = STRIDE * (partition.start // STRIDE)
         with self._path.open("rb") as file:
@@ -96,7 +106,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for offset in range(number, partition.end):
                 raw = file.readline()
                 if offset >= partition.start:
-                    yield offset, decode_line(raw.removesuffix(b"\n"), self._path, offset)
+                    yield offset, raw.removesuffix(b"\n")
 
     def _index(self) -> None:
         if self._lines:
@@ -113,3 +123,35 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         batch = self._armed.crash.batch
         if (self._commits / str(batch)).exists():
             pass_commit_log(self._armed.reach, batch)
+
+
+class TextSource(DataSource):
+    """`spark.readStream.format("labkit_text").option("path", FILE)`: columns offset, line."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "labkit_text"
+
+    def schema(self) -> str:
+        """One row for every line."""
+        return "offset long, line string"
+
+    def streamReader(self, schema: Any) -> "TextReader":
+        """The reader; options as those of `LogSource`, and `tasks`: how many tasks may share a batch."""
+        return TextReader(dict(self.options))
+
+
+class TextReader(LogReader):
+    """Hands lines to Spark by the thousand: one by one they would cost more than their words."""
+
+    def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
+        """The lines of one range, in Arrow's form."""
+        import pyarrow as pa
+
+        lines = self._raw(partition)
+        while some := list(itertools.islice(lines, STRIDE)):
+            offsets = pa.array([offset for offset, _ in some], pa.int64())
+            texts = [decode_text(raw, self._path, offset) for offset, raw in some]
+            columns = [offsets, pa.array(texts, pa.string())]
+            yield pa.RecordBatch.from_arrays(columns, ["offset", "line"])

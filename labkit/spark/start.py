@@ -27,6 +27,7 @@ from labkit.failpoints import Order, Strategy, orders
 from labkit.sinks import check_capability
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new_query
 from labkit.spark.data_source import OPTION, LabkitSink, SinkOptions
+from labkit.spark.foreach_batch import BatchDoor
 from labkit.spark.reach import Armed
 
 if TYPE_CHECKING:
@@ -63,12 +64,16 @@ def open_checkpoint(
     source: str = "",
     partitions: int = 3,
     armed: Armed | None = None,
+    query: str | None = None,
 ) -> Opened:
-    """Locks the checkpoint for this process. Raises `InvalidInput` when it is in use or another query's."""
+    """Locks the checkpoint for this process. Raises `InvalidInput` when it is in use or another query's.
+
+    `query` names the query in handles and markers; None: a name that is new with every checkpoint.
+    """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
     lock = DriverLock(checkpoint)
-    wanted = Identity(new_query(), sink.value, store, str(location), order.value, source)
+    wanted = Identity(query or new_query(), sink.value, store, str(location), order.value, source)
     try:
         identity, incarnation = enter(checkpoint, wanted)
     except LabError:
@@ -172,12 +177,18 @@ def register(spark: "SparkSession", source: type[DataSource]) -> None:
     spark.dataSource.register(source)
 
 
-def launch(frame: "DataFrame", opened: Opened) -> LabQuery:
-    """Starts the query of a recovered checkpoint on everything that is available now."""
+def launch(frame: "DataFrame", opened: Opened, output_mode: str = "append") -> LabQuery:
+    """Starts the query of a recovered checkpoint on everything that is available now.
+
+    Append mode goes through the Data Source, every other mode through foreachBatch: a Python Data Source takes none.
+    """
     told = notifier(frame.sparkSession)
-    register(frame.sparkSession, LabkitSink)
-    writer = frame.writeStream.format("labkit").option(OPTION, opened.options.to_text()).outputMode("append")
-    writer = writer.option("checkpointLocation", str(opened.checkpoint.folder))
+    writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
+    if output_mode == "append":
+        register(frame.sparkSession, LabkitSink)
+        writer = writer.format("labkit").option(OPTION, opened.options.to_text())
+    else:
+        writer = writer.foreachBatch(BatchDoor(opened.options))
     query = LabQuery(opened, writer.trigger(availableNow=True).start())
     told.watch(query)
     return query
@@ -191,6 +202,7 @@ def start(
     store: str,
     location: Path,
     order: str | None = None,
+    output_mode: str = "append",
 ) -> LabQuery:
     """Recovers what an earlier driver of this checkpoint left, then starts the query.
 
@@ -204,7 +216,7 @@ def start(
     opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
     try:
         opened.recover()
-        return launch(frame, opened)
+        return launch(frame, opened, output_mode)
     except BaseException:
         opened.lock.release()
         raise

@@ -5,6 +5,7 @@ witnesses say so.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def label(run: Run) -> str:
 def _shown(run: Run) -> dict[str, Any]:
     found = result(run)
     tracks = list(by_key(history(run).events).items())[:MOST_KEYS]
-    final = list(found["final"].items())
+    final = list(islice(run.verdict.final.items(), MOST_KEYS + 1)) if run.verdict else []
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in run.crashes]
     return {
         "sink": label(run),
@@ -44,6 +45,7 @@ def _shown(run: Run) -> dict[str, Any]:
         "result": found,
         "tracks": [(key, _steps(run, track)) for key, track in tracks],
         "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
+        "more": len(final) > MOST_KEYS,
         "crashes": crashes,
         "folder": run.folder.path.name,
     }

@@ -43,7 +43,14 @@ NAMES = {
     "--store sqlit": "--store sqlit: unknown; did you mean 'sqlite'?",
     "--sink wal --order enginee": "--order enginee: unknown; did you mean 'engine'?",
     "--order engine": "--order engine: append has nothing to defer and takes no order; leave --order out.",
-    "--job totls": "--job totls: unknown; choose one of running.",
+    "--job totls": "--job totls: unknown; did you mean 'totals'?",
+    "--state hdfs": "--state hdfs: the job running needs rocksdb (transformWithState); use --job totals.",
+    "--job totals --state heap": "--state heap: unknown; choose one of rocksdb, hdfs.",
+    "--delete-checkpoint": "--delete-checkpoint: it is deleted after a crash; name one with --crash.",
+    "--query Q!": "--query Q!: write a name of small letters, digits and _, as in counts_1.",
+    "--later-records-per-batch 0": "--later-records-per-batch 0: a batch needs at least 1 record.",
+    "--job totals --later-records-per-batch 2": "--later-records-per-batch: the rows of totals depend on the batches; "
+    "use --job running.",
     "--crash sink.after_precommit": "--crash sink.after_precommit: there is no failpoint 'sink.after_precommit'; "
     "did you mean 'sink.after_pre_commit'?",
     "--crash sink.mid_commit@0": f"append has no failpoint sink.mid_commit; it has {APPEND_HAS}.",

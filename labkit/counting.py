@@ -1,0 +1,121 @@
+"""What each job should emit for an input, counted in plain Python: the other voice in every comparison with Spark.
+
+This module must not import Spark, nor share a rule with the queries beyond the definition of a word.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from labkit.errors import InvalidInput
+from labkit.files import read_log, read_text
+from labkit.records import Epoch, Observation, Record
+
+WORD = re.compile(r"(?:[^\W_]|')+")
+"""A maximal run of letters, numbers and apostrophes: [\\p{L}\\p{N}']+ elsewhere."""
+
+
+def words(line: str) -> list[str]:
+    """The words of a line, lower-cased."""
+    return [word.lower() for word in WORD.findall(line)]
+
+
+class Count(ABC):
+    """What should come out of one input, and under which offsets the judge knows it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def check(self) -> int:
+        """Reads the whole input and says how many records it has. Raises `InvalidInput` for a bad one."""
+
+    @abstractmethod
+    def expected(self) -> Iterator[Record]:
+        """Every row that should come out, in order."""
+
+    def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
+        """The rows of a store under the offsets of `expected`."""
+        yield from rows
+
+    def epochs(self, planned: Sequence[Epoch]) -> Sequence[Epoch]:
+        """The planned batches, as ranges of the offsets of `expected`."""
+        return planned
+
+
+class Running(Count):
+    """One row for every record: its offset, its word, and the word's count so far."""
+
+    def check(self) -> int:
+        """Reads every line."""
+        return sum(1 for _ in read_log(self.path))
+
+    def expected(self) -> Iterator[Record]:
+        """The running counts."""
+        counts: Counter[str] = Counter()
+        for offset, word in enumerate(read_log(self.path)):
+            counts[word] += 1
+            yield Record(offset, word, counts[word])
+
+
+class Totals(Count):
+    """One row for every word of a batch: the last line with the word, and the word's total after the batch.
+
+    Two words may share their last line, so the judge knows a row by its number: batch after batch, in order of words.
+    """
+
+    def __init__(self, path: Path, lines_per_batch: int) -> None:
+        super().__init__(path)
+        self._lines_per_batch = lines_per_batch
+
+    def check(self) -> int:
+        """Reads every line. Raises `InvalidInput` also where there is no word in the whole text."""
+        lines = found = 0
+        for line in read_text(self.path):
+            lines += 1
+            found = found or len(words(line))
+        if not found:
+            raise InvalidInput(f"{self.path}: there is no word in it; a word is made of letters, numbers and '.")
+        return lines
+
+    def expected(self) -> Iterator[Record]:
+        """The updated totals of every batch."""
+        for number, (_, word, total, _) in enumerate(self._rows):
+            yield Record(number, word, total)
+
+    def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
+        """A row that no line can have caused gets a number behind all others."""
+        number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
+        for row in rows:
+            yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
+
+    def epochs(self, planned: Sequence[Epoch]) -> Sequence[Epoch]:
+        """Every row lies in the batch of its line."""
+        rows = Counter(batch for *_, batch in self._rows)
+        found, start = [], 0
+        for epoch in planned:
+            found.append(Epoch(epoch.batch, start, start + rows[epoch.batch]))
+            start += rows[epoch.batch]
+        return found
+
+    @cached_property
+    def _rows(self) -> Sequence[tuple[int, str, int, int]]:
+        """Last line, word, total and batch of every row."""
+        return list(self._counted())
+
+    def _counted(self) -> Iterator[tuple[int, str, int, int]]:
+        totals: Counter[str] = Counter()
+        lines = enumerate(read_text(self.path))
+        batch = 0
+        while some := list(islice(lines, self._lines_per_batch)):
+            last: dict[str, int] = {}
+            for number, line in some:
+                for word in words(line):
+                    totals[word] += 1
+                    last[word] = number
+            yield from ((last[word], word, totals[word], batch) for word in sorted(last))
+            batch += 1

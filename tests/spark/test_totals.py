@@ -1,0 +1,79 @@
+"""The job `totals` on real Spark: any text, foreachBatch, every strategy, killed in the middle, counted again."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from labkit import lab
+from labkit.errors import LabError
+from labkit.expected import Cell, expectations
+from labkit.failpoints import Crash, FailPoint, Order
+from labkit.scenario import JABBERWOCKY, Scenario, plan
+from labkit.services.java import Java
+from labkit.spark.run import prepare
+
+pytestmark = pytest.mark.spark
+
+CELLS = expectations()
+EARLY = [cell for cell in CELLS if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"]
+LATE = [cell for cell in CELLS if cell not in EARLY]
+MIDDLE = 1
+"""Of the three batches, the one that is killed."""
+
+
+def letters(text: str) -> Iterator[str]:
+    """The words of a text, found by the categories of its characters and by nothing of the lab's."""
+    for is_word, run in groupby(text, lambda char: unicodedata.category(char)[0] in "LN" or char == "'"):
+        if is_word:
+            yield "".join(run).lower()
+
+
+def counted(path: Path) -> dict[str, int]:
+    return dict(Counter(letters(path.read_text(encoding="utf-8"))))
+
+
+def in_the_middle(cell: Cell) -> Scenario:
+    order = None if cell.order is Order.NONE else cell.order.value
+    scenario = plan(job="totals", sink=cell.strategy, store=cell.store, order=order, records_per_batch=12)
+    return replace(scenario, crashes=(Crash(cell.point, MIDDLE),))
+
+
+def run(scenarios: Sequence[Scenario], base: Path) -> Mapping[str, lab.Outcome | LabError]:
+    runs = [prepare(scenario, base / scenario.name) for scenario in scenarios]
+    return dict(zip([run.name for run in runs], lab.run_all(runs, base / "scratch"), strict=True))
+
+
+def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
+    """A batch is a batch, whatever the job: the guarantee is that of the running count in the same cell."""
+    assert isinstance(outcome, lab.Outcome), str(outcome)
+    [crash] = outcome.crashes
+    assert (crash["point"], crash["batch"], crash["signal"]) == (cell.point, MIDDLE, 9)
+    assert outcome.verdict.guarantee == CELLS[cell].guarantee, CELLS[cell].reason
+    assert dict(outcome.verdict.final) == counted(JABBERWOCKY)
+    assert {row.batch for row in outcome.rows()} == {0, 1, 2}
+
+
+@pytest.fixture(scope="module")
+def early(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+    return run([in_the_middle(cell) for cell in EARLY], tmp_path_factory.mktemp("totals"))
+
+
+@pytest.mark.parametrize("cell", EARLY, ids=str)
+def test_the_final_table_is_an_independent_count(cell: Cell, early: Mapping[str, lab.Outcome | LabError]):
+    check(cell, early[in_the_middle(cell).name])
+
+
+@pytest.fixture(scope="module")
+def late(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+    return run([in_the_middle(cell) for cell in LATE], tmp_path_factory.mktemp("totals"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", LATE, ids=str)
+def test_everywhere_else_it_is_one_too(cell: Cell, late: Mapping[str, lab.Outcome | LabError]):
+    check(cell, late[in_the_middle(cell).name])
