@@ -62,6 +62,15 @@ class Running(Count):
             yield Record(offset, word, counts[word])
 
 
+class Each(Running):
+    """One row for every record, with the value 1: what a job without state makes of a line."""
+
+    def expected(self) -> Iterator[Record]:
+        """Every record once."""
+        for offset, word in enumerate(read_log(self.path)):
+            yield Record(offset, word, 1)
+
+
 class Totals(Count):
     """One row for every word of a batch: the last line with the word, and the word's total after the batch.
 

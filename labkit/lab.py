@@ -17,12 +17,13 @@ from labkit.scenario import Scenario, check_input, plan
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
 from labkit.spark.flight import Tell
+from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, conduct
 from labkit.view.report import label, write_report
 from labkit.view.timeline import timeline
 
-__all__ = ["Outcome", "crash", "doctor", "finish", "run_all"]
+__all__ = ["Outcome", "crash", "doctor", "finish", "memory_sink", "run_all"]
 
 
 WORDS = {
@@ -108,6 +109,8 @@ class Outcome:
         for crash in self.crashes:
             logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
             lines.append(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
+        if self.run.scenario.note:
+            lines.append(f"  note     {self.run.scenario.note}")
         return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.run.scenario.command()}"])
 
     def to_json(self) -> dict[str, Any]:
@@ -193,6 +196,17 @@ def judged(run: Run) -> Outcome:
     lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
     write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
     return Outcome(run)
+
+
+def memory_sink(folder: Path | None = None, *, patience: float = PATIENCE) -> list[Life]:
+    """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
+
+    Gives for both drivers what could be read inside it, and what was left on disk after its death.
+    """
+    find_java()
+    place = fresh_folder("memory-sink") if folder is None else folder.absolute()
+    place.mkdir(parents=True)
+    return [live(place, number, patience) for number in (1, 2)]
 
 
 def resumed(folder: Path) -> Run:

@@ -106,7 +106,9 @@ def run(
         str,
         typer.Option(
             help="running: one row (offset, word, running count) for every record. totals: for every batch the total "
-            "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased."
+            "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased. "
+            "socket: one row for every line of a socket, which cannot be replayed; --records-per-batch lines are sent "
+            "to every driver that will be killed, the rest to the last."
         ),
     ] = "running",
     state: Annotated[

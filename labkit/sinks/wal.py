@@ -88,6 +88,7 @@ class WriteAheadLogSink(Deferring[Appendable]):
             self.store.append(*rows[begin : begin + CHUNK])
 
     def _confirm(self, batch: int) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)  # a batch without rows has logged nothing
         durable.replace(self._confirmation(batch), "")
         self._forget_before(batch)
 

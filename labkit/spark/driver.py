@@ -13,26 +13,22 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.errors import LabError
-from labkit.scenario import PARTITIONS, Job, Scenario, State
+from labkit.scenario import PARTITIONS, Job, Scenario
 from labkit.spark.layout import RunFolder
+from labkit.spark.memory import MemoryCell
 from labkit.spark.reach import Armed, park
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
+    from labkit.spark.checkpoint import Checkpoint
     from labkit.spark.start import LabQuery, Opened
 
 _POLL = 0.02
-
-_STATE = "org.apache.spark.sql.execution.streaming.state"
-PROVIDERS = {
-    State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider",
-    State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider",
-}
-"""What Spark calls the providers of state."""
 
 
 class Background:
@@ -56,6 +52,30 @@ class Background:
         return not self._thread.is_alive()
 
 
+class Drained:
+    """Whether a query on a socket has taken in the lines that this connection sends; their offsets begin at 0.
+
+    A batch that an earlier driver planned says nothing about them. Lines under offsets that are taken already make no
+    batch, so a query that does nothing for `QUIET` seconds has nothing left to do either.
+    """
+
+    QUIET = 5.0
+
+    def __init__(self, lines: int, checkpoint: "Checkpoint") -> None:
+        self._last_offset, self._planned = lines - 1, max(checkpoint.offset_log(), default=-1)
+        self._seen, self._since = -2, time.monotonic()
+
+    def by(self, query: "StreamingQuery") -> bool:
+        """Looks at the query's progress."""
+        progress = query.lastProgress
+        batch = -1 if progress is None else progress["batchId"]
+        if batch != self._seen:
+            self._seen, self._since = batch, time.monotonic()
+        if progress is not None and batch > self._planned:
+            return int(progress["sources"][0]["endOffset"]) >= self._last_offset
+        return batch >= 0 and time.monotonic() - self._since > self.QUIET
+
+
 class Cell:
     """One scenario on its way through this driver: recovering, running, finishing; then parked, ended or failed."""
 
@@ -63,6 +83,7 @@ class Cell:
         self.name: str = spec["name"]
         self._driver: int = spec["driver"]
         self._spark = spark
+        self._spec = spec
         self._folder = RunFolder(Path(spec["folder"]))
         self._scenario = Scenario.from_json(spec["scenario"])
         self._armed = Armed.from_json(spec["armed"])
@@ -101,15 +122,31 @@ class Cell:
 
     def _recovering(self) -> str | None:
         if self._settled():
-            from labkit.spark.jobs import JOBS
+            from labkit.spark.jobs import JOBS, keep_state
             from labkit.spark.start import launch, register
 
             plan = JOBS[self._scenario.job]
-            register(self._spark, plan.source)
-            self._spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[self._scenario.state])
-            self._query = launch(plan.compute(self._lines(plan.source.name())), self._opened, plan.output_mode)
-            self._phase = self._running
+            keep_state(self._spark, self._scenario.state)
+            if plan.source is None:
+                self._query = launch(plan.compute(self._socket()), self._opened, plan.output_mode, endless=True)
+                self._phase = self._draining
+            else:
+                register(self._spark, plan.source)
+                self._query = launch(plan.compute(self._lines(plan.source.name())), self._opened, plan.output_mode)
+                self._phase = self._running
         return None
+
+    def _socket(self) -> "DataFrame":
+        self._drained = Drained(self._spec["socket"]["lines"], self._opened.checkpoint)
+        reader = self._spark.readStream.format("socket").option("host", "127.0.0.1")
+        return reader.option("port", self._spec["socket"]["port"]).load()
+
+    def _draining(self) -> str | None:
+        """A query on a socket has no end of its own: it is stopped once it has taken in what was sent to it."""
+        assert self._query is not None
+        if self._query.query.isActive and self._drained.by(self._query.query):
+            self._query.query.stop()
+        return self._running()
 
     def _lines(self, source: str) -> "DataFrame":
         options = {
@@ -141,6 +178,15 @@ class Cell:
         return self._step.done
 
 
+class Query(Protocol):
+    """What the driver's loop looks at."""
+
+    name: str
+
+    def poll(self) -> str | None:
+        """How it stopped, or None while it is under way. Raises what it failed with."""
+
+
 def run(spec: dict[str, Any]) -> None:
     """Runs every cell of the specification and reports how each of them stopped."""
     from labkit.spark.session import start_session
@@ -150,7 +196,7 @@ def run(spec: dict[str, Any]) -> None:
     spark = start_session(spec["master"], scratch, PARTITIONS, sys.stderr.buffer, spec["profile"])
     notifier(spark)
     report("session")
-    waiting, active = list(spec["cells"]), list[Cell]()
+    waiting, active = list(spec["cells"]), list[Query]()
     while waiting or active:
         while waiting and len(active) < spec["active"]:
             begin(spark, waiting.pop(0), active)
@@ -160,16 +206,16 @@ def run(spec: dict[str, Any]) -> None:
     report("idle")
 
 
-def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Cell]) -> None:
+def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Query]) -> None:
     """Opens one cell; a cell that cannot be opened has failed, and the others go on."""
     report("begun", cell=spec["name"])
     try:
-        active.append(Cell(spark, spec))
+        active.append(MemoryCell(spark, report) if "memory" in spec else Cell(spark, spec))
     except Exception as error:
         fail(spec["name"], error)
 
 
-def watch(cell: Cell, active: list[Cell]) -> None:
+def watch(cell: Query, active: list[Query]) -> None:
     """Reports a cell that stopped since the last look."""
     try:
         outcome = cell.poll()

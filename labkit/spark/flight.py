@@ -14,9 +14,8 @@ from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint
-from labkit.scenario import Keep
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.run import Run, keep_evidence, observations
+from labkit.spark.run import Run, keep_evidence, observations, put_aside
 
 FULL = 1_000_000
 """Bytes of free space below which a failure is put down to the disk."""
@@ -129,9 +128,8 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
         }
     )
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
-    if run.scenario.checkpoint is Keep.DELETED:
-        run.folder.checkpoint.rename(run.folder.put_aside(len(run.crashes)))
     keep_evidence(run)
+    put_aside(run)
 
 
 def _check_logs(crash: Crash, checkpoint: Checkpoint) -> None:

@@ -9,11 +9,11 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from labkit.scenario import Job
+from labkit.scenario import PARTITIONS, Job, State
 from labkit.spark.source import LogSource, TextSource
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "offset long, key string, value long"
 
@@ -41,6 +41,19 @@ class RunningCount(StatefulProcessor):
         """Nothing is held open."""
 
 
+_STATE = "org.apache.spark.sql.execution.streaming.state"
+PROVIDERS = {
+    State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider",
+    State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider",
+}
+"""What Spark calls the providers of state."""
+
+
+def keep_state(spark: "SparkSession", state: State) -> None:
+    """Chooses the provider for the queries that are started from now on."""
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
+
+
 def running(lines: "DataFrame") -> "DataFrame":
     """One row (offset, word, running count) for every record."""
     return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
@@ -57,16 +70,28 @@ def totals(lines: "DataFrame") -> "DataFrame":
     return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
 
 
+def each(lines: "DataFrame") -> "DataFrame":
+    """One row (offset, word, 1) for every line, which is an object with offset and word.
+
+    Spark cuts what it read from a socket into a task for every thread; a sink with an armed point counts on fewer.
+    """
+    record = f.from_json("value", "offset long, word string").alias("record")
+    row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")
+    return lines.coalesce(PARTITIONS).select(record).select(*row)
+
+
 @dataclass(frozen=True)
 class Plan:
     """One job: where its lines come from, what becomes of them, and how its rows leave the query."""
 
-    source: type[DataSource]
+    source: type[DataSource] | None
+    """None: Spark's socket source."""
     compute: "Callable[[DataFrame], DataFrame]"
     output_mode: str
 
 
 JOBS = {
     Job.RUNNING: Plan(LogSource, running, "append"),
+    Job.SOCKET: Plan(None, each, "append"),
     Job.TOTALS: Plan(TextSource, totals, "update"),
 }

@@ -17,9 +17,10 @@ from typing import Any
 from labkit import __version__
 from labkit.errors import InvalidInput, LabError
 from labkit.failpoints import Crash, Strategy
+from labkit.files import read_log
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
-from labkit.scenario import Keep, Scenario
+from labkit.scenario import Job, Keep, Scenario
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed
@@ -41,6 +42,8 @@ class Run:
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     verdict: Verdict | None = None
+    port: int | None = None
+    """Of the server that feeds this run, where its source is a socket."""
 
     @property
     def name(self) -> str:
@@ -58,7 +61,23 @@ class Run:
         crash = self.next_crash
         armed = crash and Armed(crash, self.folder.reached(self.drivers + 1)).to_json()
         plain = {"name": self.name, "folder": str(self.folder.path), "armed": armed, "driver": self.drivers + 1}
-        return {**plain, "scenario": self.scenario.to_json()}
+        portion = self.portions()[len(self.crashes)] if self.port else []
+        socket = self.port and {"port": self.port, "lines": len(portion)}
+        return {**plain, "scenario": self.scenario.to_json(), "socket": socket}
+
+    def waits_for_lines(self) -> bool:
+        """Whether a socket may send now: to the first driver after its empty first batch, to later ones at once.
+
+        A later driver that finds no line when it plans its first new batch plans one that ends before it begins, and
+        Spark then refuses to go on ("Offsets committed out of order").
+        """
+        return self.drivers > 1 or 0 in Checkpoint(self.folder.checkpoint).commit_log()
+
+    def portions(self) -> list[list[str]]:
+        """What a socket sends to each driver: so many lines to those that will be killed, the rest to the last."""
+        lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
+        size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
+        return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
 
 def prepare(scenario: Scenario, folder: Path) -> Run:
@@ -87,12 +106,22 @@ def resume(folder: Path) -> Run:
         raise InvalidInput(f"{folder}: no run to resume (there is no {paths.config.name}).") from None
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{paths.config}: damaged ({error}); start the run anew.") from None
+    if scenario.job is Job.SOCKET:
+        raise InvalidInput(f"{folder}: what was sent to a socket cannot be sent again; start the run anew.")
     run = Run(scenario, paths)
     run.drivers = max(len(list(folder.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())
     if paths.evidence.exists():
         evidence = _evidence(paths)
         run.crashes, run.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
+    put_aside(run)
     return run
+
+
+def put_aside(run: Run) -> None:
+    """Takes the checkpoint away after a crash, where the scenario says so; again, if a stopped runner did not."""
+    aside = run.folder.put_aside(len(run.crashes))
+    if run.scenario.checkpoint is Keep.DELETED and run.crashes and not aside.exists():
+        run.folder.checkpoint.rename(aside)
 
 
 def _evidence(paths: RunFolder) -> dict[str, Any]:
@@ -153,8 +182,8 @@ def history(run: Run) -> History:
 
 
 def _epochs(run: Run) -> Sequence[Epoch]:
-    """The planned batches. Where the checkpoint was deleted there are two plans, and no epoch that both keep."""
-    if run.scenario.checkpoint is Keep.DELETED:
+    """The planned batches: none of a socket, nor where a deleted checkpoint leaves two plans."""
+    if run.scenario.checkpoint is Keep.DELETED or run.scenario.job is Job.SOCKET:
         return ()
     return run.scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())
 
@@ -218,7 +247,9 @@ def result(run: Run) -> dict[str, Any]:
         **_named(run, run.verdict),
         "crash": crash and {name: crash[name] for name in shown},
         "crashes": [{name: crash[name] for name in shown} for crash in run.crashes],
+        "in_doubt_rows": len(hidden(run)),
         "seconds": times,
+        "note": run.scenario.note,
         "folder": str(run.folder.path),
         "command": run.scenario.command(),
     }

@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import psutil
 
 from labkit.errors import LabError
 from labkit.scenario import PARTITIONS, Job
+from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
 from labkit.spark.flight import Flight, Tell
 from labkit.spark.run import Run
@@ -43,7 +45,10 @@ def conduct(runs: Sequence[Run], scratch: Path, tell: Tell, patience: float = PA
     side_by_side = min(_drivers_allowed(), -(-len(runs) // ACTIVE))
     fleet = Fleet(scratch, tell, patience)
     try:
-        with ThreadPoolExecutor(side_by_side) as pool:
+        with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
+            for run in runs:
+                if run.scenario.job is Job.SOCKET:
+                    run.port = servers.enter_context(LineServer(run.portions(), run.waits_for_lines)).port
             try:
                 _fly(fleet, pool, list(runs), side_by_side)
             except BaseException:
@@ -68,9 +73,10 @@ def _fly(fleet: "Fleet", pool: ThreadPoolExecutor, ready: list[Run], side_by_sid
 
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Runs of one job for one driver: those to be recovered first, then new ones until enough would be parked."""
-    parked, job = 0, ready[0].scenario.job
-    for run in sorted((run for run in ready if run.scenario.job is job), key=lambda run: -run.drivers):
+    """Runs of one profile for one driver: those to be recovered first, then new ones until enough would be parked."""
+    parked, profile = 0, PROFILE[ready[0].scenario.job]
+    alike = (run for run in ready if PROFILE[run.scenario.job] == profile)
+    for run in sorted(alike, key=lambda run: -run.drivers):
         parked += run.next_crash is not None
         if parked > most:
             return
@@ -90,7 +96,7 @@ def _parked_allowed(side_by_side: int) -> int:
     return max(2, min(PARKED, (share - DRIVER_BYTES) // QUERY_BYTES))
 
 
-PROFILE = {Job.RUNNING: "small", Job.TOTALS: "bulk"}
+PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk"}
 """How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
 
 

@@ -177,8 +177,8 @@ def register(spark: "SparkSession", source: type[DataSource]) -> None:
     spark.dataSource.register(source)
 
 
-def launch(frame: "DataFrame", opened: Opened, output_mode: str = "append") -> LabQuery:
-    """Starts the query of a recovered checkpoint on everything that is available now.
+def launch(frame: "DataFrame", opened: Opened, output_mode: str = "append", *, endless: bool = False) -> LabQuery:
+    """Starts the query of a recovered checkpoint on everything that is available now, or until it is stopped.
 
     Append mode goes through the Data Source, every other mode through foreachBatch: a Python Data Source takes none.
     """
@@ -189,7 +189,7 @@ def launch(frame: "DataFrame", opened: Opened, output_mode: str = "append") -> L
         writer = writer.format("labkit").option(OPTION, opened.options.to_text())
     else:
         writer = writer.foreachBatch(BatchDoor(opened.options))
-    query = LabQuery(opened, writer.trigger(availableNow=True).start())
+    query = LabQuery(opened, (writer if endless else writer.trigger(availableNow=True)).start())
     told.watch(query)
     return query
 

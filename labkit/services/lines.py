@@ -1,0 +1,66 @@
+"""A small TCP server that sends every line once, to whoever is connected: a source that cannot be replayed.
+
+It lives in a thread of its own process and ends with it. It must not remember lines for a second connection: that
+they are gone is what it is for.
+"""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+_POLL = 0.01
+
+
+class LineServer:
+    """Serves on a free port of the loopback interface while the block lasts.
+
+    `portions[n]` goes to the nth connection, in one piece, once `ready` says that the reader waits for it; a
+    connection beyond them gets nothing. A connection stays open until the block is left, since its end would end the
+    reader's stream.
+    """
+
+    def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:
+        self._ready, self._closed = ready, False
+        self._portions = [("".join(f"{line}\n" for line in portion)).encode() for portion in portions]
+        self._connections: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed = True
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+        for connection in self._connections:
+            connection.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            number = len(self._connections)
+            self._connections.append(connection)
+            while not (self._ready() or self._closed):
+                time.sleep(_POLL)
+            if number < len(self._portions):
+                with contextlib.suppress(OSError):  # whoever hung up has lost its lines
+                    connection.sendall(self._portions[number])
