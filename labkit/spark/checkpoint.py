@@ -56,6 +56,12 @@ class Checkpoint:
         path = self.log / "query.json"
         return _read_identity(path)[1] if path.exists() else 0
 
+    def check(self) -> None:
+        """Refuses damaged logs before anything is recovered by them. Raises `InvalidInput`."""
+        for name, batches in (("offsets", self.offset_log()), ("commits", self.commit_log())):
+            for batch in batches:
+                _check_entry(self.folder / name / str(batch))
+
     def epochs(self) -> list[Epoch]:
         """The planned batches with their ranges, read from the offset log of the lab's own source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
@@ -85,6 +91,20 @@ class Checkpoint:
             return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise JobFailed(f"{path}: not an offset log entry of the lab's source ({error}); restore it.") from None
+
+
+def _check_entry(path: Path) -> None:
+    """An entry of either log is a version, then lines of JSON (OffsetSeqLog, CommitLog)."""
+    try:
+        version, *lines = path.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            json.loads(line)
+        if version != "v1" or not lines:
+            raise ValueError("its first line is not v1, or nothing follows")
+    except ValueError as error:
+        raise InvalidInput(
+            f"{path}: damaged ({error}); restore it, or begin a new query in a new folder, which reads all input again."
+        ) from None
 
 
 def _numbers(folder: Path) -> list[int]:

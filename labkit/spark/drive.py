@@ -1,12 +1,15 @@
 """The runner's end of one supervised driver: starts the supervisor, reads its events, and lets go of it safely.
 
 Closing the pipe is the only order that a supervisor takes: it then empties the driver's session and ends. So a
-runner that dies, in whatever way, takes its driver with it. This module must not know what the driver runs.
+runner that dies, in whatever way, takes its driver with it. This module must not know what the driver runs, and kills
+only where a supervisor does nothing any more.
 """
 
 import contextlib
 import json
+import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from labkit.errors import JobFailed
+from labkit.spark.checkpoint import session_members
 
 END_PATIENCE = 60.0
 """Seconds in which a supervisor must have emptied its session after its pipe closed."""
@@ -26,6 +30,7 @@ class Drive:
 
     def __init__(self, spec: dict[str, Any], patience: float) -> None:
         self._patience = patience
+        self._session: int | None = None
         scratch = Path(spec["scratch"])
         scratch.mkdir(parents=True)
         path = scratch / "spec.json"
@@ -46,9 +51,27 @@ class Drive:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.let_go()
-        self._supervisor.wait(timeout=END_PATIENCE)
-        assert self._supervisor.stdout is not None
-        self._supervisor.stdout.close()
+        try:
+            self._supervisor.wait(timeout=END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._end_by_force()
+            raise JobFailed(
+                f"the supervisor {self._supervisor.pid} did not end its driver within {END_PATIENCE:.0f} s (was it "
+                "stopped?); both were killed, and the run can be finished with --resume."
+            ) from error
+        finally:
+            assert self._supervisor.stdout is not None
+            self._supervisor.stdout.close()
+
+    def _end_by_force(self) -> None:
+        """The last resort: a supervisor that is stopped kills nobody, and its driver waits for it for ever."""
+        self._supervisor.kill()
+        self._supervisor.wait()
+        while self._session is not None and (living := session_members(self._session)):
+            for pid in living:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
 
     @property
     def pid(self) -> int:
@@ -79,7 +102,11 @@ class Drive:
                     return
                 silent_since = time.monotonic()
                 *lines, unread = (unread + content).split(b"\n")
-                yield from map(json.loads, lines)
+                for event in map(json.loads, lines):
+                    if event["event"] == "started":
+                        self._session = event["session"]
+                    else:
+                        yield event
 
     def _lose_patience(self, silent_since: float) -> None:
         if time.monotonic() - silent_since > self._patience:

@@ -59,7 +59,8 @@ class Flight:
     def _fail(self, event: dict[str, Any], runs: Sequence[Run]) -> None:
         kinds: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
         for run in runs:
-            run.error = kinds.get(event["code"], JobFailed)(event["because"])
+            full = _full(run)
+            run.error = full or kinds.get(event["code"], JobFailed)(event["because"])
 
     def give_up(self, error: LabError) -> None:
         """No run of this driver can be trusted."""
@@ -96,9 +97,17 @@ class Flight:
             )
 
 
+def _full(run: Run) -> LabError | None:
+    """What to say of a run that failed where one of its disks is full."""
+    for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
+        if place.exists() and shutil.disk_usage(place).free < FULL:
+            return InvalidInput(f"{place}: the disk is full; make room or name another folder with --out.")
+    return None
+
+
 def _ended_early(run: Run) -> LabError:
-    if shutil.disk_usage(run.folder.path).free < FULL:
-        return InvalidInput(f"{run.folder.path}: the disk is full; make room or name another folder with --out.")
+    if full := _full(run):
+        return full
     return JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
 
 
@@ -106,7 +115,7 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
     """Checks the proof of one crash and keeps it. Raises `JobFailed` when anything in it does not hold."""
     crash = run.next_crash
     assert crash is not None
-    reached = json.loads(run.folder.reached(run.drivers).read_text(encoding="utf-8"))
+    reached = _testimony(run.folder.reached(run.drivers))
     if proof.get("signal") != 9 or proof.get("left"):
         raise JobFailed(f"the driver at {crash} did not die by SIGKILL alone (proof: {proof}); the run proves nothing.")
     if reached["point"] != crash.point.value or reached["session"] != proof["session"]:
@@ -130,6 +139,14 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
     keep_evidence(run)
     put_aside(run)
+
+
+def _testimony(path: Path) -> dict[str, Any]:
+    try:
+        seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return {"point": seen["point"], "session": seen["session"], "pid": seen["pid"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise JobFailed(f"{path}: damaged ({error!r}), so the run proves nothing; start it anew.") from None
 
 
 def _check_logs(crash: Crash, checkpoint: Checkpoint) -> None:

@@ -75,6 +75,7 @@ def open_checkpoint(
     lock = DriverLock(checkpoint)
     wanted = Identity(query or new_query(), sink.value, store, str(location), order.value, source)
     try:
+        checkpoint.check()
         identity, incarnation = enter(checkpoint, wanted)
     except LabError:
         lock.release()

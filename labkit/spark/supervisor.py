@@ -31,6 +31,7 @@ class Supervisor:
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._driver = self._start(spec_path)
         self._unread = b""
+        self._say({"event": "started", "session": self._driver.pid})
 
     def _start(self, spec_path: Path) -> "subprocess.Popen[bytes]":
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")

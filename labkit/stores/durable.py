@@ -142,6 +142,8 @@ def _explanation(path: Path, error: OSError) -> LabError:
     place = error.filename or path
     if error.errno in _FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")
+    if error.errno == errno.EFBIG:
+        return JobFailed(f"{place}: files may not grow so large here; raise the limit (ulimit -f) and run again.")
     if error.errno in _REFUSED:
         return InvalidInput(f"{place}: no permission ({error.strerror}); choose a place that you may write to.")
     if error.errno in _MISPLACED:

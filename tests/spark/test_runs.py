@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,35 +99,6 @@ def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
         subprocess.Popen([*command, "--json", "--out", tmp_path / name], stdout=subprocess.DEVNULL) for name in "ab"
     ]
     assert [process.wait(120) for process in both] == [0, 0]
-
-
-def unmount(folder: Path) -> None:
-    """The kernel may need a moment to close the files of a JVM that is dead already."""
-    end = time.monotonic() + 30
-    while (done := subprocess.run(["umount", str(folder)], capture_output=True, text=True, check=False)).returncode:
-        assert time.monotonic() < end, done.stderr
-        time.sleep(0.05)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk that a run does not fit on."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("no right to mount a small file system")
-    yield folder
-    unmount(folder)
-
-
-def test_a_full_disk_is_said_in_one_sentence(java: Java, small_disk: Path):
-    command = [sys.executable, "-m", "labkit", "run", "--sink", "wal", "--json", "--out", str(small_disk / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    words = done.stderr.strip().splitlines()
-    assert (done.returncode, done.stdout, len(words)) == (64, "", 1), done.stderr
-    assert "the disk is full; make room or name another folder with --out" in words[0]
-    assert not (small_disk / "run" / "scratch").exists()
 
 
 def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(java: Java, tmp_path: Path):

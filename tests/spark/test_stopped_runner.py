@@ -5,21 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
+from runners import PATIENCE, marked, running, until
 
 from labkit.cli import STOPPED
 from labkit.services.java import Java
 
 pytestmark = pytest.mark.spark
-
-PATIENCE = 90.0
-MARK = "LABKIT_STOPPED_RUNNER"
 
 PHASES: dict[str, Callable[[Path], bool]] = {
     "the supervisor is starting": lambda run: (run / "scratch").exists(),
@@ -28,44 +23,6 @@ PHASES: dict[str, Callable[[Path], bool]] = {
     "between two drivers": lambda run: (run / "driver-1.log").exists(),
     "the second driver runs": lambda run: (run / "evidence.json").exists() and any((run / "scratch").glob("*2/conf")),
 }
-
-
-@contextmanager
-def running(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
-    """A runner in a session of its own, with a mark that everything it starts inherits."""
-    mark = f"{os.getpid()}-{time.monotonic_ns()}"
-    command = [sys.executable, "-m", "labkit", "run", "--sink", "two_phase", "--crash", "sink.after_pre_commit@0"]
-    process = subprocess.Popen(
-        [*command, "--out", str(folder), "--json"],
-        env=dict(os.environ, **{MARK: mark}),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        yield process, mark
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
-        time.sleep(0.01)
-
-
-def marked(mark: str) -> list[str]:
-    """Every process that inherited the mark."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(f"{process.pid} {' '.join(process.cmdline())[:100]}")
-        except psutil.Error:
-            continue
-    return found
 
 
 def stop(folder: Path, phase: str, number: int) -> tuple[int, str]:
