@@ -5,8 +5,9 @@ From here down the core is pure: standard library, no clock, no unseeded chance,
 
 from labkit.sim.model import Blueprint
 from labkit.sim.pipeline import BLUEPRINT as PIPELINE
+from labkit.sim.snapshot import BLUEPRINT as SNAPSHOT
 from labkit.sim.two_phase_commit import BLUEPRINT as TWO_PHASE_COMMIT
 
 __all__ = ["MODELS"]
 
-MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE)}
+MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, SNAPSHOT)}

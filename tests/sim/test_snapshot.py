@@ -1,0 +1,451 @@
+"""Snapshots of a bank: known counts, a second interpreter, a search for what is recorded, rules that are left out."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_snapshot import Bank as PlainBank
+from plain_snapshot import first_snapshots, fresh, recorded, snapshot
+from plain_two_phase import freeze
+
+from labkit.errors import InvalidInput
+from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.model import Mood, crash, declared
+from labkit.sim.snapshot import claims, parts
+from labkit.sim.snapshot import model as rules
+from labkit.sim.snapshot.claims import moment, paused, stood_still
+from labkit.sim.snapshot.model import Bank
+from labkit.sim.snapshot.parts import MARKER, PER_CHANNEL, Account, Part, Process, State, money, numbers, stray
+from labkit.sim.snapshot.scenarios import SCENARIOS, scenario, trace_of
+from labkit.sim.trace import Replay, Trace, make, replay
+
+
+def build(**chosen: object) -> Bank:
+    return make("snapshot", chosen)
+
+
+NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
+GOLDEN = [
+    ({"algorithm": MARKERS}, 9_338, 11),
+    ({"algorithm": MARKERS, "transfers": 2, "crashes": 0}, 24_122, 11),
+    ({"algorithm": MARKERS, "processes": 2, "transfers": 3, "snapshots": 2}, 11_603, 18),
+    ({"algorithm": STOP}, 1_037, 12),
+    ({"algorithm": STOP, "transfers": 2}, 7_078, 14),
+    ({"algorithm": STOP, "transfers": 2, "reorderings": 1, "crashes": 0}, 1_972, 14),
+]
+
+
+@pytest.mark.parametrize(("chosen", "states", "depth"), GOLDEN, ids=str)
+def test_a_sound_algorithm_keeps_every_claim(chosen: dict, states: int, depth: int):
+    """Stopping the world does not even need channels that are first in, first out."""
+    found = explore(build(**chosen))
+    assert (found.violations, found.never_reached, found.exhausted) == ((), (), True)
+    assert (found.unique_states, found.depth) == (states, depth)
+
+
+BROKEN = [
+    ({"algorithm": NAIVE}, {"conserved": 4, "reachable": 4, "money": 6}),
+    ({"broken": "forget_channels", "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
+    ({"broken": "late_markers", "processes": 2}, {"conserved": 7, "reachable": 7, "money": 9}),
+    ({"algorithm": STOP, "broken": "forget_pause"}, {"conserved": 8, "reachable": 8, "money": 10}),
+    ({"algorithm": STOP, "broken": "forget_drain"}, {"conserved": 7, "reachable": 7, "money": 9}),
+    ({"broken": "restore_alone", "processes": 2}, {"money": 3, "conserved": 6, "reachable": 6}),
+    ({"reorderings": 1, "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
+]
+
+
+@pytest.mark.parametrize(("chosen", "lengths"), BROKEN, ids=str)
+def test_a_rule_that_is_left_out_is_missed(chosen: dict, lengths: dict[str, int]):
+    found = explore(build(**chosen))
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    for violation in found.violations:
+        walked = replay(violation.trace)
+        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        assert not claim.is_kept(walked.state)
+        assert claim.because(walked.state) == violation.because
+        assert "process 1" in violation.because
+
+
+VANISHED = "the snapshot holds 300 of 400, so 100 vanished: transfer 12.1 is sent in the copy of process 1, "
+LOST = VANISHED + "not received in the copy of process 2, and in no channel."
+EARLY = "transfer 12.1 is received in the copy of process 2 and not sent in the copy of process 1."
+SAID = [
+    ({"algorithm": NAIVE, "processes": 2}, "conserved", LOST),
+    ({"broken": "forget_channels", "processes": 2}, "conserved", LOST),
+    ({"reorderings": 1, "processes": 2}, "conserved", LOST),
+    (
+        {"broken": "late_markers", "processes": 2},
+        "conserved",
+        f"the snapshot holds 500 of 400, so 100 appeared: {EARLY}",
+    ),
+    (
+        {"algorithm": STOP, "broken": "forget_pause", "processes": 2},
+        "reachable",
+        EARLY,
+    ),
+    (
+        {"broken": "restore_alone", "processes": 2},
+        "money",
+        "there is 500 of 400 after a restore: process 1 has 200, process 2 has 200.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("chosen", "name", "because"), SAID, ids=str)
+def test_a_counterexample_says_which_transfer_and_which_processes(chosen: dict, name: str, because: str):
+    said = {violation.property: violation.because for violation in explore(build(**chosen)).violations}
+    assert said[name] == because
+
+
+def told(state: State, ends: tuple) -> dict:
+    left = dict(zip(("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True))
+    return {
+        "branches": {number: told_process(process, ends) for number, process in enumerate(state.processes, start=1)},
+        "wires": {
+            pair_of(ends[number]): ["marker" if each == MARKER else transfer(each, ends) for each in queue]
+            for number, queue in enumerate(state.channels)
+        },
+        "running": state.running,
+        "completed": told_snapshot(state.completed, ends) if state.completed else None,
+        "left": left,
+    }
+
+
+def told_process(process: Process, ends: tuple) -> dict:
+    return {
+        "account": told_account(process.account, ends),
+        "recorded": told_account(process.copy, ends),
+        "waits_for": {which + 1 for which in numbers(process.awaited)},
+        "saved": transfers(process.seen, ends),
+        "part": process.part and told_part(process.part, ends),
+        "paused": process.paused,
+    }
+
+
+def told_account(account: Account | None, ends: tuple) -> dict | None:
+    if account is None:
+        return None
+    sent, received = transfers(account.sent, ends), transfers(account.received, ends)
+    return {"balance": account.balance, "sent": sent, "received": received}
+
+
+def told_part(part: Part, ends: tuple) -> dict:
+    return {"account": told_account(part.account, ends), "channels": transfers(part.channels, ends)}
+
+
+def told_snapshot(completed: tuple[Part, ...], ends: tuple) -> dict:
+    return {number: told_part(part, ends) for number, part in enumerate(completed, start=1)}
+
+
+def pair_of(ends) -> tuple[int, int]:
+    return ends.sender + 1, ends.receiver + 1
+
+
+def transfer(number: int, ends: tuple) -> tuple:
+    channel, nth = divmod(number, PER_CHANNEL)
+    return pair_of(ends[channel]), nth + 1
+
+
+def transfers(bits: int, ends: tuple) -> set:
+    return {transfer(number, ends) for number in numbers(bits)}
+
+
+SMALL = [
+    (MARKERS, 2, {"transfers": 2, "snapshots": 1, "crashes": 1}),
+    (MARKERS, 2, {"transfers": 1, "snapshots": 2, "reorderings": 1, "crashes": 1}),
+    (MARKERS, 3, {"transfers": 1, "snapshots": 1, "crashes": 0}),
+    (STOP, 2, {"transfers": 2, "snapshots": 2, "crashes": 1}),
+    (STOP, 3, {"transfers": 1, "snapshots": 1, "crashes": 0}),
+    (NAIVE, 2, {"transfers": 2, "snapshots": 2, "reorderings": 1, "crashes": 1}),
+    (NAIVE, 3, {"transfers": 1, "snapshots": 1, "crashes": 0}),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "count", "budgets"), SMALL, ids=str)
+def test_a_second_interpreter_reaches_the_same(algorithm: str, count: int, budgets: dict[str, int]):
+    model = build(algorithm=algorithm, processes=count, **budgets)
+    mine = {freeze(told(state, model.ends)) for state in reachable(model)}
+    assert mine == set(snapshot(algorithm, count, **budgets))
+
+
+SEARCHED = [
+    ({"algorithm": NAIVE, "processes": 2, "transfers": 2}, 2),
+    ({"algorithm": NAIVE, "processes": 3, "transfers": 1}, 1),
+    ({"algorithm": MARKERS, "processes": 2, "transfers": 3}, 3),
+    ({"algorithm": MARKERS, "processes": 3, "transfers": 1}, 1),
+    ({"algorithm": MARKERS, "processes": 2, "transfers": 2, "reorderings": 1}, 2),
+    ({"broken": "forget_channels", "processes": 2, "transfers": 2}, 2),
+    ({"broken": "late_markers", "processes": 2, "transfers": 2}, 2),
+    ({"algorithm": STOP, "broken": "forget_pause", "processes": 2, "transfers": 2}, 2),
+]
+
+
+@pytest.mark.parametrize(("chosen", "sent"), SEARCHED, ids=str)
+def test_the_criterion_of_the_cut_says_what_a_search_finds(chosen: dict, sent: int):
+    """What a snapshot holds is a consistent cut exactly if the plain bank can come to it from the beginning."""
+    model = build(crashes=0, **chosen)
+    bank = PlainBank(sent, fifo="reorderings" not in chosen)
+    accounts = {number: fresh() for number in range(1, model.count + 1)}
+    can_be = bank.after({"accounts": accounts, "under_way": set()})
+    held = {state.completed for state in reachable(model) if state.completed}
+    for completed in held:
+        state = recorded(told_snapshot(completed, model.ends))
+        assert (stray(completed) == (0, 0)) == (freeze(state) in can_be)
+    assert held
+
+
+CUTS = [
+    (MARKERS, 2, {"transfers": 2}),
+    (MARKERS, 3, {"transfers": 1}),
+    (STOP, 2, {"transfers": 2}),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "count", "budgets"), CUTS, ids=str)
+def test_the_recorded_state_lies_between_the_beginning_and_the_end_of_its_snapshot(
+    algorithm: str, count: int, budgets: dict[str, int]
+):
+    """Chandy and Lamport's theorem: it can be reached from the former, and the latter from it. Found by search."""
+    bank, cuts = PlainBank(budgets["transfers"]), 0
+    for began, held, ended in first_snapshots(algorithm, count, **budgets):
+        assert freeze(held) in bank.after(began)
+        assert freeze(ended) in bank.after(held)
+        cuts += 1
+    assert cuts > 20
+
+
+def test_money_can_be_conserved_and_the_state_yet_be_unreachable():
+    chosen = {"algorithm": NAIVE, "processes": 2, "transfers": 2, "crashes": 0}
+    held = {state.completed for state in reachable(build(**chosen)) if state.completed}
+    assert any(money(completed) == 400 and stray(completed) != (0, 0) for completed in held)
+    assert all(stray(completed) != (0, 0) for completed in held if money(completed) != 400)
+
+
+def test_only_stopping_the_world_ever_stops_it():
+    for algorithm, stops in ((NAIVE, False), (MARKERS, False), (STOP, True)):
+        assert any(stood_still([state]) for state in reachable(build(algorithm=algorithm))) is stops
+
+
+NAMED: dict[str, tuple[set[str], int, int | None]] = {
+    "money_vanishes": ({"conserved", "reachable"}, 0, None),
+    "money_appears": ({"conserved", "reachable"}, 0, None),
+    "wrong_and_conserved": ({"reachable"}, 0, None),
+    "power_failure": ({"conserved", "reachable", "money"}, 0, 5),
+    "stopped_world": (set(), 5, 5),
+    "markers_flow": (set(), 0, 1),
+    "never_was": (set(), 0, None),
+    "money_in_a_channel": (set(), 0, 1),
+    "died_in_a_snapshot": (set(), 0, 0),
+    "marker_overtakes": ({"conserved", "reachable"}, 0, None),
+    "transfer_overtakes": ({"conserved", "reachable"}, 0, None),
+    "forgotten_channels": ({"conserved", "reachable"}, 0, None),
+    "late_markers": ({"conserved", "reachable"}, 0, None),
+    "forgotten_drain": ({"conserved", "reachable"}, 3, None),
+    "forgotten_pause": ({"conserved", "reachable"}, 5, None),
+    "went_back_alone": ({"money"}, 0, None),
+}
+"""What is violated, for how many steps all were paused, and after which step things were as the snapshot says."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_promises(name: str):
+    walked = replay(trace_of(name))
+    violated = {
+        claim.name
+        for claim in walked.model.properties()
+        if claim.mood is Mood.ALWAYS and not all(map(claim.is_kept, walked.states))
+    }
+    assert (violated, stood_still(walked.states), moment(walked.states)) == NAMED[name]
+    assert scenario(name).watch_for.endswith(".")
+    assert name == "went_back_alone" or walked.state.completed, "the snapshot of which it speaks is there"
+
+
+def test_a_process_that_stands_still_is_counted_by_itself():
+    assert paused(replay(trace_of("stopped_world")).states) == (7, 7, 7)
+
+
+def test_what_was_in_a_channel_is_back_in_it_after_a_restore():
+    walked = replay(trace_of("money_in_a_channel"))
+    *_, before, restored, end = walked.states
+    assert (before.channels, restored.channels) == (((), ()), ((), (PER_CHANNEL,)))
+    assert [process.account.balance for process in end.processes] == [300, 100]
+
+
+def test_a_crash_drops_memory_and_keeps_the_stored_part():
+    part = Part(Account(100, 1, 2), 4)
+    process = Process(part, Account(300), Account(200), 2, 8, True)
+    assert crash(process) == Process(part)
+    assert [field for field, mark in declared(Process).items() if mark == "durable"] == ["part"]
+
+
+@pytest.mark.parametrize("algorithm", [NAIVE, STOP, MARKERS])
+def test_a_crash_touches_nothing_but_its_process(algorithm: str):
+    """And states that differ only in memory are the same once all that memory is gone and all went back."""
+    model, back = build(algorithm=algorithm, processes=2), {}
+    for state in reachable(model):
+        for action, after in model.successors(state):
+            if action.name == "crash":
+                which = action.which - 1
+                processes = list(state.processes)
+                processes[which] = Process(processes[which].part)
+                assert after == state._replace(processes=tuple(processes), crashes=state.crashes - 1)
+            elif action.name == "restore":
+                durable = (state.completed, state[4:])
+                assert back.setdefault(durable, after) == after
+
+
+def skip_channel_state(patch: pytest.MonkeyPatch) -> None:
+    awaiting = Bank._awaiting
+    patch.setattr(Bank, "_awaiting", lambda *given: awaiting(*given[:-1], given[-1]._replace(seen=0)))
+
+
+def mark_before_recording(patch: pytest.MonkeyPatch) -> None:
+    """Whoever reads a marker goes on with the money that comes after it, and records at the last one, as if aligned."""
+    patch.setattr(Bank, "_recorded", record_last)
+
+
+def record_last(bank: Bank, state: State, which: int, awaited: int) -> State:
+    state = bank._marked(state, which)
+    return bank._awaiting(state, which, state.processes[which]._replace(copy=Account(200), awaited=awaited))
+
+
+def forget_a_marker(patch: pytest.MonkeyPatch) -> None:
+    marked = Bank._marked
+    patch.setattr(Bank, "_marked", lambda bank, state, which: marked(bank, state, which) if which else state)
+
+
+def record_twice(patch: pytest.MonkeyPatch) -> None:
+    read = Bank._read_marker
+
+    def again(bank: Bank, state: State, sender: int, receiver: int) -> State:
+        process = state.processes[receiver]
+        if process.copy is None:
+            return read(bank, state, sender, receiver)
+        return read(
+            bank, rules._with_process(state, receiver, process._replace(copy=process.account)), sender, receiver
+        )
+
+    patch.setattr(Bank, "_read_marker", again)
+
+
+def leave_the_channels_at_a_restore(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bank, "_filled", lambda bank, within: ((),) * len(bank.ends))
+
+
+def keep_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
+    restore = Bank._restore
+    patch.setattr(
+        Bank, "_restore", lambda bank, state, which: restore(bank, state, which)._replace(channels=state.channels)
+    )
+
+
+MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
+    skip_channel_state: {"conserved", "reachable", "money"},
+    mark_before_recording: {"conserved", "reachable", "money"},
+    forget_a_marker: {"ends"},
+    record_twice: {"conserved", "reachable", "money"},
+    leave_the_channels_at_a_restore: {"money", "conserved"},
+    keep_what_is_under_way: {"money", "conserved"},
+}
+"""Rules of Chandy and Lamport, or of the restore, that are broken, with what must then be violated."""
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch):
+    chosen = {"processes": 2, "transfers": 2, "snapshots": 2}
+    sound = explore(build(**chosen))
+    mutant(monkeypatch)
+    broken = explore(build(**chosen), max_states=60_000)
+    assert sound.violations == ()
+    assert {violation.property for violation in broken.violations} >= MUTANTS[mutant]
+
+
+def test_what_should_be_possible_is_missed_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
+    actions = Bank.actions
+    asleep = ("record", "restore")
+    monkeypatch.setattr(
+        Bank, "actions", lambda bank, state: [each for each in actions(bank, state) if each.name not in asleep]
+    )
+    assert explore(build(processes=2)).never_reached == ("completes", "in_flight", "recovers")
+
+
+def test_every_claim_is_shown_to_fail_somewhere():
+    shown = set().union(*MUTANTS.values()) | {"completes", "in_flight", "recovers"}
+    assert {claim.name for claim in build().properties()} <= shown
+
+
+LARGE = [
+    {"algorithm": MARKERS, "processes": 5, "transfers": 6, "snapshots": 3, "crashes": 3},
+    {"algorithm": STOP, "processes": 4, "transfers": 6, "snapshots": 3, "crashes": 3, "reorderings": 3},
+]
+
+
+@pytest.mark.parametrize("chosen", LARGE, ids=str)
+def test_random_walks_of_a_large_bank_find_nothing(chosen: dict):
+    model = build(**chosen)
+    for seed in range(60):
+        assert walk(model, random.Random(seed).randrange, 400)[1] == ()
+
+
+def test_random_walks_find_a_marker_that_is_overtaken():
+    model = build(processes=5, transfers=6, reorderings=3, snapshots=3)
+    found = {
+        violation.property for seed in range(150) for violation in walk(model, random.Random(seed).randrange, 400)[1]
+    }
+    assert {"conserved", "reachable"} <= found
+
+
+configurations = st.sampled_from([LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}])
+
+
+@settings(deadline=None, max_examples=40)
+@given(configurations, st.lists(st.integers(0, 1_000), max_size=80))
+def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
+    walked = Replay(build(**chosen))
+    for number in choices:
+        enabled = walked.model.actions(walked.state)
+        if not enabled:
+            break
+        walked.forward(enabled[number % len(enabled)])
+    again = replay(Trace.parse(str(walked.trace)))
+    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
+
+
+def test_states_have_distinct_lines_and_actions_have_sentences():
+    for chosen in ({"crashes": 1, "reorderings": 1}, {"algorithm": STOP}, {"broken": "late_markers"}):
+        model = build(processes=2, transfers=2, **chosen)
+        states = list(reachable(model, max_states=5_000))
+        assert len({model.text(state) for state in states}) == len(states)
+        assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+
+
+def test_a_state_reads_like_this():
+    *_, line = replay(Trace.parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")).lines()
+    assert line == (
+        "4 receive(12): Process 2 reads the next message of process 1. process 1 300 (received 21.1), recorded 200, "
+        "saved 21.1, awaits 2, 3; process 2 100 (sent 21.1), recorded 100 (sent 21.1), awaits 3; process 3 200; "
+        "under way 13: marker, 21: marker, 23: marker; a snapshot runs; to come 1 crashes."
+    )
+
+
+@pytest.mark.parametrize(
+    ("broken", "algorithm", "owner"),
+    [("forget_drain", MARKERS, STOP), ("forget_channels", NAIVE, MARKERS), ("late_markers", STOP, MARKERS)],
+)
+def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(broken: str, algorithm: str, owner: str):
+    with pytest.raises(InvalidInput, match=f"broken={broken}: {algorithm} has no such rule; set algorithm={owner}."):
+        build(broken=broken, algorithm=algorithm)
+
+
+def test_every_scenario_is_tested():
+    assert set(NAMED) == set(SCENARIOS)
+    with pytest.raises(InvalidInput, match="there is no scenario 'never_wos'; did you mean 'never_was'"):
+        trace_of("never_wos")
+
+
+def test_numbers_of_transfers_do_not_collide():
+    """No channel carries as many transfers as it has numbers for, whatever may be chosen."""
+    assert rules.PARAMETERS["transfers"].most < parts.PER_CHANNEL
+    assert claims.stray(parts.beginning(5)) == (0, 0)
