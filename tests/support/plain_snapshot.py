@@ -7,10 +7,8 @@ snapshot, so that it can be searched whether a recorded state can be reached at 
 from collections import deque
 from itertools import permutations
 
-from plain_two_phase import freeze
 
-
-def snapshot(algorithm: str, count: int, **budgets: int) -> dict[str, dict]:
+def snapshot(algorithm: str, count: int, **budgets: int) -> dict[tuple, dict]:
     """Every state that is reached. `budgets`: transfers, snapshots, reorderings, crashes."""
     first = start(count, **budgets)
     seen, waiting = {freeze(first): first}, deque([first])
@@ -20,6 +18,15 @@ def snapshot(algorithm: str, count: int, **budgets: int) -> dict[str, dict]:
                 seen[name] = following
                 waiting.append(following)
     return seen
+
+
+def freeze(value):
+    """The same, but hashable."""
+    if isinstance(value, dict):
+        return tuple((name, freeze(value[name])) for name in sorted(value))
+    if isinstance(value, list):
+        return tuple(value)
+    return frozenset(value) if isinstance(value, set) else value
 
 
 def clone(value):
@@ -47,20 +54,15 @@ def fresh() -> dict:
 
 
 def everything(state: dict, algorithm: str, count: int):
+    """What can follow. A rule that says no has changed nothing, so that its copy serves the next one."""
     rules = {"naive": [_copies], "stop_the_world": [_pauses, _copies_if_still, _resumes], "chandy_lamport": [_records]}
-    for name in range(1, count + 1):
-        for rule in (*rules[algorithm], _dies):
-            yield from _tried(rule, state, name)
-    for pair in state["wires"]:
-        for rule in (_pays, _reads, _overtakes):
-            yield from _tried(rule, state, pair)
-    yield from _tried(_all_go_back, state, None)
-
-
-def _tried(rule, state: dict, what):
+    tries = [(rule, name) for name in range(1, count + 1) for rule in (*rules[algorithm], _dies)]
+    tries += [(rule, pair) for pair in state["wires"] for rule in (_pays, _reads, _overtakes)]
     changed = clone(state)
-    if rule(changed, what):
-        yield changed
+    for rule, what in [*tries, (_all_go_back, None)]:
+        if rule(changed, what):
+            yield changed
+            changed = clone(state)
 
 
 def _spend(state: dict, budget: str) -> bool:
@@ -218,10 +220,10 @@ class Bank:
 
     def __init__(self, transfers: int, *, fifo: bool = True) -> None:
         self.transfers, self.fifo = transfers, fifo
-        self._after: dict[str, set[str]] = {}
+        self._after: dict[tuple, set[tuple]] = {}
 
-    def after(self, state: dict) -> set[str]:
-        """Every state that can be reached from one, by its printed form, itself included."""
+    def after(self, state: dict) -> set[tuple]:
+        """Every state that can be reached from one, in its hashable form, itself included."""
         first = freeze(state)
         if first not in self._after:
             seen, waiting = {first}, deque([state])
