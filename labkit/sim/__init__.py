@@ -3,6 +3,7 @@
 From here down the core is pure: standard library, no clock, no unseeded chance, no files, no dependence on hash order.
 """
 
+from labkit.sim.delivery import BLUEPRINT as DELIVERY
 from labkit.sim.model import Blueprint
 from labkit.sim.pipeline import BLUEPRINT as PIPELINE
 from labkit.sim.snapshot import BLUEPRINT as SNAPSHOT
@@ -10,4 +11,6 @@ from labkit.sim.two_phase_commit import BLUEPRINT as TWO_PHASE_COMMIT
 
 __all__ = ["MODELS"]
 
-MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, SNAPSHOT)}
+MODELS: dict[str, Blueprint] = {
+    blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, DELIVERY, SNAPSHOT)
+}
