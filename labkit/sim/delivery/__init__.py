@@ -1,7 +1,7 @@
 """The delivery model: records go down a chain of processes over a network that cannot be trusted.
 
-`parts` are the states, `settings` what may be chosen, `model` the rules, `claims` what must hold, `telling` the words,
-`scenarios` the runs that have a name.
+`parts` are the states, `settings` what may be chosen, `network` what lies between processes, `model` the rules,
+`claims` what must hold, `telling` the words, `scenarios` the runs that have a name.
 """
 
 from labkit.sim.delivery.model import Delivery

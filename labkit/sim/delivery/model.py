@@ -11,8 +11,9 @@ This module must not count lost or duplicate records.
 
 from collections.abc import Callable, Sequence
 
+from labkit.sim.delivery import network
 from labkit.sim.delivery.claims import claims
-from labkit.sim.delivery.parts import Faults, Hop, Ids, Message, Process, Seen, Stage, State
+from labkit.sim.delivery.parts import Hop, Ids, Message, Process, Seen, Stage, State
 from labkit.sim.delivery.settings import VERSION, Settings, settings
 from labkit.sim.delivery.telling import sentence, text
 from labkit.sim.model import Action, Model, Property, crash
@@ -133,7 +134,7 @@ class Delivery(Model[State]):
     def _send(self, state: State, which: int) -> State:
         message = self._unsent(state, which)[0]
         assert message is not None
-        state = self._sent(state, which, message)
+        state = network.send(state, which, message)
         if self.settings.retry:
             return state
         process = state.processes[which]
@@ -143,20 +144,14 @@ class Delivery(Model[State]):
     def _send_early(self, state: State, which: int) -> State:
         message = self._unsent(state, which)[1]
         assert message is not None
-        return _less(self._sent(state, which, message), "delays")
-
-    @staticmethod
-    def _sent(state: State, which: int, message: Message) -> State:
-        forward, back, known = state.hops[which]
-        return _with_hop(state, which, Hop((*forward, message), back, known))
+        return network.less(network.send(state, which, message), "delays")
 
     def _hear(self, state: State, which: int) -> State:
-        forward, back, known = state.hops[which]
-        state = _with_hop(state, which, Hop(forward, back[1:], known))
+        state, name = network.hear(state, which)
         process = state.processes[which]
-        if process.output is not None and process.output.name == back[0]:
+        if process.output is not None and process.output.name == name:
             return self._settled(state, which, process)
-        left = tuple(message for message in process.outbox if message.name != back[0])
+        left = tuple(message for message in process.outbox if message.name != name)
         return _with_process(state, which, process._replace(outbox=left))
 
     def _settled(self, state: State, which: int, process: Process) -> State:
@@ -177,27 +172,19 @@ class Delivery(Model[State]):
         return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
 
     def _taken(self, state: State, which: int) -> tuple[State, Message]:
-        forward, back, known = state.hops[which - 1]
-        message = forward[0]
-        if self.settings.dedup == "connection":
-            known |= 1 << message.name
-        return _with_hop(state, which - 1, Hop(forward[1:], back, known)), message
+        return network.take(state, which - 1, remembers=self.settings.dedup == "connection")
 
     def _receive(self, state: State, which: int) -> State:
         state, message = self._taken(state, which)
         if self.settings.broken == "ack_early":
-            state = self._acknowledged(state, which, message)
+            state = network.acknowledge(state, which - 1, message.name)
         working = state.processes[which]._replace(stage=Stage.WORKING, held=message)
-        return _with_process(state, which, working)
+        return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
         """A record that it knows is acknowledged again: its first acknowledgement may have been lost."""
         state, message = self._taken(state, which)
-        return self._acknowledged(state, which, message) if self.settings.retry else state
-
-    def _acknowledged(self, state: State, which: int, message: Message) -> State:
-        forward, back, known = state.hops[which - 1]
-        return _with_hop(state, which - 1, Hop(forward, (*back, message.name), known))
+        return network.acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _waits(self, which: int) -> bool:
         """Whether this process acknowledges only when everything after it is done."""
@@ -252,7 +239,7 @@ class Delivery(Model[State]):
     def _ack(self, state: State, which: int) -> State:
         process = state.processes[which]
         assert process.held is not None
-        state = self._acknowledged(state, which, process.held)
+        state = network.acknowledge(state, which - 1, process.held.name)
         return _with_process(state, which, _idle(process))
 
     # Collecting.
@@ -273,31 +260,23 @@ class Delivery(Model[State]):
     # What goes wrong.
 
     def _crash(self, state: State, which: int) -> State:
-        state = _less(_with_process(state, which, crash(state.processes[which])), "crashes")
-        if self.settings.dedup == "connection":
-            for number in (which - 1, which):
-                if 0 <= number < self.settings.last:
-                    state = _with_hop(state, number, Hop())
-        return state
+        state = network.less(_with_process(state, which, crash(state.processes[which])), "crashes")
+        return network.cut(state, which) if self.settings.dedup == "connection" else state
 
     def _restart(self, state: State, which: int) -> State:
         return _with_process(state, which, state.processes[which]._replace(stage=Stage.IDLE))
 
     def _drop(self, state: State, which: int) -> State:
-        forward, back, known = state.hops[which - 1]
-        return _less(_with_hop(state, which - 1, Hop(forward[1:], back, known)), "drops")
+        return network.drop(state, which - 1)
 
     def _drop_ack(self, state: State, which: int) -> State:
-        forward, back, known = state.hops[which]
-        return _less(_with_hop(state, which, Hop(forward, back[1:], known)), "drops")
+        return network.drop_ack(state, which)
 
     def _duplicate(self, state: State, which: int) -> State:
-        forward, back, known = state.hops[which - 1]
-        return _less(_with_hop(state, which - 1, Hop((*forward, forward[0]), back, known)), "duplicates")
+        return network.duplicate(state, which - 1)
 
     def _reorder(self, state: State, which: int) -> State:
-        (first, second, *rest), back, known = state.hops[which - 1]
-        return _less(_with_hop(state, which - 1, Hop((second, first, *rest), back, known)), "reorders")
+        return network.reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of every end, and that no record is ever without a durable place."""
@@ -326,20 +305,7 @@ def _still_to_come(state: State, which: int) -> Ids:
     return found
 
 
-# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
-
-
 def _with_process(state: State, which: int, process: Process) -> State:
+    """Built by position: `_replace` would take three times as long."""
     at, hops, out, made, faults = state
     return State((*at[:which], process, *at[which + 1 :]), hops, out, made, faults)
-
-
-def _with_hop(state: State, number: int, hop: Hop) -> State:
-    processes, at, out, made, faults = state
-    return State(processes, (*at[:number], hop, *at[number + 1 :]), out, made, faults)
-
-
-def _less(state: State, fault: str) -> State:
-    """One fault of this kind fewer may follow."""
-    faults: Faults = state.faults._replace(**{fault: getattr(state.faults, fault) - 1})
-    return state._replace(faults=faults)

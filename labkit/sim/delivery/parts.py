@@ -20,7 +20,7 @@ class Stage(Word):
     WAITING = "waiting"
     """A weak production was made: it waits until everything downstream is done."""
     STORED = "stored"
-    """What came of it is durable or out, but its id is not noted (only where `note_late` is broken)."""
+    """What came of it is durable or out, but its id is not noted: only where broken=note_late."""
     DONE = "done"
     """What came of it is durable or out, and its id is noted; its sender does not know."""
 

@@ -36,11 +36,11 @@ PARAMETERS: dict[str, Parameter] = {
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "collects": Switch("Whether ids are forgotten once nobody can send them again.", default=False),
     "broken": Choice(
-        "Which rule is left out: ack_early (acknowledged when it arrives), note_late (its id is noted in a step of its "
-        "own, after the output), highest_only (only the largest id is kept), collect_early (an id is forgotten while "
-        "it may still be sent again).",
+        "Which rule is left out: ack_early (acknowledged when it arrives), note_early (its id is noted when it "
+        "arrives), note_late (its id is noted in a step of its own, after the output), highest_only (only the largest "
+        "id is kept), collect_early (an id is forgotten while it may still be sent again).",
         "nothing",
-        ("nothing", "ack_early", "note_late", "highest_only", "collect_early"),
+        ("nothing", "ack_early", "note_early", "note_late", "highest_only", "collect_early"),
     ),
 }
 
@@ -75,7 +75,7 @@ def settings(values: Values) -> Settings:
         raise InvalidInput("retry=false: nobody acknowledges then, and productions=weak waits for it; use strong.")
     if not values["retry"] and broken == "ack_early":
         raise InvalidInput("retry=false: nobody acknowledges then, so broken=ack_early means nothing; set retry=true.")
-    if broken in ("note_late", "highest_only", "collect_early") and dedup not in TABLES:
+    if broken not in ("nothing", "ack_early") and dedup not in TABLES:
         raise InvalidInput(f"broken={broken}: dedup={dedup} keeps no table of ids; set dedup=durable.")
     if values["collects"] and dedup not in TABLES:
         raise InvalidInput(f"collects=true: dedup={dedup} keeps no table of ids; set dedup=durable.")

@@ -41,14 +41,16 @@ def _meaning(settings: Settings, action: Action) -> str:
         return "Process {which} knows the id of the next record and drops it."
     if name == "receive" and settings.broken == "ack_early":
         return "Process {which} takes a record from its channel, acknowledges it at once, and works on it in memory."
+    if name == "receive" and settings.broken == "note_early":
+        return "Process {which} takes a record from its channel, notes its id at once, and works on it in memory."
     if name == "crash" and settings.dedup == "connection":
         return "Process {which} dies: its memory is gone, and so are its connections with what they carried."
     return said
 
 
 def _with_its_id(settings: Settings) -> str:
-    if settings.broken == "note_late":
-        return "and its id is not noted yet"
+    if settings.broken in ("note_late", "note_early"):
+        return "and its id is not noted yet" if settings.broken == "note_late" else "and its id was noted before"
     return {"durable": "together with its id", "volatile": "and its id is noted in memory"}.get(
         settings.dedup, "and no id is kept"
     )

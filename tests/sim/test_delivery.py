@@ -1,0 +1,417 @@
+"""Delivery: known counts, guarantees as settings, rules that are missed when they are left out, and its scenarios."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.errors import InvalidInput
+from labkit.judge import Guarantee
+from labkit.records import Observation, Reading
+from labkit.sim.delivery import model as rules
+from labkit.sim.delivery import network
+from labkit.sim.delivery.claims import Judge, executions, is_over, waited
+from labkit.sim.delivery.model import Delivery
+from labkit.sim.delivery.parts import Hop, Message, Process, Stage, State
+from labkit.sim.delivery.scenarios import SCENARIOS, scenario, trace_of, verdict
+from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.model import crash, declared
+from labkit.sim.trace import Replay, Trace, make, replay
+
+
+def build(**chosen: object) -> Delivery:
+    return make("delivery", chosen)
+
+
+GOLDEN = [
+    ({}, 7_204, 26),
+    ({"ids": "fresh"}, 7_204, 26),
+    ({"productions": "weak"}, 2_295, 26),
+    ({"productions": "weak", "delays": 1, "reorders": 1}, 18_205, 29),
+    ({"collects": True, "productions": "weak"}, 6_885, 28),
+    ({"collects": True, "processes": 2, "delays": 1, "reorders": 1}, 5_142, 20),
+    ({"processes": 4, "records": 1}, 11_091, 21),
+    ({"dedup": "connection", "crashes": 0, "delays": 1}, 4_215, 26),
+    ({"dedup": "volatile", "crashes": 0}, 945, 24),
+    ({"broken": "highest_only"}, 7_204, 26),
+]
+
+
+@pytest.mark.parametrize(("chosen", "states", "depth"), GOLDEN, ids=str)
+def test_a_sound_chain_keeps_every_claim(chosen: dict, states: int, depth: int):
+    """Among them are volatile tables and connections where nobody dies, and a largest id where one record is sent at
+    a time."""
+    found = explore(build(**chosen))
+    assert (found.violations, found.never_reached, found.exhausted) == ((), (), True)
+    assert (found.unique_states, found.depth) == (states, depth)
+
+
+NO_FAULTS = {"drops": 0, "duplicates": 0, "crashes": 0, "processes": 2}
+SETTINGS = [
+    ({"retry": False, "dedup": "none"}, {}, Guarantee.EXACTLY_ONCE),
+    ({"retry": False, "dedup": "none"}, {"drops": 1}, Guarantee.AT_MOST_ONCE),
+    ({"retry": False, "dedup": "none"}, {"crashes": 1}, Guarantee.AT_MOST_ONCE),
+    ({"retry": False, "dedup": "none"}, {"drops": 1, "duplicates": 1}, Guarantee.NONE),
+    ({"retry": False}, {"drops": 1, "duplicates": 1, "crashes": 1}, Guarantee.AT_MOST_ONCE),
+    ({"dedup": "none"}, {"drops": 1}, Guarantee.AT_LEAST_ONCE),
+    ({"dedup": "none"}, {"delays": 1}, Guarantee.AT_LEAST_ONCE),
+    ({"dedup": "none"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
+    ({"dedup": "volatile"}, {"drops": 1, "duplicates": 1, "delays": 1}, Guarantee.EXACTLY_ONCE),
+    ({"dedup": "volatile"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
+    ({"dedup": "connection"}, {"drops": 1, "duplicates": 1, "delays": 1}, Guarantee.EXACTLY_ONCE),
+    ({"dedup": "connection"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
+    ({"dedup": "durable"}, {"drops": 1, "duplicates": 1, "delays": 1, "crashes": 1}, Guarantee.EXACTLY_ONCE),
+]
+
+
+def held(chosen: dict) -> Guarantee:
+    """What holds in every run: the judge's words for which of the two went wrong in any."""
+    found = explore(build(**chosen))
+    violated = {violation.property for violation in found.violations}
+    assert found.exhausted
+    if "no_loss" in violated:
+        return Guarantee.NONE if "no_duplicate" in violated else Guarantee.AT_MOST_ONCE
+    return Guarantee.AT_LEAST_ONCE if "no_duplicate" in violated else Guarantee.EXACTLY_ONCE
+
+
+@pytest.mark.parametrize(("chosen", "faults", "guarantee"), SETTINGS, ids=str)
+def test_the_guarantees_are_settings_of_retry_and_deduplication(chosen: dict, faults: dict, guarantee: Guarantee):
+    assert held({**NO_FAULTS, **chosen, **faults}) is guarantee
+
+
+PRODUCTIONS = [
+    ({"productions": "strong", "ids": "derived"}, Guarantee.EXACTLY_ONCE),
+    ({"productions": "strong", "ids": "fresh"}, Guarantee.EXACTLY_ONCE),
+    ({"productions": "weak", "ids": "derived"}, Guarantee.EXACTLY_ONCE),
+    ({"productions": "weak", "ids": "fresh"}, Guarantee.AT_LEAST_ONCE),
+    ({"productions": "weak", "dedup": "none"}, Guarantee.AT_LEAST_ONCE),
+    ({"productions": "strong", "dedup": "none"}, Guarantee.AT_LEAST_ONCE),
+]
+
+
+@pytest.mark.parametrize(("chosen", "guarantee"), PRODUCTIONS, ids=str)
+def test_weak_productions_need_ids_that_come_out_the_same_again(chosen: dict, guarantee: Guarantee):
+    assert held({"drops": 0, "duplicates": 0, "crashes": 2, "records": 1, **chosen}) is guarantee
+
+
+GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
+TWICE = "record 0 came out after 0 crashes, and once more after 1."
+AGAIN = "record 0 came out after 0 crashes, and once more after 0."
+LOST = "record 0 has not come out, and nobody has anything left to do."
+LATE = "record 0 came out late: 'hello' was seen to go from 2 to 1."
+ONE = {"processes": 2, "records": 1}
+BROKEN = [
+    ({**ONE, "retry": False, "dedup": "none"}, {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)}),
+    ({**ONE, "dedup": "none"}, {"no_duplicate": (7, AGAIN)}),
+    ({**ONE, "dedup": "volatile"}, {"no_duplicate": (8, TWICE)}),
+    ({**ONE, "dedup": "connection"}, {"no_duplicate": (8, TWICE)}),
+    ({**ONE, "broken": "ack_early"}, {"kept": (3, GONE), "no_loss": (5, LOST)}),
+    ({**ONE, "broken": "note_early"}, {"kept": (7, GONE), "no_loss": (7, LOST)}),
+    ({**ONE, "broken": "note_late"}, {"no_duplicate": (8, TWICE)}),
+    ({**ONE, "broken": "collect_early"}, {"no_duplicate": (8, AGAIN)}),
+    ({"processes": 2, "window": 2, "broken": "highest_only"}, {"kept": (10, GONE), "no_loss": (10, LOST)}),
+    ({"processes": 2, "window": 2, "crashes": 0}, {"no_regression": (9, LATE)}),
+    ({"productions": "weak", "ids": "fresh", "drops": 0}, {"no_duplicate": (15, TWICE)}),
+]
+
+
+@pytest.mark.parametrize(("chosen", "told"), BROKEN, ids=str)
+def test_a_rule_that_is_left_out_is_missed(chosen: dict, told: dict[str, tuple[int, str]]):
+    found = explore(build(**chosen))
+    said = {violation.property: (len(violation.trace.actions), violation.because) for violation in found.violations}
+    assert said == told
+    for violation in found.violations:
+        walked = replay(violation.trace)
+        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        assert not claim.is_kept(walked.state)
+
+
+ONCE, MORE, LESS = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
+NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
+    "lost_without_retry": (LESS, ((0,),)),
+    "lost_and_repeated": (ONCE, ((1,),)),
+    "lost_acknowledgement": (MORE, ((2,),)),
+    "known_again": (ONCE, ((1,),)),
+    "late_acknowledgement": (MORE, ((2,),)),
+    "doubled_by_the_network": (MORE, ((2,),)),
+    "overtaken": (ONCE, ((1, 1),)),
+    "retry_reorders": (ONCE, ((1, 1),)),
+    "table_in_memory": (MORE, ((2,),)),
+    "table_in_the_store": (ONCE, ((1,),)),
+    "collected_too_early": (MORE, ((2,),)),
+    "collected_in_time": (ONCE, ((1,),)),
+    "living_connection": (ONCE, ((1,),)),
+    "broken_connection": (MORE, ((2,),)),
+    "worked_on_twice": (ONCE, ((2,),)),
+    "strong_production": (ONCE, ((1,), (1,))),
+    "weak_production": (ONCE, ((2,), (1,))),
+    "weak_production_with_a_fresh_id": (MORE, ((2,), (2,))),
+    "waiting_for_all": (MORE, ((2,), (2,))),
+    "cascade": (ONCE, ((2,), (2,), (2,))),
+    "cascade_is_stopped": (ONCE, ((1,), (1,), (2,))),
+    "acknowledged_too_early": (LESS, ((1,),)),
+    "noted_too_early": (LESS, ((1,),)),
+    "noted_too_late": (MORE, ((2,),)),
+    "only_the_largest_id": (LESS, ((0, 1),)),
+}
+"""The judge's verdict, and how often each process after the source worked on each record."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_promises(name: str):
+    walked = replay(trace_of(name))
+    assert is_over(walked.state)
+    assert (verdict(walked).guarantee, executions(walked.states)) == NAMED[name]
+    assert bool(verdict(walked).regression) is (name in ("overtaken", "retry_reorders"))
+    assert scenario(name).watch_for.endswith(".")
+
+
+def test_with_strong_productions_nobody_waits_for_the_end_of_the_chain():
+    """The source may forget its record once process 1 has it, and the same three crashes cost fewer steps."""
+    weak, strong = (waited(replay(trace_of(name)).states) for name in ("cascade", "cascade_is_stopped"))
+    assert weak == (29, 20, 10, 0)
+    assert strong == (15, 16, 19, 0)
+
+
+def test_a_crash_drops_memory_and_keeps_outbox_and_store():
+    held_one = Message(0, 0)
+    process = Process((held_one,), 1, 2, Stage.WAITING, held_one, held_one)
+    assert crash(process) == Process((held_one,), 1)
+    assert [field for field, mark in declared(Process).items() if mark == "durable"] == ["outbox", "seen"]
+
+
+@pytest.mark.parametrize(
+    "chosen", [{}, {"productions": "weak"}, {"dedup": "volatile"}, {"dedup": "connection"}], ids=str
+)
+def test_a_restart_sees_only_what_is_declared_durable(chosen: dict):
+    """A crash changes one process and, where it has connections, the hops beside it; nothing else."""
+    model = build(records=1, **chosen)
+    for state in reachable(model):
+        for action, after in model.successors(state):
+            if action.name != "crash":
+                continue
+            which, faults = action.which, state.faults
+            died = state.processes[which]
+            processes = list(state.processes)
+            processes[which] = Process(died.outbox, died.seen)
+            hops = list(state.hops)
+            for number in (which - 1, which) if chosen.get("dedup") == "connection" else ():
+                if 0 <= number < len(hops):
+                    hops[number] = Hop()
+            expected = state._replace(processes=tuple(processes), hops=tuple(hops))
+            assert after == expected._replace(faults=faults._replace(crashes=faults.crashes - 1))
+
+
+def hopeless(model: Delivery) -> int:
+    """How many states there are from which the end cannot be reached any more: an endless cycle, not an end."""
+    before: dict[State, list[State]] = {}
+    good, states = [], list(reachable(model))
+    for state in states:
+        for _, after in model.successors(state):
+            before.setdefault(after, []).append(state)
+        if is_over(state):
+            good.append(state)
+    seen = set(good)
+    while good:
+        new = [state for state in before.get(good.pop(), ()) if state not in seen]
+        seen.update(new)
+        good += new
+    return len(states) - len(seen)
+
+
+@pytest.mark.parametrize("chosen", [{}, {"productions": "weak"}, {"dedup": "connection"}, {"window": 2}], ids=str)
+def test_from_everywhere_the_end_can_be_reached(chosen: dict):
+    assert (
+        hopeless(build(records=2 if "window" in chosen else 1, processes=2 + ("window" not in chosen), **chosen)) == 0
+    )
+
+
+def test_who_does_not_acknowledge_a_duplicate_makes_its_sender_send_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Delivery, "_discard", lambda chain, state, which: chain._taken(state, which)[0])
+    assert hopeless(build(**ONE)) > 0
+
+
+def never_deduplicate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Delivery, "_is_known", lambda *given: False)
+
+
+def deduplicate_after_forwarding(patch: pytest.MonkeyPatch) -> None:
+    """A record goes on first; only then its id is looked up, and what was already there is not noted again."""
+    discard = Delivery._discard
+
+    def late(chain: Delivery, state: State, which: int) -> State:
+        held = state.hops[which - 1].forward[0]
+        working = state.processes[which]._replace(held=held, stage=Stage.WORKING)
+        forwarded = chain._store(rules._with_process(state, which, working), which)
+        idle = forwarded.processes[which]._replace(held=None, stage=Stage.IDLE)
+        return discard(chain, rules._with_process(forwarded, which, idle), which)
+
+    patch.setattr(Delivery, "_discard", late)
+
+
+def forget_when_sent(patch: pytest.MonkeyPatch) -> None:
+    send = Delivery._send
+
+    def once(chain: Delivery, state: State, which: int) -> State:
+        sent = send(chain, state, which)
+        process = sent.processes[which]
+        return rules._with_process(sent, which, process._replace(outbox=process.outbox[1:]))
+
+    patch.setattr(Delivery, "_send", once)
+
+
+def note_before_the_write(patch: pytest.MonkeyPatch) -> None:
+    receive = Delivery._receive
+
+    def early(chain: Delivery, state: State, which: int) -> State:
+        taken = receive(chain, state, which)
+        return rules._with_process(taken, which, chain._noted(taken.processes[which]))
+
+    patch.setattr(Delivery, "_receive", early)
+
+
+def never_restart(patch: pytest.MonkeyPatch) -> None:
+    actions = Delivery.actions
+    patch.setattr(
+        Delivery, "actions", lambda chain, state: [each for each in actions(chain, state) if each.name != "restart"]
+    )
+
+
+def collect_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rules, "_still_to_come", lambda state, which: 0)
+
+
+def lose_the_store(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rules, "crash", lambda process: crash(process)._replace(seen=0))
+
+
+def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:
+    drop = network.drop
+
+    def lie(state: State, hop: int) -> State:
+        return network.acknowledge(drop(state, hop), hop, state.hops[hop].forward[0].name)
+
+    patch.setattr(network, "drop", lie)
+
+
+MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
+    never_deduplicate: {"no_duplicate"},
+    deduplicate_after_forwarding: {"no_duplicate"},
+    forget_when_sent: {"kept", "no_loss"},
+    note_before_the_write: {"kept", "no_loss"},
+    never_restart: {"ends"},
+    collect_what_is_under_way: {"no_duplicate"},
+    lose_the_store: {"no_duplicate"},
+    acknowledge_what_was_never_taken: {"kept", "no_loss"},
+}
+"""Rules that are broken, with what must then be violated."""
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch):
+    chosen = {**ONE, "collects": True}
+    assert explore(build(**chosen)).violations == ()
+    mutant(monkeypatch)
+    broken = explore(build(**chosen), max_states=20_000)
+    assert {violation.property for violation in broken.violations} >= MUTANTS[mutant]
+
+
+def test_what_should_be_possible_is_missed_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
+    actions = Delivery.actions
+    monkeypatch.setattr(
+        Delivery, "actions", lambda chain, state: [each for each in actions(chain, state) if each.name != "store"]
+    )
+    assert explore(build(**ONE)).never_reached == ("recovers", "all_out")
+
+
+def test_every_claim_is_shown_to_fail_somewhere():
+    shown = set().union(*MUTANTS.values()) | {"no_regression", "recovers", "all_out"}
+    assert {claim.name for claim in build().properties()} <= shown
+
+
+def test_the_history_tells_in_which_life_a_record_came_out():
+    walked = replay(trace_of("table_in_memory"))
+    first, again, end = Judge(1).history(walked.state).events
+    assert (first, again) == (Observation(0, "hello", 1, 0, 1), Observation(0, "hello", 1, 0, 2))
+    assert end == Reading("end")
+
+
+LARGE = [
+    {"processes": 5, "records": 4, "window": 1, "drops": 3, "duplicates": 3, "delays": 3, "reorders": 3, "crashes": 3},
+    {"productions": "weak", "processes": 5, "records": 4, "drops": 3, "duplicates": 3, "delays": 3, "crashes": 3},
+    {"ids": "fresh", "collects": True, "records": 4, "drops": 3, "duplicates": 3, "delays": 3, "crashes": 3},
+]
+
+
+@pytest.mark.parametrize("chosen", LARGE, ids=str)
+def test_random_walks_along_a_long_chain_find_nothing(chosen: dict):
+    model = build(**chosen)
+    for seed in range(25):
+        trace, violations = walk(model, random.Random(seed).randrange, 1_000)
+        assert violations == ()
+        assert is_over(replay(trace).state)
+
+
+def test_random_walks_find_a_table_that_forgets():
+    model = build(**{**LARGE[0], "dedup": "volatile", "processes": 3})
+    walks = (walk(model, random.Random(seed).randrange, 1_000) for seed in range(60))
+    assert "no_duplicate" in {violation.property for _, violations in walks for violation in violations}
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from([*LARGE, {"dedup": "connection", "window": 3}]), st.lists(st.integers(0, 1_000), max_size=80))
+def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
+    walked = Replay(build(**chosen))
+    for number in choices:
+        enabled = walked.model.actions(walked.state)
+        if not enabled:
+            break
+        walked.forward(enabled[number % len(enabled)])
+    again = replay(Trace.parse(str(walked.trace)))
+    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
+
+
+def test_states_have_distinct_lines_and_actions_have_sentences():
+    everything = ({"window": 2, "reorders": 1, "delays": 1}, {"productions": "weak", "ids": "fresh"})
+    for chosen in (*everything, {"dedup": "connection"}, {"dedup": "volatile"}, {"broken": "note_late"}):
+        model = build(**chosen)
+        states = list(reachable(model, max_states=4_000))
+        assert len({model.text(state) for state in states}) == len(states)
+        assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+
+
+def test_a_state_reads_like_this():
+    trace = "delivery~1~productions.weak~ids.fresh~~send-0.receive-1.produce-1.send-1.receive-2.store-2.duplicate-1"
+    *_, line = replay(Trace.parse(trace.removesuffix(".duplicate-1"))).lines()
+    assert line == (
+        "6 store(2): What came of the record of process 2 is out, together with its id. process 0 idle, to bring 0 1; "
+        "process 1 waiting 0 for 0#2; process 2 done 0#2, ids 2; out 0/0, 3 made; to come 1 drops, 1 duplicates, "
+        "1 crashes."
+    )
+
+
+REFUSED = [
+    ({"retry": False, "productions": "weak"}, "productions=weak waits for it; use strong."),
+    ({"retry": False, "broken": "ack_early"}, "broken=ack_early means nothing; set retry=true."),
+    (
+        {"dedup": "none", "broken": "note_late"},
+        "broken=note_late: dedup=none keeps no table of ids; set dedup=durable.",
+    ),
+    ({"dedup": "connection", "collects": True}, "collects=true: dedup=connection keeps no table of ids"),
+    ({"broken": "highest_only", "ids": "fresh"}, "only derived ids are in the order of the records; set ids=derived."),
+]
+
+
+@pytest.mark.parametrize(("chosen", "sentence"), REFUSED, ids=str)
+def test_choices_that_exclude_each_other_are_refused(chosen: dict, sentence: str):
+    with pytest.raises(InvalidInput) as error:
+        build(**chosen)
+    assert sentence in str(error.value)
+
+
+def test_every_scenario_is_tested():
+    assert set(NAMED) == set(SCENARIOS)
+    with pytest.raises(InvalidInput, match="there is no scenario 'cascad'; did you mean 'cascade'"):
+        trace_of("cascad")
