@@ -6,6 +6,7 @@ productions are those of MillWheel (Akidau et al., 2013): strong writes id and o
 anything is sent on, weak sends first, without that write, and waits until everything downstream is done; without
 deduplication the latter is the older design in which every process waits for all those after it.
 A connection here deduplicates while it lives, as TCP does, and is gone with either of its ends.
+What a record does to a process beside its output is left out: only what comes out at the end of the chain counts.
 This module must not count lost or duplicate records.
 """
 

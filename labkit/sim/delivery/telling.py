@@ -6,14 +6,13 @@ from labkit.sim.delivery.parts import Faults, Hop, Message, Process, State
 from labkit.sim.delivery.settings import Settings
 from labkit.sim.model import Action
 
-SENTENCES = {
+SENTENCES = {  # but for `store`, which means different things
     "send": "Process {which} sends the oldest record of which nothing is under way.",
     "send_early": "The timeout of process {which} comes although nothing was lost: it sends a second time.",
     "hear": "Process {which} reads an acknowledgement.",
     "receive": "Process {which} takes a record from its channel and works on it in memory.",
     "discard": "Process {which} knows the id of the next record, drops it and acknowledges it again.",
-    "store": "Process {which} makes the id and what came of the record durable in one write.",
-    "produce": "Process {which} sends on what came of the record without a durable write, and waits.",
+    "produce": "Process {which} keeps what came of the record in memory, to send it on, and waits.",
     "note": "Process {which} notes the id of its record.",
     "ack": "Process {which} acknowledges its record.",
     "collect": "Process {which} forgets ids.",
@@ -32,7 +31,7 @@ def sentence(settings: Settings, action: Action) -> str:
 
 
 def _meaning(settings: Settings, action: Action) -> str:
-    name, said = action.name, SENTENCES[action.name]
+    name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"
         what = what if action.which == settings.last else "Process {which} makes what came of the record durable"
@@ -45,7 +44,7 @@ def _meaning(settings: Settings, action: Action) -> str:
         return "Process {which} takes a record from its channel, notes its id at once, and works on it in memory."
     if name == "crash" and settings.dedup == "connection":
         return "Process {which} dies: its memory is gone, and so are its connections with what they carried."
-    return said
+    return SENTENCES[name]
 
 
 def _with_its_id(settings: Settings) -> str:

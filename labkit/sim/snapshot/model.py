@@ -126,7 +126,7 @@ class Bank(Model[State]):
             if queue:
                 if processes[self.ends[number].receiver].account is not None:
                     enabled.append(self._between["receive"][number])
-                if reorderings and len(queue) > 1 and queue[0] != queue[1]:
+                if reorderings and len(queue) > 1:
                     enabled.append(self._between["overtake"][number])
         if is_down:
             enabled.append(self._restore_all)
@@ -157,7 +157,10 @@ class Bank(Model[State]):
             enabled.append(own["pause"][which])
 
     def _may_copy(self, state: State) -> bool:
-        """Stop the world: whether all are paused, or have died after their copy, and nothing is under way."""
+        """Stop the world: whether all are paused, or have died after their copy, and nothing is under way.
+
+        Here that is simply seen; real processes would find it out by messages, which take time too.
+        """
         ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))
 
