@@ -1,0 +1,101 @@
+"""Figures of results: functions that return a matplotlib figure and the data that it shows, for tests and for tables.
+
+Every mark has a shape beside its colour. This module must not judge and must not read files.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from labkit.view.timeline import Step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#666666"
+"""Okabe and Ito's colours: told apart by the colour-blind, and in greyscale."""
+
+
+class Point(NamedTuple):
+    """One value as it could be seen: the place in the order of visibility, and whether a larger one came before."""
+
+    place: int
+    value: int
+    driver: int
+    went_back: bool
+
+
+class Track(NamedTuple):
+    """What is shown of one run: the points of one key, and the places of the moments at which somebody looked."""
+
+    points: list[Point]
+    moments: list[tuple[int, str]]
+
+
+def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
+    """The steps of one key in several runs (`labkit.view.timeline.by_key`), the nth moment at the same place in all."""
+    parts = {name: _between_moments(steps) for name, steps in runs.items()}
+    longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]
+    starts = list(accumulate(longest, initial=0))
+    return {name: _track(some, starts) for name, some in parts.items()}
+
+
+def _between_moments(steps: Sequence[Step]) -> list[list[Step]]:
+    """The steps in parts, each ended by its moment."""
+    parts: list[list[Step]] = [[]]
+    for step in steps:
+        parts[-1].append(step)
+        if step.value is None:
+            parts.append([])
+    return parts
+
+
+def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
+    found, largest = Track([], []), 0
+    for part, start, end in zip(parts, starts, starts[1:], strict=False):
+        for place, step in enumerate(part, start=start + 1):
+            if step.value is None:
+                found.moments.append((end, step.label))
+            else:
+                found.points.append(Point(place, step.value, step.attempt or 0, step.value < largest))
+                largest = max(largest, step.value)
+    return found
+
+
+def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> "tuple[Figure, dict[str, Track]]":
+    """What an outside reader could have seen of `key` in each run, one below the other, crash and jump back marked."""
+    from matplotlib.figure import Figure
+
+    data = tracks(runs)
+    figure = Figure(figsize=(7.5, 0.8 + 1.2 * len(data)), layout="constrained", facecolor="white")
+    rows = figure.subplots(len(data), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+    for axes, (name, shown) in zip(rows, data.items(), strict=True):
+        _draw(axes, name, shown)
+    rows[0].set_title(f"{key}: what a reader could have seen", loc="left", fontsize=11)
+    rows[-1].set_xlabel("order in which it became visible; circle: first driver, square: after a restart", fontsize=9)
+    return figure, data
+
+
+def _draw(axes: "Axes", name: str, shown: Track) -> None:
+    places, values = [point.place for point in shown.points], [point.value for point in shown.points]
+    axes.plot(places, values, color=GREY, linewidth=1, zorder=1, drawstyle="steps-post")
+    for driver, colour, shape in ((1, BLUE, "o"), (2, ORANGE, "s")):
+        mine = [point for point in shown.points if (point.driver > 1) == (driver > 1)]
+        axes.scatter([p.place for p in mine], [p.value for p in mine], s=55, c=colour, marker=shape, zorder=2)
+    for point in shown.points:
+        side = -14 if point.went_back else 7
+        axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
+        if point.went_back:
+            axes.annotate("jumps back", (point.place, point.value), (16, side), textcoords="offset points", fontsize=9)
+    for place, label in shown.moments:
+        if label != "end":
+            axes.axvline(place, color="black", linestyle=":", linewidth=1.2)
+            axes.annotate(
+                label, (place, 1), (3, -10), ("data", "axes fraction"), textcoords="offset points", fontsize=9
+            )
+    axes.set_ylabel(name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9)
+    axes.set_xticks([])
+    axes.set_yticks(sorted({point.value for point in shown.points}) or [0])
+    axes.margins(x=0.08, y=0.45)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,46 @@
+"""Figures show what they are given: the data beside them, and what matplotlib really draws."""
+
+import pytest
+
+from labkit.records import Observation, Reading
+from labkit.view.charts import Point, seen_over_time
+from labkit.view.timeline import by_key
+
+
+def row(value: int, attempt: int) -> Observation:
+    return Observation(value, "hello", value, 0, attempt)
+
+
+JUMPS = by_key([row(1, 1), row(2, 1), Reading("crash 1"), row(1, 2), row(2, 2), Reading("end")])["hello"]
+WAITS = by_key([Reading("crash 1"), row(1, 2), row(2, 2), Reading("end")])["hello"]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return seen_over_time({"append": JUMPS, "two_phase": WAITS}, "hello")
+
+
+def test_a_jump_back_is_marked_and_nothing_else(shown):
+    _, data = shown
+    assert data["append"].points == [
+        Point(1, 1, 1, went_back=False),
+        Point(2, 2, 1, went_back=False),
+        Point(4, 1, 2, went_back=True),
+        Point(5, 2, 2, went_back=False),
+    ]
+    assert not any(point.went_back for point in data["two_phase"].points)
+
+
+def test_the_crash_stands_at_the_same_place_in_every_run(shown):
+    _, data = shown
+    assert {track.moments[0] for track in data.values()} == {(3, "crash 1")}
+
+
+def test_the_picture_shows_the_data(shown):
+    figure, data = shown
+    for axes, track in zip(figure.axes, data.values(), strict=True):
+        drawn = [tuple(place) for marks in axes.collections for place in marks.get_offsets().tolist()]
+        assert sorted(drawn) == [(point.place, point.value) for point in track.points]
+    words = [text.get_text() for text in figure.axes[0].texts]
+    assert words.count("jumps back") == 1
+    assert "jumps back" not in [text.get_text() for text in figure.axes[1].texts]
