@@ -28,7 +28,7 @@ from labkit.view.timeline import by_key, timeline
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Outcome", "crash", "crash_each", "doctor", "finish", "memory_sink", "run_all", "seen_over_time"]
+__all__ = ["Outcome", "crash", "crash_each", "doctor", "finish", "memory_sink", "run_all", "seen_over_time", "table"]
 
 
 WORDS = {
@@ -36,6 +36,7 @@ WORDS = {
     "session": "the driver is up",
     "begun": "{cell}: starting",
     "recovered": "{cell}: running",
+    "table": "{cell}: counted everything",
     "parked": "{cell}: reached its failpoint",
     "killed": "every process of the driver is dead",
     "ended": "{cell}: ran to the end",
@@ -190,6 +191,19 @@ def _planned(at: str | Sequence[str] = (), input: Path | str | None = None, **op
     return plan(input=None if input is None else Path(input), crashes=points, **options)
 
 
+def table(outcomes: Mapping[str, Outcome], predictions: Mapping[str, str | None] | None = None) -> str:
+    """The verdicts as lines of text, and beside them what was predicted, where anything was."""
+    rows: list[tuple[str, ...]] = [("", "guarantee", "lost", "duplicate", "jumped back", "you said")]
+    for name, outcome in outcomes.items():
+        verdict, said = outcome.verdict, (predictions or {}).get(name)
+        counts = (str(len(found)) for found in (verdict.lost, verdict.duplicate, verdict.regression))
+        rows.append((name, verdict.guarantee.value, *counts, said or ""))
+    columns = list(zip(*rows, strict=True))[: None if predictions and any(predictions.values()) else -1]
+    widths = [max(map(len, column)) for column in columns]
+    lines = (zip(cells, widths, strict=True) for cells in zip(*columns, strict=True))
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
+
+
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> "tuple[Figure, dict[str, Track]]":
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
     tracks = {name: by_key(history(outcome.run).events).get(key, []) for name, outcome in outcomes.items()}
@@ -232,7 +246,7 @@ def judged(run: Run) -> Outcome:
     return Outcome(run)
 
 
-def memory_sink(folder: Path | None = None, *, patience: float = PATIENCE) -> list[Life]:
+def memory_sink(folder: Path | None = None, *, tell: Tell = aloud, patience: float = PATIENCE) -> list[Life]:
     """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
 
     Gives for both drivers what could be read inside it, and what was left on disk after its death.
@@ -240,7 +254,7 @@ def memory_sink(folder: Path | None = None, *, patience: float = PATIENCE) -> li
     find_java()
     place = fresh_folder("memory-sink") if folder is None else folder.absolute()
     place.mkdir(parents=True)
-    return [live(place, number, patience) for number in (1, 2)]
+    return [live(place, number, tell, patience) for number in (1, 2)]
 
 
 def resumed(folder: Path) -> Run:

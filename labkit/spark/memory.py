@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.errors import JobFailed
 from labkit.scenario import PARTITIONS, State, plan
 from labkit.spark.drive import Drive
+from labkit.spark.flight import Tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,7 @@ class Life:
     """Files that are still there when every process is dead, beside the driver's log."""
 
 
-def live(folder: Path, number: int, patience: float) -> Life:
+def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
     """One driver from its start to its SIGKILL. Raises `JobFailed` when it does nothing."""
     scratch = folder / "scratch"
     spec: dict[str, Any] = {
@@ -40,8 +41,12 @@ def live(folder: Path, number: int, patience: float) -> Life:
         "log": str(folder / f"driver-{number}.log"),
         "cells": [{"name": "memory", "memory": True}],
     }
+    events: dict[str, dict[str, Any]] = {}
+    tell("driver", {})
     with Drive(spec, patience) as drive:
-        events = {event["event"]: event for event in drive.events()}
+        for event in drive.events():
+            events[event["event"]] = event
+            tell(event["event"], event)
     if "table" not in events:
         because = events.get("failed", {}).get("because", "it ended by itself")
         raise JobFailed(f"the driver with the memory table failed: {because}; {spec['log']} says more.")
@@ -55,7 +60,7 @@ class MemoryCell:
 
     name = "memory"
 
-    def __init__(self, spark: "SparkSession", tell: Callable[..., None]) -> None:
+    def __init__(self, spark: "SparkSession", report: Callable[..., None]) -> None:
         from labkit.spark.jobs import keep_state, running
         from labkit.spark.source import LogSource
         from labkit.spark.start import register
@@ -64,7 +69,7 @@ class MemoryCell:
         keep_state(spark, State.ROCKSDB)
         reader = spark.readStream.format(LogSource.name()).option("path", str(plan().input))
         writer = running(reader.load()).writeStream.format("memory").queryName(TABLE).outputMode("append")
-        self._tell = tell
+        self._report = report
         self._spark, self._query = spark, writer.trigger(availableNow=True).start()
 
     def poll(self) -> str | None:
@@ -75,5 +80,5 @@ class MemoryCell:
         if error is not None:
             raise error
         rows = sorted((row.offset, row.key, row.value) for row in self._spark.table(TABLE).collect())
-        self._tell("table", rows=rows)
+        self._report("table", rows=rows)
         return "ended"
