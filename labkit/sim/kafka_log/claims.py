@@ -191,7 +191,7 @@ def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -
 
     some = Mood.SOMETIMES
     yield Property("all_out", some, "All is written and read.", all_out, text, judged.is_over)
-    if settings.partitions > 1 and settings.records > 1:
+    if settings.partitions > 1 and settings.records > 1 and not settings.reuses_id:
         yield Property("half_visible", some, "A reader has one part of a transaction, not yet the other.", half, text)
     if settings.readers[last] == READ_UNCOMMITTED:
         yield Property("early_seen", some, "The reader at read_uncommitted sees an undecided record.", early, text)

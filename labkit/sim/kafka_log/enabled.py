@@ -111,7 +111,7 @@ def _wrong(rules: Settings, state: State, found: list[Action]) -> None:
         found.append(Action("lapse", job.triggered.number))
     if budget.rollbacks and job.phase is Phase.DOWN and job.checkpoints:
         found.append(Action("roll_back", job.checkpoints[-1].number))
-    if budget.zombies and job.phase is Phase.RUNNING and job.current and job.offset < rules.records:
+    if budget.zombies and work.can_write(rules, job):
         found.append(Action("replace_job"))
     if budget.others:
         found.append(Action("write_plain", rules.budget.others - budget.others))

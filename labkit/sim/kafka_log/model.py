@@ -133,7 +133,8 @@ class KafkaLog(Model[State]):
         return state._replace(requests=(*state.requests, request))
 
     def _finish(self, state: State, _: int) -> State:
-        return _with_job(state, state.job._replace(phase=Phase.ENDED, current=None), 0)
+        job = state.job
+        return _with_job(state, Job(job.checkpoints, job.incarnation, Phase.ENDED), 0)
 
     # Kafka.
 

@@ -69,7 +69,7 @@ def _job(job: Job) -> str:
         f"checkpoints {_all(f'{each.number}@{each.offset} {_all(map(str, each.handles))}' for each in job.checkpoints)}"
     )
     if job.phase in (Phase.DOWN, Phase.ENDED):
-        return f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}, {done}"
+        return f"job {job.incarnation} {job.phase}, {done}"
     said = f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}"
     said += f", producer {job.current or '-'}" + (f" in {_bits(job.added)}" if job.added else "")
     if job.pending:

@@ -1,0 +1,569 @@
+"""Kafka's log: known counts, rules that are missed when they are broken, three timeouts that must fit, scenarios."""
+
+import random
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.errors import InvalidAction, InvalidInput
+from labkit.judge import Guarantee, Outcome
+from labkit.sim.explore import Exploration, explore, reachable, walk
+from labkit.sim.kafka_log import coordinator as kafka
+from labkit.sim.kafka_log import enabled, job, log, model, readers
+from labkit.sim.kafka_log.claims import Judge
+from labkit.sim.kafka_log.log import Fate, fates, last_stable_offset, open_epoch
+from labkit.sim.kafka_log.model import KafkaLog
+from labkit.sim.kafka_log.parts import (
+    ABORT,
+    COMMIT,
+    PLAIN,
+    Coordinator,
+    Entry,
+    Handle,
+    Job,
+    Partition,
+    Phase,
+    Reader,
+    Slot,
+    Stage,
+    State,
+)
+from labkit.sim.kafka_log.scenarios import SCENARIOS, play, scenario, trace_of, verdict
+from labkit.sim.kafka_log.settings import longest_open
+from labkit.sim.model import Action, crash, declared
+from labkit.sim.trace import Trace, make, replay
+
+COMMITTED = {"isolation": "read_committed"}
+UNCOMMITTED = {"isolation": "read_uncommitted"}
+
+
+def build(**given_values: object) -> KafkaLog:
+    return make("kafka_log", given_values)
+
+
+@cache
+def _explored(given_values: tuple[tuple[str, object], ...]) -> Exploration:
+    return explore(build(**dict(given_values)))
+
+
+def explored(**given_values: object) -> Exploration:
+    """What a search finds where no rule is patched; each configuration is searched once."""
+    return _explored(tuple(sorted(given_values.items())))
+
+
+GOLDEN = [
+    ({"crashes": 0}, 1_346, 21),
+    (COMMITTED, 2_728, 30),
+    ({**COMMITTED, "retries": 1}, 8_977, 32),
+    ({**COMMITTED, "lapses": 1}, 12_785, 34),
+    ({**COMMITTED, "zombies": 1, "crashes": 0}, 2_243, 30),
+    ({**COMMITTED, "others": 1, "crashes": 0}, 492, 18),
+    ({**COMMITTED, "naming": "one", "retries": 1, "protocol": "v2"}, 2_551, 27),
+    ({**COMMITTED, "ticks": 4, "timeout": 3, "interval": 1, "crashes": 0}, 418, 20),
+]
+
+
+@pytest.mark.parametrize(("given_values", "states", "depth"), GOLDEN, ids=str)
+def test_nothing_is_lost_or_comes_twice_whatever_dies(given_values: dict, states: int, depth: int):
+    found = explored(**given_values)
+    assert (found.violations, found.never_reached) == ((), ())
+    assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
+
+
+BROKEN = [
+    ({**COMMITTED, "broken": "last_stable_offset"}, {"no_precommitted_read": 13, "no_aborted_read": 20}),
+    ({**COMMITTED, "broken": "early_commit"}, {"decided_first": 6, "no_duplicate": 21}),
+    ({**COMMITTED, "broken": "init_first"}, {"no_loss": 16}),
+    ({**COMMITTED, "broken": "forget_lingering"}, {"nothing_open": 20}),
+    ({**COMMITTED, "broken": "forget_decision"}, {"nothing_open": 10}),
+    ({**COMMITTED, "broken": "no_fencing", "zombies": 1, "crashes": 0}, {"no_duplicate": 18, "nothing_open": 18}),
+    ({**COMMITTED, "naming": "one"}, {"decided_first": 13, "no_duplicate": 24}),
+    ({**COMMITTED, "rollbacks": 1}, {"no_duplicate": 23}),
+    ({**COMMITTED, "positions": "after_rows"}, {"no_duplicate": 15}),
+    ({**COMMITTED, "ticks": 1, "crashes": 0}, {"no_loss": 14}),
+    ({**COMMITTED, "ticks": 1, "crashes": 0, "refused": "raise"}, {"ends": 13}),
+    (UNCOMMITTED, {"no_precommitted_read": 13, "no_aborted_read": 19}),
+]
+
+
+@pytest.mark.parametrize(("given_values", "lengths"), BROKEN, ids=str)
+def test_a_rule_that_is_left_out_is_missed(given_values: dict, lengths: dict[str, int]):
+    found = explored(**given_values)
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    for violation in found.violations:
+        walked = replay(violation.trace)
+        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        assert not claim.is_kept(walked.state)
+        assert claim.because(walked.state) == violation.because
+
+
+SAID = {
+    ("broken", "last_stable_offset", "no_precommitted_read"): (
+        "exactly-once, because every one of the 2 records came out once; meanwhile a reader saw offset 0 ('p0' = 1) "
+        "before its transaction was decided."
+    ),
+    ("broken", "early_commit", "decided_first"): (
+        "record 0 is committed, but it belongs to checkpoint 0, and none is complete."
+    ),
+    ("broken", "init_first", "no_loss"): (
+        "not exactly-once, because 2 of 2 records got lost, first offset 0 ('p0' = 1): no effect of it is left; "
+        "at-most-once still holds."
+    ),
+    ("broken", "forget_lingering", "nothing_open"): (
+        "the transaction t1/e0 is open for ever: the last stable offset of partition 1 stays at 0, before record 1."
+    ),
+    ("broken", "forget_decision", "nothing_open"): (
+        "the transaction t0/e0 is open for ever: the last stable offset of partition 0 stays at 0, before record 0."
+    ),
+    ("naming", "one", "decided_first"): (
+        "record 1 is committed, but it belongs to checkpoint 1, and the last complete one is 0."
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "claim"), SAID)
+def test_a_counterexample_says_which_record_and_why(name: str, value: str, claim: str):
+    found = explored(**COMMITTED, **{name: value})
+    assert {violation.property: violation.because for violation in found.violations}[claim] == SAID[name, value, claim]
+
+
+def test_the_job_that_meets_the_same_error_again_does_not_end():
+    found = explored(**COMMITTED, ticks=1, crashes=0, refused="raise")
+    assert found.violations[0].because == "the job has failed 2 times, and would fail again."
+
+
+def test_a_commit_that_is_repeated_at_the_restart_hits_the_next_transaction_of_a_reused_id():
+    """Without any retry: the handle in the checkpoint names the id and epoch under which the next one is open."""
+    found = explored(**COMMITTED, naming="one")
+    [twice] = [violation for violation in found.violations if violation.property == "no_duplicate"]
+    names = [str(action) for action in twice.trace.actions]
+    assert names.index("write(1)") < names.index("crash") < len(names) - 1 - names[::-1].index("send_commit(0)")
+    assert not explored(**COMMITTED, naming="one", protocol="v2").violations
+    assert not explored(**COMMITTED).violations
+
+
+FITS = [(1, 1, 0, 1), (1, 2, 0, 0), (2, 1, 0, 0), (1, 1, 1, 0), (2, 1, 1, 0), (1, 2, 1, 0)]
+"""Interval, checkpoint timeout, tolerated checkpoints that expire, downtime; in ticks."""
+
+
+@pytest.mark.parametrize("times", FITS, ids=str)
+def test_a_timeout_must_be_longer_than_a_transaction_can_be_open(times: tuple[int, int, int, int]):
+    interval, checkpoint_timeout, tolerated, downtime = times
+    longest = longest_open(*times)
+    shape = {"partitions": 1, "interval": interval, "checkpoint_timeout": checkpoint_timeout, "downtime": downtime}
+    rest = {**COMMITTED, "lapses": tolerated, "ticks": longest + interval, "crashes": bool(downtime) + 0}
+    too_short, enough = (explored(**shape, **rest, timeout=timeout) for timeout in (longest, longest + 1))
+    assert [violation.property for violation in too_short.violations] == ["no_loss"]
+    assert (enough.violations, enough.exhausted) == ((), True)
+
+
+def test_the_sum_that_is_often_given_is_too_short_where_a_checkpoint_takes_longer_than_the_interval():
+    """(Tolerated + 1) x (interval + checkpoint timeout) + downtime leaves out the checkpoint that is under way."""
+    interval, checkpoint_timeout, tolerated, downtime = 1, 2, 0, 0
+    said = (tolerated + 1) * (interval + checkpoint_timeout) + downtime
+    shape = {"partitions": 1, "interval": interval, "checkpoint_timeout": checkpoint_timeout, "downtime": downtime}
+    found = explored(**COMMITTED, **shape, crashes=0, ticks=6, timeout=said + 1)
+    assert [violation.property for violation in found.violations] == ["no_loss"]
+    assert longest_open(interval, checkpoint_timeout, tolerated, downtime) == said + 1
+
+
+NAMED = {
+    "kafka_to_kafka": (Guarantee.EXACTLY_ONCE, {}, {"precommitted_read": (0,)}),
+    "dirty_read": (Guarantee.EXACTLY_ONCE, {}, {"aborted_read": (0,)}),
+    "half_visible": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "waiting_behind": (Guarantee.EXACTLY_ONCE, {}, {"aborted_read": (0,)}),
+    "commit_after_restart": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "initialised_first": (Guarantee.AT_MOST_ONCE, {"lost": (0,)}, {"lost": (0,), "aborted_read": (0,)}),
+    "coordinator_crash": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "late_commit": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "reused_id": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}, {"duplicate": (1,)}),
+    "reused_id_with_new_epochs": (Guarantee.EXACTLY_ONCE, {}, {"aborted_read": (1,)}),
+    "zombie_fenced": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "zombie": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1)}, {"duplicate": (0, 1)}),
+    "steady_traffic": (Guarantee.EXACTLY_ONCE, {}, {"aborted_read": (0,)}),
+    "burst_then_silence": (Guarantee.AT_MOST_ONCE, {"lost": (0, 1)}, {"lost": (0, 1), "aborted_read": (0, 1)}),
+    "just_before_the_barrier": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "timeout_in_a_loop": (Guarantee.AT_MOST_ONCE, {"lost": (0,)}, {"lost": (0,), "aborted_read": (0,)}),
+    "expired_checkpoint": (Guarantee.EXACTLY_ONCE, {}, {}),
+    "older_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0,)}, {"duplicate": (0,)}),
+    "reader_crash": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0,)}, {}),
+}
+"""The guarantee for the first reader, and what goes wrong for it and for the reader at read_uncommitted."""
+
+ANOMALIES = ("lost", "duplicate", "aborted_read", "precommitted_read", "unseen", "unexpected")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_promises(name: str):
+    guarantee, *anomalies = NAMED[name]
+    walked = replay(trace_of(name))
+    assert isinstance(walked.model, KafkaLog)
+    assert verdict(walked).guarantee == guarantee
+    for reader in range(len(walked.model.settings.readers)):
+        found = verdict(walked, reader)
+        assert {each: getattr(found, each) for each in ANOMALIES if getattr(found, each)} == anomalies[reader]
+    assert scenario(name).watch_for.endswith(".")
+    assert all(step in map(str, walked.actions) for step in scenario(name).steps.split())
+
+
+def test_every_scenario_is_tested():
+    assert set(NAMED) == set(SCENARIOS)
+    with pytest.raises(InvalidInput, match="there is no scenario 'reused'; did you mean 'reused_id'"):
+        trace_of("reused")
+    with pytest.raises(InvalidAction, match=r"write\(1\) is not enabled"):
+        play(build(), "begin(0) write(1)")
+
+
+def states_of(name: str) -> list[State]:
+    return replay(trace_of(name)).states
+
+
+def test_the_scenarios_show_on_the_way_what_they_say():
+    def shown(name: str, claim: str) -> bool:
+        walked = replay(trace_of(name))
+        [found] = [each for each in walked.model.properties() if each.name == claim]
+        return any(map(found.holds, walked.states))
+
+    assert shown("half_visible", "half_visible")
+    assert not shown("commit_after_restart", "half_visible")
+    assert shown("waiting_behind", "waits")
+    assert max(state.failures for state in states_of("steady_traffic")) == 1
+    assert states_of("timeout_in_a_loop")[-1].job.phase is Phase.DOWN
+    repeated = [slot for slot in states_of("half_visible")[-1].partitions[0] if slot.record == COMMIT]
+    assert len(repeated) == 2, "a coordinator that has forgotten which markers are written writes them again"
+
+
+def test_markers_take_positions_and_the_order_is_that_of_the_log():
+    state = states_of("kafka_to_kafka")[-1]
+    assert [slot.record for slot in state.partitions[0]] == [0, 1, COMMIT, COMMIT]
+    assert state.readers[0].positions == (4,)
+
+
+def test_an_open_transaction_is_no_loss_but_unknown():
+    """An empty topic is not yet a lost record: the last stable offset hides it."""
+    walked = replay(Trace.of(build(), [Action.parse(each) for each in ("begin(0)", "write(0)", "write(1)", "crash")]))
+    assert isinstance(walked.model, KafkaLog)
+    found = Judge(walked.model.settings).verdict(walked.state)
+    assert (found.properties["no_loss"], found.unseen) == (Outcome.UNKNOWN, (0, 1))
+
+
+# What a partition shows, told a second time.
+
+slots = st.lists(st.tuples(st.sampled_from([COMMIT, ABORT, 0, 1, 2]), st.sampled_from([PLAIN, 0, 1])), max_size=9)
+
+
+def partition_of(pairs: list[tuple[int, int]]) -> Partition:
+    return tuple(Slot(record, name, 0) for record, name in pairs if name != PLAIN or record >= 0)
+
+
+@settings(deadline=None, max_examples=200)
+@given(slots)
+def test_fates_and_the_last_stable_offset_are_what_a_broker_counts_forwards(pairs: list[tuple[int, int]]):
+    partition = partition_of(pairs)
+    first_open: dict[int, int] = {}
+    told: list[Fate | None] = []
+    for position, slot in enumerate(partition):
+        if slot.record < 0:
+            told.append(None)
+            start = first_open.pop(slot.name, position)
+            for earlier in range(start, position):
+                if partition[earlier].name == slot.name and told[earlier] is Fate.OPEN:
+                    told[earlier] = Fate.COMMITTED if slot.record == COMMIT else Fate.ABORTED
+        elif slot.name == PLAIN:
+            told.append(Fate.COMMITTED)
+        else:
+            first_open.setdefault(slot.name, position)
+            told.append(Fate.OPEN)
+    assert fates(partition) == tuple(told)
+    assert last_stable_offset(partition) == min(first_open.values(), default=len(partition))
+    for name in (0, 1):
+        assert (open_epoch(partition, name) >= 0) == (name in first_open)
+
+
+# The coordinator's answers, as Kafka gives them (protocols of version 1 and 2).
+
+ANSWERS = [
+    (False, Stage.ONGOING, 4, 4, kafka.Answer.DONE),
+    (False, Stage.ONGOING, 4, 3, kafka.Answer.REFUSED),
+    (False, Stage.COMPLETE_COMMIT, 4, 4, kafka.Answer.DONE),
+    (False, Stage.COMPLETE_COMMIT, 5, 4, kafka.Answer.REFUSED),
+    (False, Stage.COMPLETE_ABORT, 4, 4, kafka.Answer.REFUSED),
+    (False, Stage.COMPLETE_ABORT, 5, 4, kafka.Answer.REFUSED),
+    (False, Stage.EMPTY, 4, 4, kafka.Answer.REFUSED),
+    (True, Stage.ONGOING, 4, 4, kafka.Answer.DONE),
+    (True, Stage.ONGOING, 5, 4, kafka.Answer.REFUSED),
+    (True, Stage.COMPLETE_COMMIT, 5, 4, kafka.Answer.DONE),
+    (True, Stage.COMPLETE_COMMIT, 5, 5, kafka.Answer.REFUSED),
+    (True, Stage.COMPLETE_ABORT, 5, 4, kafka.Answer.REFUSED),
+]
+
+
+@pytest.mark.parametrize(("newer", "stage", "epoch", "held", "answer"), ANSWERS)
+def test_a_commit_is_answered_by_stage_and_epoch(newer: bool, stage: Stage, epoch: int, held: int, answer: str):
+    before = Coordinator((Entry(stage, epoch, 1),), is_up=True)
+    after, given_answer = kafka.end(kafka.Rules(bumps_epoch=newer), before, Handle(0, held))
+    assert given_answer is answer
+    decided = stage is Stage.ONGOING and answer is kafka.Answer.DONE
+    assert after == (before if not decided else Coordinator((Entry(Stage.PREPARE_COMMIT, epoch + newer, 1),), True))
+
+
+def test_initialising_an_open_id_aborts_it_and_raises_the_epoch_by_two():
+    coordinator = Coordinator((Entry(Stage.ONGOING, 4, 1),), is_up=True)
+    coordinator = kafka.initialise(coordinator, 0)
+    assert coordinator.log[0] == Entry(Stage.PREPARE_ABORT, 5, 1)
+    coordinator = kafka.initialise(kafka.note_marker(coordinator, 0, 0), 0)
+    assert coordinator.log[0] == Entry(Stage.EMPTY, 6)
+
+
+def test_the_clock_starts_with_the_first_write_and_the_timeout_is_no_sooner():
+    walked = play_some("begin(0)", ticks=3, timeout=2, partitions=1)
+    assert "tick" not in names(walked), "an id that is only initialised has no clock"
+    for step, age in (("write(0)", 0), ("tick", 1), ("write(1)", 1), ("pre_commit(0)", 1), ("tick", 2)):
+        assert "expire(0)" not in names(walked)
+        walked.forward(Action.parse(step))
+        assert walked.state.coordinator.log[0].age == age
+    assert "expire(0)" in names(walked), "sealed is not decided: the clock goes on"
+    walked.forward(Action("expire", 0))
+    assert walked.state.coordinator.log[0] == Entry(Stage.PREPARE_ABORT, 1, 1)
+
+
+def play_some(*steps: str, **given_values: object):
+    return replay(Trace.of(build(**given_values), [Action.parse(each) for each in steps]))
+
+
+def names(walked) -> list[str]:
+    return [str(action) for action in walked.model.actions(walked.state)]
+
+
+# Crashes.
+
+
+def test_what_is_durable_is_declared():
+    kept = {
+        process: {field for field, mark in declared(process).items() if mark == "durable"}
+        for process in (Job, Coordinator, Reader)
+    }
+    assert kept == {Job: {"checkpoints", "incarnation"}, Coordinator: {"log"}, Reader: {"stored"}}
+
+
+CRASHES = {"crash": "job", "crash_coordinator": "coordinator", "crash_reader": "readers"}
+
+
+def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
+    searched = build(partitions=1, records=1, positions="after_rows")
+    met = set()
+    for state in reachable(searched):
+        for action, after in searched.successors(state):
+            if action.name not in CRASHES:
+                continue
+            met.add(action.name)
+            field = CRASHES[action.name]
+            dead = getattr(after, field)
+            before = getattr(state, field)
+            if field == "readers":
+                dead, before = dead[action.which], before[action.which]
+            assert dead == crash(before)
+            rest = after._replace(budget=state.budget, since=state.since, **{field: getattr(state, field)})
+            assert rest == state
+    assert met == set(CRASHES)
+
+
+def test_a_restart_depends_on_what_is_durable_only():
+    searched = build(**COMMITTED, records=1)
+    restarted: dict[tuple, State] = {}
+    for state in reachable(searched):
+        for action, after in searched.successors(state):
+            if action.name == "crash":
+                again = searched.apply(after, Action("restart", after.job.incarnation + 1))
+                durable = (after.job, state.coordinator.log)
+                assert restarted.setdefault(durable, again.job) == again.job
+    assert len(restarted) > 3
+
+
+# Chance.
+
+LARGE = [
+    {"records": 5, "partitions": 3, "crashes": 3, "retries": 2, "lapses": 2, "zombies": 1, "others": 2},
+    {"records": 4, "crashes": 3, "retries": 2, "naming": "one", "protocol": "v2", "zombies": 1},
+    {
+        "records": 4,
+        "crashes": 2,
+        "lapses": 1,
+        "interval": 2,
+        "checkpoint_timeout": 2,
+        "downtime": 1,
+        "ticks": 20,
+        "timeout": longest_open(2, 2, 1, downtime=2),
+    },
+]
+"""The last one may be down twice."""
+
+
+@pytest.mark.parametrize("given_values", LARGE, ids=str)
+def test_what_is_too_large_to_be_searched_is_walked(given_values: dict):
+    large = build(**given_values)
+    ended = 0
+    for seed in range(60):
+        trace, violations = walk(large, random.Random(seed).randrange, 400)
+        assert violations == (), str(trace)
+        ended += replay(trace).state.job.phase is Phase.ENDED
+    assert ended > 50
+
+
+def test_walks_find_what_is_broken():
+    broken = build(records=4, naming="one", retries=2, crashes=2)
+    found = set()
+    for seed in range(40):
+        found |= {violation.property for violation in walk(broken, random.Random(seed).randrange, 400)[1]}
+    assert "decided_first" in found
+
+
+choices = st.lists(st.integers(0, 1_000), max_size=80)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(LARGE), choices)
+def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int]):
+    walked = play_some(**given_values)
+    for number in chosen:
+        enabled_now = walked.model.actions(walked.state)
+        if not enabled_now:
+            break
+        walked.forward(enabled_now[number % len(enabled_now)])
+    again = replay(Trace.parse(str(walked.trace)))
+    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
+
+
+# Rules that are broken.
+
+
+def pass_an_open_transaction(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(readers, "last_stable_offset", len)
+    return {**COMMITTED, "partitions": 1, "records": 1}
+
+
+def read_what_was_aborted(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(readers, "READ_COMMITTED", "nobody")
+    patch.setattr(readers, "end_of", lambda _rules, _which, partition: log.last_stable_offset(partition))
+    return COMMITTED
+
+
+def trust_any_epoch(patch: pytest.MonkeyPatch) -> dict:
+    end, add = kafka.end, kafka.add_partition
+    patch.setattr(kafka, "end", lambda rules, *rest: end(rules._replace(fences=False), *rest))
+    patch.setattr(kafka, "add_partition", lambda rules, *rest: add(rules._replace(fences=False), *rest))
+    return {**COMMITTED, "zombies": 1, "crashes": 0}
+
+
+def write_one_marker_only(patch: pytest.MonkeyPatch) -> dict:
+    note = kafka.note_marker
+    patch.setattr(kafka, "note_marker", lambda at, name, where: note(kafka.put(at, name, only(at, name)), name, where))
+    return COMMITTED
+
+
+def only(coordinator: Coordinator, name: int) -> Entry:
+    return coordinator.log[name]._replace(partitions=1)
+
+
+def expire_what_is_decided(patch: pytest.MonkeyPatch) -> dict:
+    job_actions = enabled._job_actions
+
+    def more(rules, state, found):
+        job_actions(rules, state, found)
+        for name, entry in enumerate(state.coordinator.log):
+            if entry.stage is Stage.PREPARE_COMMIT and state.coordinator.is_up:
+                found.append(Action("expire", name))
+
+    patch.setattr(enabled, "_job_actions", more)
+    return {**COMMITTED, "crashes": 0}
+
+
+def leave_behind_what_rode_along(patch: pytest.MonkeyPatch) -> dict:
+    pre_commit = job.pre_commit
+
+    def own_only(rules, before):
+        return pre_commit(rules, before._replace(pending=()))
+
+    patch.setattr(model.work, "pre_commit", own_only)
+    return {**COMMITTED, "lapses": 1, "crashes": 0}
+
+
+def rewind_to_the_beginning(patch: pytest.MonkeyPatch) -> dict:
+    restart = job.restart
+    patch.setattr(model.work, "restart", lambda *given_values: restart(*given_values)._replace(offset=0))
+    return COMMITTED
+
+
+def forget_the_handles(patch: pytest.MonkeyPatch) -> dict:
+    restart = job.restart
+    patch.setattr(model.work, "restart", lambda *given_values: job.recovered(restart(*given_values)._replace(due=())))
+    return COMMITTED
+
+
+def end_before_the_commit(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(job, "is_finished", lambda rules, one: one.phase is Phase.RUNNING and one.offset == rules.records)
+    return {**COMMITTED, "crashes": 0}
+
+
+MUTANTS = {
+    pass_an_open_transaction: {"no_precommitted_read", "no_aborted_read"},
+    read_what_was_aborted: {"no_aborted_read"},
+    trust_any_epoch: {"no_duplicate"},
+    write_one_marker_only: {"nothing_open"},
+    expire_what_is_decided: {"no_loss"},
+    leave_behind_what_rode_along: {"nothing_open"},
+    rewind_to_the_beginning: {"no_duplicate"},
+    forget_the_handles: {"nothing_open"},
+    end_before_the_commit: {"nothing_open"},
+}
+"""Rules that are broken, with the properties that only then are violated."""
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch):
+    given_values = mutant(monkeypatch)
+    broken = {violation.property for violation in explore(build(**given_values), max_states=8_000).violations}
+    monkeypatch.undo()
+    sound = {violation.property for violation in explored(**given_values).violations}
+    assert broken - sound >= MUTANTS[mutant]
+
+
+def test_every_claim_is_shown_to_fail_somewhere():
+    shown = {claim for _, lengths in BROKEN for claim in lengths}.union(*MUTANTS.values())
+    shown |= {"no_regression", "all_out", "half_visible", "early_seen", "waits"}
+    assert {claim.name for claim in build(others=1).properties()} <= shown
+
+
+def test_a_key_goes_back_where_a_replay_shows_more_than_one_record():
+    found = explored(**COMMITTED, partitions=1, rollbacks=1)
+    assert "no_regression" in {violation.property for violation in found.violations}
+
+
+def test_what_should_be_seen_is_missed_where_nobody_reads(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(readers, "end_of", lambda *_: 0)
+    monkeypatch.setattr(readers, "polled", lambda *_: None)
+    assert explore(build(crashes=0)).never_reached == ("all_out", "half_visible", "early_seen")
+
+
+# Words.
+
+
+def test_states_have_distinct_lines_and_actions_have_sentences():
+    searched = build(crashes=1, zombies=1, lapses=1, ticks=1, retries=1, others=1)
+    states = list(reachable(searched, max_states=6_000))
+    assert len({searched.text(state) for state in states}) == len(states)
+    for state in states:
+        assert all(searched.sentence(action).endswith(".") for action in searched.actions(state))
+
+
+def test_a_state_reads_like_this():
+    walked = play_some("begin(0)", "write(0)", "poll_uncommitted(0)", "write(1)", "pre_commit(0)", "complete(0)")
+    *_, last = walked.lines()
+    assert last == (
+        "6 complete(0): Checkpoint 0 is complete: the decision. job 1 running, number 0, offset 2, producer -, "
+        "due t0/e0, checkpoints 0@2 t0/e0; coordinator up: t0 ongoing/e0 in p0+p1; p0 | 0(t0/e0/c0/i1); "
+        "p1 | 1(t0/e0/c0/i1); read_committed at 0 0, has -; read_uncommitted at 1 0, has p0:0=0!; to come 1 crashes."
+    )
