@@ -4,6 +4,7 @@ From here down the core is pure: standard library, no clock, no unseeded chance,
 """
 
 from labkit.sim.delivery import BLUEPRINT as DELIVERY
+from labkit.sim.changelog import BLUEPRINT as CHANGELOG
 from labkit.sim.kafka_log import BLUEPRINT as KAFKA_LOG
 from labkit.sim.model import Blueprint
 from labkit.sim.pipeline import BLUEPRINT as PIPELINE
@@ -16,3 +17,5 @@ MODELS: dict[str, Blueprint] = {
     blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, DELIVERY, SNAPSHOT)
 }
 MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, KAFKA_LOG)}
+    blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, CHANGELOG, KAFKA_LOG)
+}

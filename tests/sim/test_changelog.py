@@ -1,0 +1,489 @@
+"""The changelog: known counts, equality with the batch query at every prefix, and what faults make of each encoding."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.errors import InvalidAction, InvalidInput
+from labkit.sim.changelog import claims, model, query, table
+from labkit.sim.changelog.claims import is_settled, listed
+from labkit.sim.changelog.model import Changelog
+from labkit.sim.changelog.parts import Consumer, Kind, Message, Query, Row, State
+from labkit.sim.changelog.scenarios import SCENARIOS, play, scenario, trace_of
+from labkit.sim.explore import Exploration, explore, reachable, walk
+from labkit.sim.model import Action, crash, declared
+from labkit.sim.trace import Trace, make, replay
+
+
+def build(**given_values: object) -> Changelog:
+    return make("changelog", given_values)
+
+
+@cache
+def _explored(given_values: tuple[tuple[str, object], ...]) -> Exploration:
+    return explore(build(**dict(given_values)))
+
+
+def explored(**given_values: object) -> Exploration:
+    """What a search finds where no rule is patched; each configuration is searched once."""
+    return _explored(tuple(sorted(given_values.items())))
+
+
+UPSERT = {"encoding": "upsert"}
+TWO_STEPS = {**UPSERT, "writes": "delete_insert"}
+QUIET = {"crashes": 0}
+TWICE = {"words": "hello-hello", **QUIET}
+
+GOLDEN = [
+    ({}, 74, 13),
+    ({"encoding": "append"}, 59, 11),
+    (UPSERT, 59, 11),
+    (TWO_STEPS, 63, 12),
+    ({"at_most": 1}, 59, 11),
+    ({**UPSERT, "at_most": 1}, 59, 11),
+    ({**UPSERT, "position": "after"}, 99, 14),
+    ({**TWO_STEPS, "position": "after", "words": "hello-hello"}, 52, 11),
+    ({**UPSERT, **QUIET, "query_crashes": 1}, 372, 20),
+    ({**UPSERT, **QUIET, "repeats": 1}, 76, 11),
+    ({**QUIET, "repeats": 1, "hits": "retractions"}, 40, 13),
+    ({**TWICE, "swaps": 1, "unknown": "owed"}, 30, 8),
+    ({"words": "hello-world-hello-hello-world", "crashes": 2, "unknown": "owed", "swaps": 2}, 6_172, 25),
+]
+
+
+@pytest.mark.parametrize(("given_values", "states", "depth"), GOLDEN, ids=str)
+def test_the_continuous_query_is_the_batch_query_at_every_prefix(given_values: dict, states: int, depth: int):
+    found = explored(**given_values)
+    assert (found.violations, found.never_reached) == ((), ())
+    assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
+
+
+RETRACTIONS = {**QUIET, "hits": "retractions"}
+BROKEN = [
+    ({**QUIET, "broken": "add_only"}, {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9}),
+    ({**QUIET, "broken": "retract_new"}, {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11}),
+    ({**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"}, {"equals_batch": 7, "ends_equal": 7}),
+    ({**TWO_STEPS, "broken": "stored_at_delete"}, {"equals_batch": 11, "total": 11, "ends_equal": 11}),
+    ({**RETRACTIONS, "losses": 1}, {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10}),
+    ({**RETRACTIONS, "repeats": 1, "unknown": "owed"}, {"total": 13}),
+    ({**RETRACTIONS, **TWICE, "swaps": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8}),
+    ({**QUIET, **UPSERT, "losses": 1}, {"equals_batch": 2, "total": 2, "ends_equal": 8}),
+    ({**TWICE, **UPSERT, "swaps": 1}, {"equals_batch": 6, "total": 6, "ends_equal": 6}),
+    ({**QUIET, "query_crashes": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16}),
+    ({"position": "after"}, {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18}),
+    ({"position": "before"}, {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16}),
+    ({**QUIET, "expiries": 1}, {"equals_batch": 10, "one_row": 10, "ends_equal": 10}),
+]
+
+
+@pytest.mark.parametrize(("given_values", "lengths"), BROKEN, ids=str)
+def test_a_rule_that_is_left_out_is_missed(given_values: dict, lengths: dict[str, int]):
+    found = explored(**given_values)
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    for violation in found.violations:
+        walked = replay(violation.trace)
+        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        assert not claim.is_kept(walked.state)
+        assert claim.because(walked.state) == violation.because
+
+
+SAID = [
+    (
+        {**QUIET, "broken": "add_only"},
+        "equals_batch",
+        (
+            "after 3 records hello = 1 is in the table: it has hello = 1, hello = 2, world = 1, "
+            "the batch query hello = 2, world = 1."
+        ),
+    ),
+    ({**RETRACTIONS, "losses": 1}, "one_row", "hello has more than one row: hello = 1, hello = 2."),
+    (
+        {**RETRACTIONS, "losses": 1},
+        "total",
+        "the counts add up to 4 after 3 records: hello = 1, hello = 2, world = 1.",
+    ),
+    (
+        {**RETRACTIONS, "repeats": 1, "unknown": "owed"},
+        "total",
+        "the counts add up to 2 after 3 records: hello = 1 (-1 times), hello = 2, world = 1.",
+    ),
+    (
+        {**TWO_STEPS, "broken": "stored_at_delete"},
+        "equals_batch",
+        "after 3 records hello = 2 is missing: it has world = 1, the batch query hello = 2, world = 1.",
+    ),
+    (
+        {**TWICE, **UPSERT, "swaps": 1},
+        "equals_batch",
+        "after 2 records hello = 1 is in the table: it has hello = 1, the batch query hello = 2.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given_values", "claim", "because"), SAID, ids=str)
+def test_a_counterexample_says_which_row_and_why(given_values: dict, claim: str, because: str):
+    found = explored(**given_values)
+    assert {violation.property: violation.because for violation in found.violations}[claim] == because
+
+
+def test_the_crash_between_delete_and_insert_is_the_shortest_way_to_lose_the_row():
+    [violation, *_] = explored(**TWO_STEPS, broken="stored_at_delete").violations
+    *_, deleted, died, restarted = map(str, violation.trace.actions)
+    assert (deleted, died, restarted) == ("delete(2)", "crash", "restart")
+
+
+NAMED = {
+    "append_stream": "hello = 1, hello = 2, world = 1",
+    "retract_stream": "hello = 2, world = 1",
+    "upsert_stream": "hello = 2, world = 1",
+    "lost_retraction": "hello = 1, hello = 3",
+    "repeated_retraction": "hello = 2",
+    "repeated_retraction_owed": "hello = 1 (-1 times), hello = 2",
+    "overtaken_retraction": "hello = 2",
+    "retraction_before_its_row": "hello = 1, hello = 2",
+    "retraction_before_its_row_owed": "hello = 2",
+    "lost_upsert": "hello = 3",
+    "late_upsert": "hello = 1",
+    "lost_delete": "hello = 1",
+    "replayed_retractions": "hello = 2 (2 times)",
+    "replayed_upserts": "hello = 2",
+    "between_delete_and_insert": "hello = 2",
+    "position_stored_with_the_delete": "nothing",
+    "applied_twice": "hello = 1 (2 times)",
+    "expired_state": "hello = 1 (2 times)",
+}
+RIGHT = {
+    *("append_stream", "retract_stream", "upsert_stream", "repeated_retraction", "repeated_retraction_owed"),
+    *("overtaken_retraction", "retraction_before_its_row_owed", "lost_upsert", "replayed_upserts"),
+    "between_delete_and_insert",
+}
+"""The scenarios that end with what the batch query gives."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_promises(name: str):
+    walked = replay(trace_of(name))
+    assert isinstance(walked.model, Changelog)
+    assert listed(walked.state.consumer.table) == NAMED[name]
+    right = query.batch(walked.model.settings, len(walked.model.settings.words))
+    assert (table.visible(walked.state.consumer.table) == right) == (name in RIGHT)
+    assert is_settled(walked.state)
+    assert scenario(name).watch_for.endswith(".")
+
+
+def test_every_scenario_is_tested():
+    assert set(NAMED) == set(SCENARIOS)
+    with pytest.raises(InvalidInput, match="there is no scenario 'lost'"):
+        trace_of("lost")
+    with pytest.raises(InvalidAction, match="arrive is not enabled"):
+        play(build(), "arrive")
+
+
+def tables_of(name: str) -> list[str]:
+    return [listed(state.consumer.table) for state in replay(trace_of(name)).states]
+
+
+def test_the_scenarios_show_on_the_way_what_they_say():
+    assert "hello = 1, hello = 2" in tables_of("overtaken_retraction")
+    lost = tables_of("lost_upsert")
+    assert lost[-2:] == ["hello = 1", "hello = 3"]
+    missing = tables_of("between_delete_and_insert")
+    assert missing[-3:] == ["nothing", "nothing", "hello = 2"]
+    replayed = tables_of("replayed_upserts")
+    assert "hello = 1" in replayed[replayed.index("hello = 2") :], "the table was seen to go back"
+
+
+# The query and the table, told a second time.
+
+words = st.lists(st.sampled_from(["hello", "world", "again"]), min_size=1, max_size=8)
+encodings = st.sampled_from(["append", "retract", "upsert"])
+
+
+def sent(built: Changelog) -> list[tuple[Message, ...]]:
+    """What the query sends for each record."""
+    state, found = built.initial(), []
+    for offset in range(len(built.settings.words)):
+        after = built.apply(state, Action("process", offset))
+        found.append(after.network[len(state.network) :])
+        state = after
+    return found
+
+
+@settings(deadline=None, max_examples=150)
+@given(words, encodings, st.integers(0, 3))
+def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_record(
+    chosen: list[str], encoding: str, at_most: int
+):
+    limit = 0 if encoding == "append" else at_most
+    built = build(words="-".join(chosen), encoding=encoding, at_most=limit)
+    bag: Counter[tuple[str, int]] = Counter()
+    by_key: dict[str, int] = {}
+    mine: table.Table = ()
+    for number, changes in enumerate(sent(built), start=1):
+        for change in changes:
+            mine = table.applied(mine, change, owes=False)
+            row = (change.key, change.value)
+            if change.kind is Kind.ADD:
+                bag[row] += 1
+            elif change.kind is Kind.RETRACT:
+                assert bag[row] == 1, "what is taken back is there"
+                del bag[row]
+            elif change.kind is Kind.UPSERT:
+                by_key[change.key] = change.value
+            else:
+                del by_key[change.key]
+        prefix = chosen[:number]
+        counts = Counter(prefix)
+        plain = {key: count for key, count in counts.items() if not limit or count <= limit}
+        if encoding == "append":
+            assert bag == Counter((word, prefix[: place + 1].count(word)) for place, word in enumerate(prefix))
+        elif encoding == "retract":
+            assert bag == Counter(plain.items())
+        else:
+            assert by_key == plain
+        assert mine == query.batch(built.settings, number)
+        assert {row[:2] for row in mine} == set(bag) | set(by_key.items())
+
+
+@pytest.mark.parametrize("encoding", ["append", "retract", "upsert"])
+@pytest.mark.parametrize("unknown", ["ignored", "owed"])
+def test_the_table_is_what_the_log_says_up_to_the_consumers_position(encoding: str, unknown: str):
+    built = build(encoding=encoding, unknown=unknown, losses=1, repeats=1, swaps=1, words="hello-hello-world")
+    for state in reachable(built):
+        assert state.consumer.table == told(state.topic[: state.consumer.stored], owes=unknown == "owed")
+
+
+def told(log: tuple[Message, ...], *, owes: bool) -> tuple[Row, ...]:
+    bag: dict[tuple[str, int], int] = {}
+    by_key: dict[str, int] = {}
+    for kind, key, value, _ in log:
+        times = bag.get((key, value), 0)
+        if kind is Kind.ADD:
+            bag[key, value] = times + 1
+        elif kind is Kind.RETRACT and (owes or times > 0):
+            bag[key, value] = times - 1
+        elif kind is Kind.UPSERT:
+            by_key[key] = value
+        elif kind is Kind.DELETE:
+            by_key.pop(key, None)
+    rows = [Row(*row, times) for row, times in bag.items() if times]
+    return tuple(sorted([*rows, *(Row(key, value) for key, value in by_key.items())]))
+
+
+# What each encoding makes of the same fault.
+
+HARM = {
+    ("append", "losses"): True,
+    ("append", "repeats"): True,
+    ("append", "swaps"): False,
+    ("retract", "losses"): True,
+    ("retract", "repeats"): True,
+    ("retract", "swaps"): True,
+    ("upsert", "losses"): True,
+    ("upsert", "repeats"): False,
+    ("upsert", "swaps"): True,
+}
+
+
+@pytest.mark.parametrize(("encoding", "fault"), HARM)
+def test_a_fault_harms_one_encoding_and_not_another(encoding: str, fault: str):
+    found = explored(**TWICE, encoding=encoding, **{fault: 1})
+    assert ("equals_batch" in {violation.property for violation in found.violations}) == HARM[encoding, fault]
+
+
+def test_an_append_only_stream_cannot_take_a_key_back():
+    with pytest.raises(InvalidInput, match="at_most=1: a key that leaves the result must be taken back"):
+        build(encoding="append", at_most=1)
+
+
+# Crashes.
+
+
+def test_what_is_durable_is_declared():
+    kept = {
+        process: {field for field, mark in declared(process).items() if mark == "durable"}
+        for process in (Query, Consumer)
+    }
+    assert kept == {Query: {"saved", "saved_counts"}, Consumer: {"table", "stored"}}
+
+
+def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
+    built = build(**TWO_STEPS, query_crashes=1, position="after")
+    met = Counter()
+    for state in reachable(built):
+        for action, after in built.successors(state):
+            if action.name in ("crash", "crash_query"):
+                met[action.name] += 1
+                field = "consumer" if action.name == "crash" else "query"
+                assert getattr(after, field) == crash(getattr(state, field))
+                assert after._replace(budget=state.budget, **{field: getattr(state, field)}) == state
+            if action.name == "restart_query":
+                assert after.query[2:] == (True, state.query.saved, state.query.saved_counts)
+            if action.name == "restart":
+                assert after.consumer == Consumer(*state.consumer[:2], is_up=True, position=state.consumer.stored)
+    assert met["crash"] > 10
+    assert met["crash_query"] > 10
+
+
+# Chance.
+
+LARGE = [
+    {"words": "hello-world-hello-again-hello-world-again-hello", "crashes": 2, "at_most": 2},
+    {
+        **UPSERT,
+        "words": "hello-world-hello-again-hello-world-again-hello",
+        "crashes": 2,
+        "query_crashes": 2,
+        "repeats": 0,
+    },
+    {"words": "hello-world-hello-again-hello-world-again-hello", "swaps": 2, "unknown": "owed"},
+]
+
+
+@pytest.mark.parametrize("given_values", LARGE, ids=str)
+def test_what_is_too_large_to_be_searched_is_walked(given_values: dict):
+    large = build(**given_values)
+    for seed in range(60):
+        trace, violations = walk(large, random.Random(seed).randrange, 300)
+        assert violations == (), str(trace)
+
+
+def test_walks_find_what_is_broken():
+    broken = build(words="hello-world-hello-again-hello-world-again-hello", losses=1)
+    found = set()
+    for seed in range(20):
+        found |= {violation.property for violation in walk(broken, random.Random(seed).randrange, 300)[1]}
+    assert found >= {"equals_batch", "total"}
+
+
+choices = st.lists(st.integers(0, 1_000), max_size=60)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from([*LARGE, {"losses": 2, "repeats": 2, "swaps": 2, "query_crashes": 2, "expiries": 1}]), choices)
+def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int]):
+    walked = replay(Trace.of(build(**given_values), []))
+    for number in chosen:
+        enabled = walked.model.actions(walked.state)
+        if not enabled:
+            break
+        walked.forward(enabled[number % len(enabled)])
+    again = replay(Trace.parse(str(walked.trace)))
+    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
+
+
+# Rules that are broken.
+
+
+def take_back_by_key(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(
+        model,
+        "applied",
+        lambda rows, message, owes: (
+            table.without(rows, message.key)
+            if message.kind is Kind.RETRACT
+            else table.applied(rows, message, owes=owes)
+        ),
+    )
+    return {**TWICE, "swaps": 1, "unknown": "owed"}
+
+
+def replace_without_deleting(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(table, "without", lambda rows, _key: rows)
+    return {**QUIET, **UPSERT}
+
+
+def restart_at_the_end(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(
+        Changelog,
+        "_restart",
+        lambda _self, state, _: state._replace(
+            consumer=Consumer(state.consumer.table, len(state.topic), is_up=True, position=len(state.topic))
+        ),
+    )
+    return {}
+
+
+def restart_without_counts(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(
+        Changelog,
+        "_restart_query",
+        lambda _self, state, _: state._replace(
+            query=Query(*state.query[:2], is_up=True, offset=state.query.saved, counts=())
+        ),
+    )
+    return {**UPSERT, **QUIET, "query_crashes": 1}
+
+
+def send_the_add_first(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(model, "messages", lambda *given_values: query.messages(*given_values)[::-1])
+    return {**TWO_STEPS, "encoding": "retract", "position": "with_table", "at_most": 2}
+
+
+def count_from_zero(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(model, "counted", lambda _counts, _key: 0)
+    return {**QUIET, "encoding": "append"}
+
+
+MUTANTS = {
+    take_back_by_key: {"equals_batch"},
+    replace_without_deleting: {"one_row"},
+    restart_at_the_end: {"equals_batch"},
+    restart_without_counts: {"equals_batch"},
+    count_from_zero: {"equals_batch"},
+}
+"""Rules that are broken, with the properties that only then are violated."""
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch):
+    given_values = mutant(monkeypatch)
+    broken = {violation.property for violation in explore(build(**given_values), max_states=5_000).violations}
+    monkeypatch.undo()
+    sound = {violation.property for violation in explored(**given_values).violations}
+    assert broken - sound >= MUTANTS[mutant]
+
+
+def test_the_gap_is_missed_where_the_add_is_sent_first(monkeypatch: pytest.MonkeyPatch):
+    given_values = send_the_add_first(monkeypatch)
+    assert explore(build(**given_values)).never_reached == ("gap",)
+
+
+def test_every_claim_is_shown_to_fail_somewhere(monkeypatch: pytest.MonkeyPatch):
+    shown = {claim for _, lengths in BROKEN for claim in lengths} | {"gap"}
+    monkeypatch.setattr(claims, "is_settled", lambda _state: False)
+    assert explore(build()).never_reached == ("all_read",)
+    assert {claim.name for claim in build().properties()} <= shown | {"all_read"}
+
+
+# Words.
+
+
+def test_states_have_distinct_lines_and_actions_have_sentences():
+    for given_values in (
+        {"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1},
+        {**TWO_STEPS, "position": "after"},
+    ):
+        built = build(**given_values)
+        states: list[State] = list(reachable(built, max_states=4_000))
+        assert len({built.text(state) for state in states}) == len(states)
+        for state in states:
+            assert all(built.sentence(action).endswith(".") for action in built.actions(state))
+
+
+def test_a_state_reads_like_this():
+    steps = ("process(0)", "arrive", "apply(0)", "process(1)", "process(2)", "arrive")
+    *_, before, last = replay(Trace.of(build(), [Action.parse(each) for each in steps])).lines()
+    assert before.startswith(
+        "5 process(2): The query counts record 2 (hello) and sends what it changes. query at 3 of 3"
+    )
+    assert last == (
+        "6 arrive: The next message arrives in the log. query at 3 of 3, counts hello=2 world=1, saved 0: -; "
+        "on the way -hello:1@2 +hello:2@2; log +hello:1@0 +world:1@1; consumer at 1, stored 1, table hello = 1; "
+        "to come 1 crashes."
+    )
