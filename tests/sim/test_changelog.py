@@ -1,6 +1,9 @@
 """The changelog: known counts, equality with the batch query at every prefix, and what faults make of each encoding."""
 
+import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -375,6 +378,20 @@ def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int
         walked.forward(enabled[number % len(enabled)])
     again = replay(Trace.parse(str(walked.trace)))
     assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
+
+
+def test_a_search_does_not_depend_on_hash_order():
+    code = (
+        "import json; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
+        "print(json.dumps(explore(make('changelog', {'query_crashes': 1, 'swaps': 1})).to_json()))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(printed) == 1
 
 
 # Rules that are broken.

@@ -8,7 +8,6 @@ commits what the last checkpoint names before it initialises any id. This module
 from labkit.sim.kafka_log.coordinator import Answer, is_busy, known
 from labkit.sim.kafka_log.parts import Checkpoint, Coordinator, Due, Handle, Job, Phase
 from labkit.sim.kafka_log.settings import Settings
-from labkit.sim.model import crash
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
@@ -152,8 +151,3 @@ def is_finished(settings: Settings, job: Job) -> bool:
 def roll_back(job: Job) -> Job:
     """Somebody removes the newest completed checkpoint."""
     return job._replace(checkpoints=job.checkpoints[:-1])
-
-
-def dead(job: Job) -> Job:
-    """The job without its memory."""
-    return crash(job)
