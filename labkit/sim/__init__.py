@@ -1,10 +1,10 @@
-"""Simulators: one file a model, one line in `MODELS` to register it.
+"""Simulators: one file a model, one line in `BLUEPRINTS` to register it.
 
 From here down the core is pure: standard library, no clock, no unseeded chance, no files, no dependence on hash order.
 """
 
-from labkit.sim.delivery import BLUEPRINT as DELIVERY
 from labkit.sim.changelog import BLUEPRINT as CHANGELOG
+from labkit.sim.delivery import BLUEPRINT as DELIVERY
 from labkit.sim.kafka_log import BLUEPRINT as KAFKA_LOG
 from labkit.sim.model import Blueprint
 from labkit.sim.pipeline import BLUEPRINT as PIPELINE
@@ -13,9 +13,7 @@ from labkit.sim.two_phase_commit import BLUEPRINT as TWO_PHASE_COMMIT
 
 __all__ = ["MODELS"]
 
-MODELS: dict[str, Blueprint] = {
-    blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, DELIVERY, SNAPSHOT)
-}
-MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, KAFKA_LOG)}
-    blueprint.name: blueprint for blueprint in (TWO_PHASE_COMMIT, PIPELINE, CHANGELOG, KAFKA_LOG)
-}
+BLUEPRINTS = (DELIVERY, SNAPSHOT, TWO_PHASE_COMMIT, PIPELINE, CHANGELOG, KAFKA_LOG)
+"""In the order in which the course meets them."""
+
+MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in BLUEPRINTS}
