@@ -230,7 +230,9 @@ def matrix(
 
 @app.command()
 def explore(
-    model: Annotated[str | None, typer.Argument(help="two_phase_commit or pipeline.")] = None,
+    model: Annotated[
+        str | None, typer.Argument(help="delivery, snapshot, two_phase_commit, pipeline, changelog or kafka_log.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")
     ] = None,

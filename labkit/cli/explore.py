@@ -18,14 +18,11 @@ from rich.console import Console
 from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput
 from labkit.files import read_trace
+from labkit.judge import Verdict
 from labkit.sim.explore import Exploration, Progress, Violation, explore, walk
-from labkit.sim.model import Model, Mood
-from labkit.sim.pipeline.model import Pipeline
-from labkit.sim.pipeline.scenarios import SCENARIOS, scenario, trace_of
-from labkit.sim.pipeline.scenarios import verdict as verdict_of
+from labkit.sim.model import Mood
+from labkit.sim.scenarios import MEANING, every, facts, find
 from labkit.sim.trace import Replay, Trace, blueprint, make, replay
-from labkit.sim.two_phase_commit import TwoPhaseCommit
-from labkit.sim.two_phase_parts import blocked
 
 _MEGABYTE = 1_000_000
 
@@ -176,9 +173,13 @@ def read(text: str) -> Trace:
     """A trace from its text, from a file, or from a named scenario. Raises `InvalidInput`."""
     if "~" in text:
         return Trace.parse(text)
-    if text.endswith(".json") or "/" in text or (len(text) < 200 and Path(text).is_file()):
+    if _is_file(text):
         return read_trace(Path(text))
-    return trace_of(text)
+    return find(text).trace
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith(".json") or "/" in text or (len(text) < 200 and Path(text).is_file())
 
 
 def run_replay(text: str | None, as_json: bool) -> int:
@@ -188,7 +189,7 @@ def run_replay(text: str | None, as_json: bool) -> int:
     trace = read(text)
     walked = replay(trace)
     broken = violations(walked)
-    watch_for = scenario(text).watch_for if text in SCENARIOS else None
+    watch_for = None if "~" in text or _is_file(text) else find(text).watch_for
     if as_json:
         print(json.dumps(_plain(walked, broken, watch_for)))
     else:
@@ -213,11 +214,8 @@ def violations(walked: Replay) -> list[Violation]:
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:
-    """What a model has to say of a whole walk: the judge's verdict, or how long participants were blocked."""
-    model: Model[Any] = walked.model
-    if isinstance(model, Pipeline):
-        return {"verdict": verdict_of(walked).to_json()}
-    return {"blocked_steps": list(blocked(walked.states))} if isinstance(model, TwoPhaseCommit) else {}
+    """What a model has to say of a whole walk, as plain data."""
+    return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
 def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
@@ -245,21 +243,25 @@ def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | 
     for line in walked.lines():
         print(line)
     _print_violations(broken)
-    if isinstance(walked.model, Pipeline):
-        print(f"\n{verdict_of(walked).text()}")
-    elif isinstance(walked.model, TwoPhaseCommit):
-        counts = ", ".join(f"participant {which}: {count}" for which, count in enumerate(blocked(walked.states)))
-        print(f"\nSteps in doubt, with locks held: {counts}")
+    for name, fact in facts(walked).items():
+        print(f"\n{fact.text()}" if isinstance(fact, Verdict) else f"\n{MEANING[name]}: {_said(fact)}")
     print(f"\nlabkit replay {walked.trace}")
 
 
+def _said(fact: int | list[int] | None) -> str:
+    if fact is None:
+        return "none"
+    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+
+
 def _list_scenarios(as_json: bool) -> int:
+    known = every()
     if as_json:
-        print(json.dumps({"scenarios": {name: found.watch_for for name, found in SCENARIOS.items()}}))
+        print(json.dumps({"scenarios": {name: found.watch_for for name, found in known.items()}}))
         return 0
     rows = table("scenario", "watch for")
-    for name, found in SCENARIOS.items():
+    for name, found in known.items():
         rows.add_row(name, found.watch_for)
     show(rows)
-    print("\nlabkit replay NAME steps through one of them.")
+    print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")
     return 0

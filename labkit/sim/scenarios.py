@@ -1,0 +1,116 @@
+"""Every run that has a name, of every simulator, and what is to be said of a whole walk beyond its last state.
+
+One line in `SHELVES` registers a model's scenarios. This module must not tell any story itself.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from labkit.errors import InvalidInput
+from labkit.failpoints import nearest
+from labkit.judge import Verdict
+from labkit.sim.changelog import scenarios as changelog
+from labkit.sim.delivery import claims as delivery_claims
+from labkit.sim.delivery import scenarios as delivery
+from labkit.sim.kafka_log import scenarios as kafka_log
+from labkit.sim.pipeline import scenarios as pipeline
+from labkit.sim.snapshot import claims as snapshot_claims
+from labkit.sim.snapshot import scenarios as snapshot
+from labkit.sim.trace import Replay, Trace
+from labkit.sim.two_phase_commit import TwoPhaseCommit
+from labkit.sim.two_phase_parts import blocked
+
+Fact = Verdict | int | list[int] | None
+"""The judge's verdict, or a count of steps."""
+
+
+class Shelf(NamedTuple):
+    """The scenarios of one model: what to watch for in each, and how each is played to its end."""
+
+    scenarios: Mapping[str, Any]
+    trace_of: Callable[[str], Trace]
+
+
+SHELVES = {
+    "delivery": Shelf(delivery.SCENARIOS, delivery.trace_of),
+    "snapshot": Shelf(snapshot.SCENARIOS, snapshot.trace_of),
+    "pipeline": Shelf(pipeline.SCENARIOS, pipeline.trace_of),
+    "changelog": Shelf(changelog.SCENARIOS, changelog.trace_of),
+    "kafka_log": Shelf(kafka_log.SCENARIOS, kafka_log.trace_of),
+}
+
+
+class Named(NamedTuple):
+    """One scenario, wherever it stands."""
+
+    model: str
+    name: str
+
+    @property
+    def watch_for(self) -> str:
+        """What to look at."""
+        sentence: str = SHELVES[self.model].scenarios[self.name].watch_for
+        return sentence
+
+    @property
+    def trace(self) -> Trace:
+        """The scenario, played to its end."""
+        return SHELVES[self.model].trace_of(self.name)
+
+
+def every() -> dict[str, Named]:
+    """All scenarios as `model.name`, in the order of the course."""
+    return {f"{model}.{name}": Named(model, name) for model, shelf in SHELVES.items() for name in shelf.scenarios}
+
+
+def find(text: str) -> Named:
+    """The scenario `model.name`, or `name` where only one model has it. Raises `InvalidInput` with the nearest one."""
+    known = every()
+    found = [name for full, name in known.items() if text in (full, name.name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        both = " or ".join(f"{name.model}.{name.name}" for name in found)
+        raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
+    names = [*known, *dict.fromkeys(name.name for name in known.values())]
+    raise InvalidInput(f"there is no scenario {text[:40]!r}; {nearest(text[:40], names)}")
+
+
+def facts(walk: Replay) -> dict[str, Fact]:
+    """What a model has to say of a whole walk."""
+    if isinstance(walk.model, TwoPhaseCommit):
+        return {"blocked_steps": list(blocked(walk.states))}
+    known = FACTS.get(walk.model.name)
+    return known(walk) if known else {}
+
+
+def _delivery(walk: Replay) -> dict[str, Fact]:
+    executions = [count for counts in delivery_claims.executions(walk.states) for count in counts]
+    waited = list(delivery_claims.waited(walk.states))
+    return {"verdict": delivery.verdict(walk), "executions": executions, "waiting_steps": waited}
+
+
+def _snapshot(walk: Replay) -> dict[str, Fact]:
+    return {
+        "paused_steps": list(snapshot_claims.paused(walk.states)),
+        "stood_still_steps": snapshot_claims.stood_still(walk.states),
+        "moment": snapshot_claims.moment(walk.states),
+    }
+
+
+FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
+    "delivery": _delivery,
+    "snapshot": _snapshot,
+    "pipeline": lambda walk: {"verdict": pipeline.verdict(walk)},
+    "kafka_log": lambda walk: {"verdict": kafka_log.verdict(walk)},
+}
+
+MEANING = {
+    "blocked_steps": "steps in doubt with locks held, by participant",
+    "executions": "how often each process worked on each record",
+    "waiting_steps": "steps for which each process had something that it must be able to send again",
+    "paused_steps": "steps for which each process was told to pause",
+    "stood_still_steps": "steps for which everybody stood still",
+    "moment": "the step after which everything was as the last snapshot says; none: never",
+}
+"""Each fact in words."""
