@@ -3,9 +3,10 @@
 This module must not decide when anything happens: see `schedule` and `model`.
 """
 
+from collections.abc import Callable, Iterable, Sequence
+
 from labkit.sim.barriers.parts import (
     DIGIT,
-    END,
     ENDED,
     MISSING,
     Checkpoint,
@@ -15,68 +16,97 @@ from labkit.sim.barriers.parts import (
     Prepared,
     Source,
     State,
-    once,
 )
 from labkit.sim.barriers.settings import Settings
 
-Pending = tuple[Checkpoint, ...]
-
-
-def decided(completed: tuple[Checkpoint, ...]) -> int:
+def decided(kept: tuple[Checkpoint, ...]) -> int:
     """The id of the latest complete checkpoint, 0 without one."""
-    return completed[-1].id if completed else 0
+    return kept[-1].id if kept else 0
 
 
-def opened(settings: Settings, number: int, state: State) -> Checkpoint:
+def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
     """A new checkpoint: of tasks that have ended it holds the last state, the others have to send theirs."""
-    offsets = tuple(source.position if source.ended else MISSING for source in state.sources)
-    ended = [min(operator.at) == ENDED for operator in state.operators]
+    flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
+    if not any(source.ended for source in sources):
+        return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
+    offsets = tuple(source.position if source.ended else MISSING for source in sources)
+    ended = [min(operator.at) == ENDED for operator in operators]
     if settings.transactional:
         ended[-1] = False
-    states = tuple(
-        operator.state if has_ended else MISSING for operator, has_ended in zip(state.operators, ended, strict=True)
-    )
+    states = tuple(operator.state if has_ended else MISSING for operator, has_ended in zip(operators, ended, strict=True))
     have = sum((held != MISSING) << task for task, held in enumerate((*offsets, *states)))
-    flight = (b"",) * len(settings.channels) if settings.barriers.saves else ()
     return Checkpoint(number, have, have, offsets, states, flight)
 
 
-def noted(pending: Pending, number: int, task: int, held: int) -> Pending:
-    """A task's offset or state goes into a checkpoint, if that is still wanted."""
-    return tuple(_noted(checkpoint, task, held) if checkpoint.id == number else checkpoint for checkpoint in pending)
+# What happens to the coordinator: each a function of it alone, so that a search can remember its result.
 
 
-def _noted(checkpoint: Checkpoint, task: int, held: int) -> Checkpoint:
-    number, taken, acked, offsets, states, flight = checkpoint
-    sources = len(offsets)
-    if task < sources:
-        offsets = (*offsets[:task], held, *offsets[task + 1 :])
-    else:
-        states = (*states[: task - sources], held, *states[task - sources + 1 :])
-    return Checkpoint(number, taken, acked, offsets, states, flight)
+def with_checkpoint(coordinator: Coordinator, checkpoint: Checkpoint) -> Coordinator:
+    """The coordinator after it has triggered a checkpoint."""
+    triggered, completed, running, pending, pause = coordinator
+    return Coordinator(triggered + 1, completed, running, (*pending, checkpoint), pause)
 
 
-def finished(pending: Pending, number: int, task: int, *, stored: bool) -> Pending:
+def with_pending(coordinator: Coordinator, pending: Iterable[Checkpoint]) -> Coordinator:
+    """The coordinator with other pending checkpoints."""
+    triggered, completed, running, _, pause = coordinator
+    return Coordinator(triggered, completed, running, tuple(pending), pause)
+
+
+def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint], Checkpoint]) -> Coordinator:
+    """The coordinator with one checkpoint changed, if that is still wanted."""
+    pending = coordinator.pending
+    return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
+
+
+def noted(coordinator: Coordinator, number: int, task: int, held: int) -> Coordinator:
+    """A task's offset or state goes into a checkpoint."""
+
+    def change(checkpoint: Checkpoint) -> Checkpoint:
+        sources = len(checkpoint.offsets)
+        parts = list(checkpoint.offsets + checkpoint.states)
+        parts[task] = held
+        return checkpoint._replace(offsets=tuple(parts[:sources]), states=tuple(parts[sources:]))
+
+    return _changed(coordinator, number, change)
+
+
+def finished(coordinator: Coordinator, number: int, task: int, is_stored: bool) -> Coordinator:  # noqa: FBT001  # cached by position
     """A task's part of a checkpoint is whole, and perhaps also stored and acknowledged."""
-    bit = 1 << task
-    return tuple(
-        checkpoint._replace(taken=checkpoint.taken | bit, acked=checkpoint.acked | bit * stored)
-        if checkpoint.id == number
-        else checkpoint
-        for checkpoint in pending
-    )
+
+    def change(checkpoint: Checkpoint) -> Checkpoint:
+        acked = checkpoint.acked | is_stored << task
+        return checkpoint._replace(taken=checkpoint.taken | 1 << task, acked=acked)
+
+    return _changed(coordinator, number, change)
 
 
-def logged(pending: Pending, number: int, channel: int, records: bytes) -> Pending:
-    """Records that were in flight go into a checkpoint, if that is still wanted."""
-    return tuple(
-        checkpoint._replace(
-            flight=(*checkpoint.flight[:channel], checkpoint.flight[channel] + records, *checkpoint.flight[channel + 1 :])
-        )
-        if checkpoint.id == number
-        else checkpoint
-        for checkpoint in pending
-    )
+def excused(coordinator: Coordinator, since: int, task: int, held: int) -> Coordinator:
+    """A task that has ended need not acknowledge the checkpoints that it has not seen: they get its last state."""
+    for checkpoint in coordinator.pending:
+        if checkpoint.id > since:
+            coordinator = finished(noted(coordinator, checkpoint.id, task, held), checkpoint.id, task, True)
+    return coordinator
+
+
+def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) -> Coordinator:
+    """Records that were in flight go into a checkpoint."""
+
+    def change(checkpoint: Checkpoint) -> Checkpoint:
+        flight = list(checkpoint.flight)
+        flight[channel] += records
+        return checkpoint._replace(flight=tuple(flight))
+
+    return _changed(coordinator, number, change)
+
+
+def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coordinator:
+    """A checkpoint is stored: the decision. Older ones that are pending are subsumed."""
+    triggered, kept, running, pending, _ = coordinator
+    [whole] = [checkpoint for checkpoint in pending if checkpoint.id == number]
+    kept = (*kept, stored(whole))[-settings.retained :]
+    left = tuple(checkpoint for checkpoint in pending if checkpoint.id > number)
+    return Coordinator(triggered, kept, running, left, settings.min_pause)
 
 
 def stored(checkpoint: Checkpoint) -> Checkpoint:
@@ -86,15 +116,15 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
     return Checkpoint(number, taken, acked, tuple(held[: len(offsets)]), tuple(held[len(offsets) :]), flight)
 
 
-def copied_now(settings: Settings, number: int, state: State) -> Checkpoint:
+def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
     """All states at one moment, with the offsets after the last rows that the sink has put out; no barrier."""
-    everyone, held = (1 << settings.tasks) - 1, state.operators[-1].state
+    everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max((record for record in range(source, len(settings.words), settings.sources) if held >> DIGIT * record & 7), default=-1)
         for source in range(settings.sources)
     ]
     offsets = tuple(record // settings.sources + 1 if record >= 0 else 0 for record in last)
-    return Checkpoint(number, everyone, everyone, offsets, tuple(operator.state for operator in state.operators))
+    return Checkpoint(number, everyone, everyone, offsets, tuple(operator.state for operator in operators))
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:

@@ -4,13 +4,13 @@ Rows that came out are judged by `labkit.judge`; this module must not count lost
 at is looked at once: most checkpoints and most tasks are met in very many states.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 from labkit.judge import Outcome, Verdict, judge
 from labkit.records import History, Observation, Reading, Record
 from labkit.sim.barriers.cuts import Cuts
-from labkit.sim.barriers.parts import BARRIER, ENDED, Checkpoint, Operator, State, records_in, times
+from labkit.sim.barriers.parts import BARRIER, ENDED, Checkpoint, Operator, State, live, once, records_in, times
 from labkit.sim.barriers.schedule import is_over
 from labkit.sim.barriers.settings import Mode, Settings
 from labkit.sim.model import Mood, Property
@@ -53,8 +53,7 @@ def _disorder(settings: Settings) -> Reason:
         return -1
 
     def why(state: State) -> str:
-        for which, operator in enumerate(state.operators):
-            into = out_of_order(operator)
+        for which, into in enumerate(map(out_of_order, state[2])):
             if into >= 0:
                 task = settings.task(settings.sources + which)
                 return f"barriers come to {task} out of order by its channel {into}."
@@ -71,20 +70,28 @@ def _ahead(settings: Settings) -> Reason:
             return 7 * settings.share(into, which, start=checkpoint.offsets[into])
         return 7 * settings.all_for(into) & ~checkpoint.states[into]
 
-    behind = cache(behind)
+    @cache
+    def early(checkpoint: Checkpoint, which: int, operator: Operator) -> int:
+        """A record that a task has taken too early, or -1."""
+        _, at, done, held, _ = operator
+        came = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
+        return next((record for into in came for record in records_in(held & behind(checkpoint, which, into))), -1)
+
+    @cache
+    def waits(operator: Operator) -> bool:
+        return max(live(operator.at), default=0) > operator.done
 
     def why(state: State) -> str:
+        if not any(map(waits, state[2])):
+            return ""
         for checkpoint in state.coordinator.pending:
-            for which, (_, at, done, held, _) in enumerate(state.operators):
-                if done < checkpoint.id <= max(at):
-                    for into, came in enumerate(at):
-                        early = held & behind(checkpoint, which, into) if checkpoint.id <= came < ENDED else 0
-                        if early:
-                            task, record = settings.task(settings.sources + which), next(records_in(early))
-                            return (
-                                f"{task} has taken {settings.named(record)} from behind barrier {checkpoint.id}, "
-                                "and has not copied its state yet."
-                            )
+            for which, operator in enumerate(state.operators):
+                record = early(checkpoint, which, operator)
+                if record >= 0:
+                    return (
+                        f"{settings.task(settings.sources + which)} has taken {settings.named(record)} from behind "
+                        f"barrier {checkpoint.id}, and has not copied its state yet."
+                    )
         return ""
 
     return why
@@ -92,12 +99,11 @@ def _ahead(settings: Settings) -> Reason:
 
 def _outdated(state: State) -> str:
     """I6: ids grow, and a job runs from the latest complete checkpoint."""
-    coordinator, _, operators, _, _, _ = state
-    completed, sink = coordinator.completed, operators[-1]
-    if not completed or not coordinator.running:
+    (_, completed, running, _, _), _, operators, _, _, _ = state
+    if not completed or not running:
         return ""
-    latest = completed[-1].id
-    if latest > coordinator.triggered or (len(completed) > 1 and completed[-2].id >= latest):
+    latest, sink = completed[-1].id, operators[-1]
+    if len(completed) > 1 and completed[-2].id >= latest:
         return f"checkpoint {latest} was completed out of order."
     if sink.done < latest and min(sink.at) < ENDED:
         return f"checkpoint {latest} is complete, and the job runs from checkpoint {sink.done}."
@@ -138,42 +144,75 @@ def _claim(
     return Property(name, mood, sentence, lambda state: not reason(state), reason, where)
 
 
-def _has_pending(state: State) -> bool:
-    return bool(state.coordinator.pending)
+def _has_barriers(state: State) -> bool:
+    """Whether the barriers of a checkpoint that the coordinator still wants may be on their way."""
+    pending = state[0].pending
+    return bool(pending) and state[2][-1].done < pending[-1].id
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
     """The invariants of checkpoints, what should be possible, and what must be so in the end."""
-    cuts, ends, over = Cuts(settings), Ends(settings), lambda state: is_over(settings, state)
-    always, eventually = Mood.ALWAYS, Mood.EVENTUALLY
+    return (*_of_checkpoints(settings), *_of_barriers(settings), *_possible(settings, text), *_of_the_end(settings, text))
 
-    def is_unsound(state: State) -> bool:
-        completed = state.coordinator.completed
-        return bool(completed) and not cuts.is_sound(completed[-1])
+
+def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
+    cuts = Cuts(settings)
+
+    @cache
+    def is_sound(completed: tuple[Checkpoint, ...]) -> bool:
+        ids = [checkpoint.id for checkpoint in completed]
+        return ids == sorted(set(ids)) and cuts.is_sound(completed[-1])
+
+    def is_suspect(state: State) -> bool:
+        """Most checkpoints are sound, and most jobs run from the latest: only the others are looked at closely."""
+        completed = state[0].completed
+        return bool(completed) and (state[2][-1].done < completed[-1].id or not is_sound(completed))
 
     def latest(reason: Callable[[Checkpoint], str]) -> Reason:
         return lambda state: reason(state.coordinator.completed[-1])
 
-    found = [
-        _claim("complete", always, "A complete checkpoint has the part of every task.", latest(cuts.incomplete), is_unsound),
-        _claim("no_orphan", always, "What a complete checkpoint holds as received, it holds as sent.", latest(cuts.orphan), is_unsound),
-        _claim("conserved", always, "In a complete checkpoint, sent is received plus in flight.", latest(cuts.unbalanced), is_unsound),
-        _claim("exact", always, "A complete checkpoint holds each record before its offsets once, and no other.", latest(cuts.inexact), is_unsound),
-        _claim("in_order", always, "A channel brings each barrier once, and the lower id first.", _disorder(settings), _has_pending),
-        _claim("latest", always, "Ids grow, and the job runs from the latest complete checkpoint.", _outdated),
-    ]
-    if settings.mode is Mode.ALIGNED:
-        found.append(_claim("aligned", always, "No task takes a record from behind a barrier that others still owe it.", _ahead(settings), _has_pending))
+    for name, sentence, reason in (
+        ("complete", "A complete checkpoint has the part of every task.", latest(cuts.incomplete)),
+        ("no_orphan", "What a complete checkpoint holds as received, it holds as sent.", latest(cuts.orphan)),
+        ("conserved", "In a complete checkpoint, sent is received plus in flight.", latest(cuts.unbalanced)),
+        ("exact", "A complete checkpoint holds each record before its offsets once, no other.", latest(cuts.inexact)),
+        ("latest", "Ids grow, and the job runs from the latest complete checkpoint.", _outdated),
+    ):
+        yield _claim(name, Mood.ALWAYS, sentence, reason, is_suspect)
     if settings.transactional and (settings.keeps_cancelled or not settings.faults.cancels):
-        found.append(_claim("decided_first", always, "A row is visible only if a complete checkpoint holds it.", _undecided(settings), lambda state: state.visible > 0))
+        sentence = "A row is visible only if a complete checkpoint holds it."
+        yield _claim("decided_first", Mood.ALWAYS, sentence, _undecided(settings), lambda state: state[3] > 0)
+
+
+def _of_barriers(settings: Settings) -> Iterator[Property[State]]:
+    sentence = "A channel brings each barrier once, and the lower id first."
+    yield _claim("in_order", Mood.ALWAYS, sentence, _disorder(settings), _has_barriers)
+    if settings.mode is Mode.ALIGNED:
+        sentence = "No task takes a record from behind a barrier that others still owe it."
+        yield _claim("aligned", Mood.ALWAYS, sentence, _ahead(settings), _has_barriers)
+
+
+def _possible(settings: Settings, text: Reason) -> Iterator[Property[State]]:
+    def completes(state: State) -> bool:
+        return bool(state[0].completed)
+
+    crashes, everything = settings.faults.crashes, sum(map(once, range(len(settings.words))))
+
+    def recovers(state: State) -> bool:
+        return state[3] == everything and state.faults.crashes < crashes
+
     if settings.transactional or settings.checkpoints:
-        found.append(Property("completes", Mood.SOMETIMES, "A checkpoint completes.", lambda state: bool(state.coordinator.completed), text))
-    if settings.faults.crashes:
-        found.append(Property("recovers", Mood.SOMETIMES, "The job ends although it has crashed.", lambda state: state.faults.crashes < settings.faults.crashes and over(state), text))
-    return (
-        *found,
-        Property("ends", eventually, "The job ends.", over, text),
-        _claim("counted_once", eventually, "In the end every record is counted once.", _miscount(settings)),
-        _claim("no_loss", eventually, "In the end no row is lost.", ends.reason("no_loss")),
-        _claim("no_duplicate", eventually, "In the end no row has come out twice.", ends.reason("no_duplicate")),
-    )
+        yield Property("completes", Mood.SOMETIMES, "A checkpoint completes.", completes, text)
+    if crashes:
+        yield Property("recovers", Mood.SOMETIMES, "All rows are out although the job has crashed.", recovers, text)
+
+
+def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
+    ends, over = Ends(settings), partial(is_over, settings)
+    yield Property("ends", Mood.EVENTUALLY, "The job ends.", over, text)
+    for name, sentence, reason in (
+        ("counted_once", "In the end every record is counted once.", _miscount(settings)),
+        ("no_loss", "In the end no row is lost.", ends.reason("no_loss")),
+        ("no_duplicate", "In the end no row has come out twice.", ends.reason("no_duplicate")),
+    ):
+        yield _claim(name, Mood.EVENTUALLY, sentence, reason)

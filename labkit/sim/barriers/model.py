@@ -9,30 +9,33 @@ This module must not judge: see `claims`.
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from itertools import repeat
 
 from labkit.sim.barriers.checkpoints import (
-    Pending,
     committed,
+    completed,
     copied_now,
+    excused,
     finished,
     logged,
     noted,
     opened,
     restored,
-    stored,
+    with_checkpoint,
+    with_pending,
 )
 from labkit.sim.barriers.claims import claims
-from labkit.sim.barriers.operators import arrive, overtake, take
+from labkit.sim.barriers.operators import Taken, arrive, copy, overtake, take
 from labkit.sim.barriers.parts import (
     BARRIER,
     END,
     ENDED,
-    Checkpoint,
     Coordinator,
     Faults,
     Operator,
     Source,
     State,
+    as_state,
     once,
 )
 from labkit.sim.barriers.schedule import Schedule
@@ -53,15 +56,27 @@ class Barriers(Model[State]):
         self.schedule = Schedule(chosen)
         self.actions = self.schedule.actions  # type: ignore[method-assign]  # one call less for every state
         self._rules: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in SENTENCES}
+        self._sink = chosen.counts
+        self._appends, self._overtakes = not chosen.transactional, chosen.rules.overtakes
         self._at_once = chosen.copying is Copying.INSTANT
         self._channels = chosen.channels
         self._logs = [
             [(chosen.readers[record], bytes((record,))) for record in range(source, len(chosen.words), chosen.sources)]
             for source in range(chosen.sources)
         ]
-        # What one task does is worked out once: a search meets the same task in very many states of the job.
-        self._arrive, self._overtake = cache(arrive), cache(overtake)
-        self._take = cache(partial(take, chosen.barriers))
+        # What one process does is worked out once: a search meets it in very many states of the job.
+        rules, remember = chosen.rules, cache
+        self._arrive, self._overtake = remember(arrive), remember(overtake)
+        self._read_on, self._ended = remember(self._moved), remember(self._at_end)
+        self._noted, self._finished, self._logged = remember(noted), remember(finished), remember(logged)
+        self._excused, self._completed = remember(excused), remember(partial(completed, chosen))
+        self._crashed: Callable[[Coordinator], Coordinator] = remember(crash)
+        self._spent = remember(_with_a_crash_less)
+        count, sink = (remember(partial(take, rules, is_sink=is_sink)) for is_sink in (False, True))
+        self._takes = [count] * chosen.counts + [sink]
+        # Every field of a task is volatile, so that all dead ones are alike.
+        started = self.initial()
+        self._dead = tuple(map(crash, started.sources)), tuple(map(crash, started.operators))
         self._claims = claims(chosen, self.text)
 
     def initial(self) -> State:
@@ -74,140 +89,161 @@ class Barriers(Model[State]):
 
     def apply(self, state: State, action: Action) -> State:
         """One rule."""
-        after = self._rules[action.name](state, action.which)
-        return _paced(after, action) if after.coordinator.pause else after
+        name, which = action
+        after = self._rules[name](state, which)
+        return _paced(after, action) if after[0].pause else after
 
     # Sources.
 
     def _read(self, state: State, which: int) -> State:
         coordinator, sources, operators, visible, prepared, faults = state
-        position, epoch, ended = sources[which]
-        count, item = self._logs[which][position]
-        sources = (*sources[:which], Source(position + 1, epoch, ended), *sources[which + 1 :])
+        count, item = self._logs[which][sources[which].position]
         reader = self._arrive(operators[count], which, item)
         operators = (*operators[:count], reader, *operators[count + 1 :])
-        return State(coordinator, sources, operators, visible, prepared, faults)
+        return as_state((coordinator, self._read_on(sources, which), operators, visible, prepared, faults))
+
+    @staticmethod
+    def _moved(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:
+        position, epoch, ended = sources[which]
+        return (*sources[:which], Source(position + 1, epoch, ended), *sources[which + 1 :])
+
+    @staticmethod
+    def _at_end(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:
+        position, epoch, _ = sources[which]
+        return (*sources[:which], Source(position, epoch, ended=True), *sources[which + 1 :])
 
     def _inject(self, state: State, task: int) -> State:
         """A source puts its oldest barrier that is still wanted into its channels."""
-        pending = state.coordinator.pending
-        if task >= len(state.sources):
+        coordinator, sources, operators, visible, prepared, faults = state
+        if task >= len(sources):
             return self._seal_last(state)
-        position, epoch, ended = state.sources[task]
-        wanted = next(checkpoint.id for checkpoint in pending if checkpoint.id > epoch)
-        pending = finished(noted(pending, wanted, task, position), wanted, task, stored=self._at_once)
-        after = _with_source(state, task, Source(position, wanted, ended), pending)
-        return self._to_counts(after, task, bytes((BARRIER + wanted,)))
+        position, epoch, ended = sources[task]
+        wanted = next(checkpoint.id for checkpoint in coordinator.pending if checkpoint.id > epoch)
+        coordinator = self._noted(coordinator, wanted, task, position)
+        coordinator = self._finished(coordinator, wanted, task, self._at_once)
+        coordinator, operators = self._to_counts(coordinator, operators, task, wanted)
+        sources = (*sources[:task], Source(position, wanted, ended), *sources[task + 1 :])
+        return as_state((coordinator, sources, operators, visible, prepared, faults))
+
+    def _to_counts(
+        self, coordinator: Coordinator, operators: tuple[Operator, ...], source: int, number: int
+    ) -> tuple[Coordinator, tuple[Operator, ...]]:
+        """A barrier goes to every count."""
+        reached, barrier = [], bytes((BARRIER + number,))
+        for count, operator in enumerate(operators[:-1]):
+            if self._overtakes:
+                channel = count * len(self._logs) + source
+                coordinator, after = self._ahead(coordinator, operator, source, barrier, channel)
+            else:
+                after = self._arrive(operator, source, barrier)
+            reached.append(after)
+        return coordinator, (*reached, operators[-1])
+
+    def _ahead(
+        self, coordinator: Coordinator, operator: Operator, into: int, barrier: bytes, channel: int
+    ) -> tuple[Coordinator, Operator]:
+        """A barrier overtakes, and the records that it leaves behind are saved."""
+        after, records = self._overtake(operator, into, barrier)
+        if records and self.settings.rules.saves:
+            coordinator = self._logged(coordinator, barrier[0] - BARRIER, channel, records)
+        return coordinator, after
 
     def _seal_last(self, state: State) -> State:
         """All inputs of the sink have ended, so that no barrier can come: the coordinator asks the sink itself."""
-        inputs, at, done, held, sealed = state.operators[-1]
-        wanted = next(checkpoint.id for checkpoint in state.coordinator.pending if checkpoint.id > done)
-        return self._copied(state, self.settings.counts, Operator(inputs, at, wanted, held, sealed), wanted, wanted)
+        sink = state.operators[-1]
+        wanted = next(checkpoint.id for checkpoint in state.coordinator.pending if checkpoint.id > sink.done)
+        after, rows = copy(sink, wanted, is_sink=True)
+        taken = Taken(after, sealed=rows, copied=wanted, whole=wanted)
+        return self._told(state, self.settings.counts * len(self._logs), taken)
 
     def _finish(self, state: State, which: int) -> State:
         """The end of the input goes into every channel, and counts as every later barrier."""
-        position, epoch, _ = state.sources[which]
-        pending = _left(state.coordinator.pending, epoch, which, position)
-        return self._to_counts(_with_source(state, which, Source(position, epoch, ended=True), pending), which, END)
-
-    def _to_counts(self, state: State, source: int, items: bytes) -> State:
-        for count in range(self.settings.counts):
-            state = self._passed(state, count, source, items)
-        return state
-
-    def _passed(self, state: State, which: int, into: int, items: bytes) -> State:
-        """Barriers or an end go into a channel; where barriers overtake, the records that they leave behind are saved."""
-        operator, pending = state.operators[which], state.coordinator.pending
-        for item in items:
-            if self.settings.barriers.overtakes and item < ENDED:
-                operator, records = self._overtake(operator, into, bytes((item,)))
-                if records and self.settings.barriers.saves:
-                    pending = logged(pending, item - BARRIER, which * self.settings.sources + into, records)
-            else:
-                operator = self._arrive(operator, into, bytes((item,)))
-        return _with_operator(state, which, operator, pending)
+        coordinator, sources, operators, visible, prepared, faults = state
+        operators = (*map(self._arrive, operators[:-1], repeat(which), repeat(END)), operators[-1])
+        if coordinator.pending:
+            position, epoch, _ = sources[which]
+            coordinator = self._excused(coordinator, epoch, which, position)
+        sources = self._ended(sources, which)
+        return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     # Counts and the sink.
 
     def _process(self, state: State, channel: int) -> State:
+        """A task takes what is next in a channel, a record or a barrier or an end, and passes on what it has to."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
-        after, sent, _, _, number = self._take(operators[which], into)
-        if number:
-            coordinator = coordinator._replace(pending=logged(coordinator.pending, number, channel, sent))
-        if which < self.settings.counts:
-            sink = self._arrive(operators[-1], which, sent)
+        after, sent, _, _, _, _, ended, told = taken = self._takes[which](operators[which], into)
+        if told or (ended and coordinator.pending):
+            return self._told(state, channel, taken)
+        if which < self._sink:
+            sink = self._arrive(operators[-1], which, sent) if sent else operators[-1]
             operators = (*operators[:which], after, *operators[which + 1 : -1], sink)
         else:
             operators = (*operators[:-1], after)
-            if not self.settings.transactional:
+            if self._appends and sent and sent[0] < BARRIER:
                 visible += once(sent[0])
-        return State(coordinator, sources, operators, visible, prepared, faults)
+        return as_state((coordinator, sources, operators, visible, prepared, faults))
 
-    def _take_barrier(self, state: State, channel: int) -> State:
-        which, into = self._channels[channel]
-        after, sent, copied, acked, _ = self._take(state.operators[which], into)
-        state = self._copied(state, which, after, copied, acked)
-        return self._passed(state, self.settings.counts, which, sent) if which < self.settings.counts else state
+    _take_barrier = _take_end = _process
 
-    def _take_end(self, state: State, channel: int) -> State:
-        """A task whose inputs have all ended ends too; a sink that has to commit waits for one more checkpoint."""
+    def _told(self, state: State, channel: int, taken: Taken) -> State:
+        """The same where the coordinator is concerned."""
+        coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
-        after = self._take_barrier(state, channel)
-        operator = after.operators[which]
-        waits = which == self.settings.counts and self.settings.transactional
-        if waits or min(operator.at) < ENDED:
-            return after
-        pending = _left(after.coordinator.pending, operator.done, len(state.sources) + which, operator.state)
-        return _with_operator(after, which, operator, pending)
-
-    def _copied(self, state: State, which: int, after: Operator, copied: int, acked: int) -> State:
-        """A task may have copied its state, and its part of a checkpoint may be whole. A sink seals its transaction."""
-        pending, task = state.coordinator.pending, len(state.sources) + which
+        after, sent, sealed, copied, whole, number, ended, _ = taken
+        task = len(sources) + which
         if copied:
-            pending = noted(pending, copied, task, after.state)
-        if acked:
-            pending = finished(pending, acked, task, stored=self._at_once)
-        if copied and which == self.settings.counts:
-            state, after = self._sealed(state, after, copied)
-        return _with_operator(state, which, after, pending)
+            coordinator = self._noted(coordinator, copied, task, after.state)
+        if whole:
+            coordinator = self._finished(coordinator, whole, task, self._at_once)
+        if number:
+            coordinator = self._logged(coordinator, number, channel, sent)
+        if sealed and not self._appends:
+            prepared = (*prepared, (copied, sealed))
+        # A task whose inputs have all ended ends too; a sink that has to commit waits for one more checkpoint.
+        if ended and (which < self._sink or self._appends):
+            coordinator = self._excused(coordinator, after.done, task, after.state)
+        operators = (*operators[:which], after, *operators[which + 1 :])
+        if which < self._sink and sent:
+            coordinator, sink = self._to_sink(coordinator, operators[-1], which, sent)
+            operators = (*operators[:-1], sink)
+        return as_state((coordinator, sources, operators, visible, prepared, faults))
 
-    def _sealed(self, state: State, sink: Operator, number: int) -> tuple[State, Operator]:
-        inputs, at, done, held, sealed = sink
-        if self.settings.transactional and held != sealed:
-            state = state._replace(prepared=(*state.prepared, (number, held - sealed)))
-        return state, Operator(inputs, at, done, held, held)
+    def _to_sink(
+        self, coordinator: Coordinator, sink: Operator, count: int, items: bytes
+    ) -> tuple[Coordinator, Operator]:
+        """A count passes on a record, or a barrier, or its end, or both of these."""
+        if self._overtakes and BARRIER <= items[0] < ENDED:
+            channel = self._sink * len(self._logs) + count
+            coordinator, sink = self._ahead(coordinator, sink, count, items[:1], channel)
+            items = items[1:]
+        return coordinator, self._arrive(sink, count, items) if items else sink
 
     # The coordinator.
 
     def _trigger(self, state: State, _: int) -> State:
-        triggered, completed, running, pending, pause = state.coordinator
-        pending = (*pending, opened(self.settings, triggered + 1, state))
-        return state._replace(coordinator=Coordinator(triggered + 1, completed, running, pending, pause))
+        coordinator, sources, operators, visible, prepared, faults = state
+        checkpoint = opened(self.settings, coordinator.triggered + 1, sources, operators)
+        return as_state((with_checkpoint(coordinator, checkpoint), sources, operators, visible, prepared, faults))
 
     def _copy(self, state: State, _: int) -> State:
         """No barrier: the checkpoint is complete at once."""
-        triggered, completed, running, pending, pause = state.coordinator
-        checkpoint = copied_now(self.settings, triggered + 1, state)
-        state = self._copied(state, self.settings.counts, state.operators[-1], checkpoint.id, 0)
-        completed = (*completed, checkpoint)[-self.settings.retained :]
-        return state._replace(coordinator=Coordinator(triggered + 1, completed, running, pending, pause))
+        checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
+        state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
+        sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
+        state = self._told(state, self.settings.counts * len(self._logs), Taken(sink, sealed=rows, copied=checkpoint.id))
+        return self._complete(state, checkpoint.id)
 
     def _store(self, state: State, task: int) -> State:
         """The oldest copy of a task is stored and acknowledged."""
         pending, bit = state.coordinator.pending, 1 << task
         number = next(checkpoint.id for checkpoint in pending if checkpoint.taken & ~checkpoint.acked & bit)
-        pending = finished(pending, number, task, stored=True)
-        return state._replace(coordinator=state.coordinator._replace(pending=pending))
+        return state._replace(coordinator=self._finished(state.coordinator, number, task, True))
 
     def _complete(self, state: State, number: int) -> State:
-        """The checkpoint is stored: the decision. Older ones that are pending are subsumed."""
-        triggered, completed, running, pending, _ = state.coordinator
-        [whole] = [checkpoint for checkpoint in pending if checkpoint.id == number]
-        completed = (*completed, stored(whole))[-self.settings.retained :]
-        left = tuple(checkpoint for checkpoint in pending if checkpoint.id > number)
-        return state._replace(coordinator=Coordinator(triggered, completed, running, left, self.settings.min_pause))
+        """The checkpoint is stored: the decision."""
+        coordinator, sources, operators, visible, prepared, faults = state
+        return as_state((self._completed(coordinator, number), sources, operators, visible, prepared, faults))
 
     def _announce(self, state: State, _: int) -> State:
         """The notification reaches the sink, which commits everything up to the checkpoint."""
@@ -219,9 +255,9 @@ class Barriers(Model[State]):
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
         if self.settings.broken is Broken.ABORT_EXPIRED:
             prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
-        left = tuple(checkpoint for checkpoint in coordinator.pending if checkpoint.id != number)
+        left = [checkpoint for checkpoint in coordinator.pending if checkpoint.id != number]
         return state._replace(
-            coordinator=coordinator._replace(pending=left),
+            coordinator=with_pending(coordinator, left),
             prepared=prepared,
             faults=faults._replace(expiries=faults.expiries - 1),
         )
@@ -229,19 +265,22 @@ class Barriers(Model[State]):
     # The job dies and comes back.
 
     def _crash(self, state: State, _: int) -> State:
-        return _died(state, state.faults._replace(crashes=state.faults.crashes - 1))
+        coordinator, _, _, visible, prepared, faults = state
+        return as_state((self._crashed(coordinator), *self._dead, visible, prepared, self._spent(faults)))
 
     def _cancel(self, state: State, _: int) -> State:
         """Somebody cancels the job; unlike after a crash its checkpoints may be deleted."""
-        after = _died(state, state.faults._replace(cancels=state.faults.cancels - 1))
-        kept = after.coordinator.completed if self.settings.keeps_cancelled else ()
-        return after._replace(coordinator=after.coordinator._replace(completed=kept))
+        coordinator, _, _, visible, prepared, faults = state
+        down = self._crashed(coordinator)
+        if not self.settings.keeps_cancelled:
+            down = down._replace(completed=())
+        return State(down, *self._dead, visible, prepared, faults._replace(cancels=faults.cancels - 1))
 
     def _restore(self, state: State, _: int) -> State:
         """The latest complete checkpoint is loaded; what it decided is committed, everything later is aborted."""
-        coordinator, completed = state.coordinator, state.coordinator.completed
+        coordinator, kept = state.coordinator, state.coordinator.completed
         which = 0 if self.settings.broken is Broken.OLDER_CHECKPOINT else -1
-        loaded = completed[which] if completed else None
+        loaded = kept[which] if kept else None
         visible, _aborted = committed(state.visible, state.prepared, loaded.id if loaded else 0)
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
@@ -258,6 +297,10 @@ class Barriers(Model[State]):
         return sentence(self.settings, action)
 
 
+def _with_a_crash_less(faults: Faults) -> Faults:
+    return faults._replace(crashes=faults.crashes - 1)
+
+
 _STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")
 
 
@@ -266,34 +309,3 @@ def _paced(state: State, action: Action) -> State:
     coordinator = state.coordinator
     passed = action.name in _STEPS
     return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state
-
-
-def _left(pending: Pending, since: int, task: int, held: int) -> Pending:
-    """A task that has ended needs not acknowledge the checkpoints that it has not seen: they get its last state."""
-    for checkpoint in pending:
-        if checkpoint.id > since:
-            pending = finished(noted(pending, checkpoint.id, task, held), checkpoint.id, task, stored=True)
-    return pending
-
-
-def _died(state: State, faults: Faults) -> State:
-    coordinator, sources, operators, visible, prepared, _ = state
-    dead = tuple(map(crash, operators))
-    return State(crash(coordinator), tuple(map(crash, sources)), dead, visible, prepared, faults)
-
-
-# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
-
-
-def _with_source(state: State, which: int, source: Source, pending: Pending) -> State:
-    (triggered, completed, running, _, pause), sources, operators, visible, prepared, faults = state
-    coordinator = Coordinator(triggered, completed, running, pending, pause)
-    sources = (*sources[:which], source, *sources[which + 1 :])
-    return State(coordinator, sources, operators, visible, prepared, faults)
-
-
-def _with_operator(state: State, which: int, operator: Operator, pending: Pending) -> State:
-    (triggered, completed, running, _, pause), sources, operators, visible, prepared, faults = state
-    coordinator = Coordinator(triggered, completed, running, pending, pause)
-    operators = (*operators[:which], operator, *operators[which + 1 :])
-    return State(coordinator, sources, operators, visible, prepared, faults)

@@ -5,7 +5,8 @@ checkpoint, or `END`. What an operator or the outside holds is one number whose 
 is in it, so that a record that counts twice can be named. This module must not contain a rule of the protocol.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from labkit.sim.model import Durable, Volatile
@@ -120,6 +121,12 @@ class State(NamedTuple):
     visible: int
     prepared: Prepared
     faults: Faults
+
+
+Fields = tuple[Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults]
+
+as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
+"""A state from all its fields. It takes a third of the time of `State(...)`, and a search builds one for every step."""
 
 
 def live(at: bytes) -> bytes:

@@ -6,9 +6,9 @@ This module must not change a state.
 from collections.abc import Sequence
 from functools import cache
 
-from labkit.sim.barriers.checkpoints import Pending, decided
+from labkit.sim.barriers.checkpoints import decided
 from labkit.sim.barriers.operators import is_blocked
-from labkit.sim.barriers.parts import BARRIER, ENDED, Checkpoint, Coordinator, Operator, Source, State
+from labkit.sim.barriers.parts import BARRIER, END, ENDED, Checkpoint, Coordinator, Operator, State
 from labkit.sim.barriers.settings import Broken, Copying, Settings
 from labkit.sim.barriers.telling import SENTENCES
 from labkit.sim.model import Action
@@ -24,45 +24,55 @@ class Schedule:
         self._alone = {name: Action(name) for name in SENTENCES}
         self._of = {name: [Action(name, which) for which in range(64)] for name in SENTENCES}
         self._trigger = self._alone["copy" if settings.broken is Broken.SINK_OFFSET else "trigger"]
-        self._end = Action("inject", settings.tasks - 1)
+        self._all_ended = END * settings.counts
+        self._announce, self._crash = self._alone["announce"], self._alone["crash"]
+        self._checkpoints, self._concurrent = settings.checkpoints, settings.concurrent
+        self._injects = self._of["inject"][: settings.tasks]
+        self._goes_on = [
+            [*[self._of["read"][which]] * length, self._of["finish"][which]]
+            for which, length in enumerate(settings.lengths)
+        ]
         # A search meets the same task in very many states of the job.
-        self._of_source, self._of_operator = cache(self._source_actions), cache(self._operator_actions)
+        self._of_operator = cache(self._operator_actions)
 
     def actions(self, state: State) -> Sequence[Action]:
         """What is enabled; nothing: the job has ended."""
-        coordinator, sources, operators, _, prepared, faults = state
-        _, completed, running, pending, _ = coordinator
+        coordinator, sources, operators, _, prepared, (crashes, _, cancels) = state
+        triggered, kept, running, pending, _ = coordinator
         if not running:
             return [self._alone["restore"]]
-        sink = operators[-1]
-        has_all = min(sink.at) == ENDED
-        if has_all and is_over(self.settings, state):
+        at = operators[-1].at
+        if at == self._all_ended and is_over(self.settings, state):
             return []
         enabled: list[Action] = []
-        if len(pending) < self.settings.concurrent and self._may_trigger(state):
+        may_be_due = triggered < self._checkpoints or sources[-1].ended
+        if may_be_due and len(pending) < self._concurrent and self._is_due(state):
             enabled.append(self._trigger)
+        latest = 0
         if pending:
+            latest = pending[-1].id
             self._checkpoint_actions(state, enabled)
-        if prepared and prepared[0][0] <= self.announced(coordinator):
-            enabled.append(self._alone["announce"])
-        latest = pending[-1].id if pending else 0
+        if prepared and (kept or pending) and prepared[0][0] <= self.announced(coordinator):
+            enabled.append(self._announce)
         busy = _waiting(pending) if self._stands else 0
-        for which, source in enumerate(sources):
-            if not busy >> which & 1:
-                enabled += self._of_source(source, which, latest)
-        busy >>= len(sources)
-        for which, operator in enumerate(operators):
-            if not busy >> which & 1:
-                enabled += self._of_operator(operator, which)
-        if has_all and sink.done < latest:
-            enabled.append(self._end)
-        if faults.crashes:
-            enabled.append(self._alone["crash"])
-        if faults.cancels:
+        for which, (position, epoch, ended) in enumerate(sources):
+            if not ended and not busy >> which & 1:
+                enabled.append(self._goes_on[which][position])
+                if epoch < latest:
+                    enabled.append(self._injects[which])
+        of_operator = self._of_operator
+        for task, operator in enumerate(operators, len(sources)):
+            if not busy >> task & 1:
+                enabled += of_operator(operator, task)
+        if at == self._all_ended and operators[-1].done < latest:
+            enabled.append(self._injects[-1])
+        if crashes:
+            enabled.append(self._crash)
+        if cancels:
             enabled.append(self._alone["cancel"])
         return enabled
 
-    def _may_trigger(self, state: State) -> bool:
+    def _is_due(self, state: State) -> bool:
         """Whether another checkpoint is due: one more after the end of the input, if the sink has to commit."""
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
@@ -94,24 +104,18 @@ class Schedule:
             return max(full, default=decided(coordinator.completed))
         return decided(coordinator.completed)
 
-    def _source_actions(self, source: Source, which: int, latest: int) -> tuple[Action, ...]:
-        position, epoch, ended = source
-        if ended:
-            return ()
-        goes_on = self._of["read" if position < self.settings.lengths[which] else "finish"][which]
-        return (goes_on, self._of["inject"][which]) if epoch < latest else (goes_on,)
-
-    def _operator_actions(self, operator: Operator, which: int) -> tuple[Action, ...]:
+    def _operator_actions(self, operator: Operator, task: int) -> tuple[Action, ...]:
         settings, offered = self.settings, []
+        first = (task - settings.sources) * settings.sources
         for into, queue in enumerate(operator.inputs):
-            if queue and not is_blocked(settings.barriers, operator, into):
+            if queue and not is_blocked(settings.rules, operator, into):
                 item = queue[0]
                 name = "process" if item < BARRIER else "take_end" if item == ENDED else "take_barrier"
-                offered.append(self._of[name][which * settings.sources + into])
+                offered.append(self._of[name][first + into])
         return tuple(offered)
 
 
-def _waiting(pending: Pending) -> int:
+def _waiting(pending: tuple[Checkpoint, ...]) -> int:
     """The tasks that have a copy which is not stored, as bits."""
     waiting = 0
     for checkpoint in pending:

@@ -89,7 +89,7 @@ PARAMETERS: dict[str, Parameter] = {
 }
 
 
-class Barriers(NamedTuple):
+class Rules(NamedTuple):
     """What tasks do at barriers: react to the first one or to the last, block, overtake, save what is in flight."""
 
     at_first: bool
@@ -103,7 +103,7 @@ class Barriers(NamedTuple):
 class Settings:
     """The parameters, understood, and the layout: record r is offset r // sources of source r % sources."""
 
-    barriers: Barriers
+    rules: Rules
     mode: Mode
     words: tuple[str, ...]
     sources: int
@@ -197,7 +197,7 @@ def settings(values: Values) -> Settings:
     first = broken is Broken.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
     return Settings(
-        barriers=Barriers(
+        rules=Rules(
             at_first=unaligned or first,
             aligns=aligned,
             blocks=aligned and not first and broken is not Broken.FORGET_TO_BLOCK,
