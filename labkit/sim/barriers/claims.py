@@ -23,6 +23,7 @@ class Ends:
     """The judge's verdict on rows: one row says that its record has come out. The same rows are judged once."""
 
     def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.expected = [Record(record, word, 1) for record, word in enumerate(settings.words)]
         self.verdict = cache(self._verdict)
 
@@ -30,14 +31,17 @@ class Ends:
         rows = [Observation(*self.expected[record], 0, 1) for record in records_in(visible)]
         return judge(self.expected, History([*rows, Reading("end")]))
 
-    def reason(self, name: str) -> Reason:
-        """Why one of the judge's properties is violated."""
+    def lost(self, state: State) -> str:
+        """A row that is missing."""
+        found = self.verdict(state.visible)
+        missing = found.properties["no_loss"] is Outcome.VIOLATED
+        return f"the row of {self.settings.named(found.lost[0])} is lost." if missing else ""
 
-        def why(state: State) -> str:
-            found = self.verdict(state.visible)
-            return found.because if found.properties[name] is Outcome.VIOLATED else ""
-
-        return why
+    def doubled(self, state: State) -> str:
+        """A row that has come out again."""
+        found = self.verdict(state.visible)
+        again = found.properties["no_duplicate"] is Outcome.VIOLATED
+        return f"the row of {self.settings.named(found.duplicate[0])} has come out more than once." if again else ""
 
 
 def _disorder(settings: Settings) -> Reason:
@@ -212,7 +216,7 @@ def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
     yield Property("ends", Mood.EVENTUALLY, "The job ends.", over, text)
     for name, sentence, reason in (
         ("counted_once", "In the end every record is counted once.", _miscount(settings)),
-        ("no_loss", "In the end no row is lost.", ends.reason("no_loss")),
-        ("no_duplicate", "In the end no row has come out twice.", ends.reason("no_duplicate")),
+        ("no_loss", "In the end no row is lost.", ends.lost),
+        ("no_duplicate", "In the end no row has come out twice.", ends.doubled),
     ):
         yield _claim(name, Mood.EVENTUALLY, sentence, reason)

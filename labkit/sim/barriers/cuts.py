@@ -58,8 +58,8 @@ class Cuts:
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
                     return (
-                        f"in checkpoint {checkpoint.id} {receiver} has received {self.settings.named(record)}, and "
-                        f"{sender} has not sent it: after a restart it comes once more."
+                        f"in checkpoint {checkpoint.id} {receiver} has received {self.settings.named(record)}, "
+                        f"which {sender} has not sent by then."
                     )
         return ""
 

@@ -19,7 +19,8 @@ class Schedule:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._everyone = (1 << settings.tasks) - 1
+        everyone, sink = (1 << settings.tasks) - 1, 1 << settings.tasks - 1
+        self._needed = sink if settings.broken is Broken.SINK_ACK else everyone
         self._stands = settings.copying is Copying.STANDING
         self._alone = {name: Action(name) for name in SENTENCES}
         self._of = {name: [Action(name, which) for which in range(64)] for name in SENTENCES}
@@ -80,8 +81,9 @@ class Schedule:
         if pending or not self.settings.transactional or not all(source.ended for source in state.sources):
             return False
         sink, prepared = state.operators[-1], state.prepared
-        is_open = min(sink.at) < ENDED or sink.state != sink.sealed
-        return is_open or (bool(prepared) and prepared[-1][0] > decided(completed))
+        if min(sink.at) < ENDED:
+            return self.settings.broken is not Broken.SINK_OFFSET
+        return sink.state != sink.sealed or (bool(prepared) and prepared[-1][0] > decided(completed))
 
     def _checkpoint_actions(self, state: State, enabled: list[Action]) -> None:
         pending, expiries = state.coordinator.pending, state.faults.expiries
@@ -94,8 +96,7 @@ class Schedule:
             enabled += [self._of["store"][task] for task in range(self.settings.tasks) if waiting >> task & 1]
 
     def _is_complete(self, checkpoint: Checkpoint) -> bool:
-        missing = self._everyone & ~checkpoint.acked
-        return not missing or (self.settings.broken is Broken.MISSING_ACK and not missing & missing - 1)
+        return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
         """Up to which checkpoint the sink is told to commit."""

@@ -43,7 +43,7 @@ class Broken(Word):
     FIRST_BARRIER = "first_barrier"
     SKIP_CHANNEL_STATE = "skip_channel_state"
     SINK_OFFSET = "sink_offset"
-    MISSING_ACK = "missing_ack"
+    SINK_ACK = "sink_ack"
     ANNOUNCE_FIRST = "announce_first"
     ABORT_EXPIRED = "abort_expired"
     OLDER_CHECKPOINT = "older_checkpoint"
@@ -81,7 +81,7 @@ PARAMETERS: dict[str, Parameter] = {
         "Which rule is left out: forget_to_block (aligned, but the channel is read on), first_barrier (the state is "
         "copied at the first barrier and nothing in flight is saved), skip_channel_state (unaligned without what is "
         "in flight), sink_offset (no barriers: all states at one moment, and the offsets after the sink's last rows), "
-        "missing_ack (complete when one acknowledgement is missing), announce_first (announced before it is stored), "
+        "sink_ack (complete as soon as the sink has acknowledged), announce_first (announced before it is stored), "
         "abort_expired (an expired checkpoint's transaction is aborted), older_checkpoint (not the latest is restored).",
         Broken.NOTHING.value,
         tuple(each.value for each in Broken),
@@ -178,6 +178,7 @@ _NEEDS = {
     Broken.FIRST_BARRIER: ("mode", "aligned"),
     Broken.SINK_OFFSET: ("mode", "aligned"),
     Broken.SKIP_CHANNEL_STATE: ("mode", "unaligned"),
+    Broken.SINK_ACK: ("copying", "background"),
     Broken.ANNOUNCE_FIRST: ("sink", "two_phase"),
     Broken.ABORT_EXPIRED: ("sink", "two_phase"),
 }
