@@ -36,6 +36,7 @@ EXPLORED = {
     "pipeline, wal, 2 batches": Measure(
         "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1}
     ),
+    "barriers, 2 sources, 2 counts": Measure("barriers", {}),
 }
 STEPS = 200
 """Length of the trace in which a step forward and back is timed."""

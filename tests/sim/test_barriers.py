@@ -1,39 +1,186 @@
 """Barriers: known counts, a second interpreter, rules that are missed when they are broken, and the scenarios."""
 
+import random
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given as drawn
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from plain_barriers import Job
 from plain_two_phase import freeze
 
+from labkit.errors import InvalidAction, InvalidInput
+from labkit.judge import Guarantee
+from labkit.sim.barriers import model as rules
+from labkit.sim.barriers import operators, schedule
+from labkit.sim.barriers.claims import Ends
+from labkit.sim.barriers.cost import Cost, cost
 from labkit.sim.barriers.model import Barriers
-from labkit.sim.barriers.parts import BARRIER, ENDED, MISSING, Checkpoint, Operator, State, records_in
+from labkit.sim.barriers.parts import (
+    BARRIER,
+    ENDED,
+    MISSING,
+    Checkpoint,
+    Coordinator,
+    Operator,
+    Source,
+    State,
+    once,
+    records_in,
+)
+from labkit.sim.barriers.scenarios import SCENARIOS, play, scenario, trace_of
+from labkit.sim.barriers.schedule import Schedule, is_over
 from labkit.sim.barriers.settings import Settings
-from labkit.sim.explore import explore, reachable
-from labkit.sim.trace import make
+from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.model import Action, Mood, crash, declared
+from labkit.sim.trace import Replay, Trace, make, replay
 
 
 def build(**given: object) -> Barriers:
     return make("barriers", given)
 
 
+JOIN = {"words": "hello-hello", "counts": 1}
+"""Two sources with a hello each, and one task that counts them."""
+LINE = {"words": "hello-world", "sources": 1}
+"""One source, and a count for each of its words."""
+
+GOLDEN = [
+    ({"crashes": 0}, 19_485, 31, {}),
+    ({**JOIN, "crashes": 2}, 5_711, 35, {}),
+    ({**JOIN, "checkpoints": 2}, 11_035, 35, {}),
+    ({**JOIN, "mode": "unaligned"}, 13_350, 27, {}),
+    ({**JOIN, "mode": "unaligned", "expiries": 1, "crashes": 0}, 9_376, 25, {}),
+    ({**JOIN, "checkpoints": 2, "expiries": 1, "crashes": 0}, 17_678, 32, {}),
+    ({**JOIN, "checkpoints": 2, "concurrent": 2, "crashes": 0}, 9_693, 29, {}),
+    ({**JOIN, "checkpoints": 2, "min_pause": 3, "crashes": 0}, 5_149, 29, {}),
+    ({**JOIN, "copying": "background", "crashes": 0}, 6_314, 27, {}),
+    ({**JOIN, "copying": "standing", "crashes": 0}, 2_482, 27, {}),
+    ({**LINE, "counts": 1, "mode": "at_least_once"}, 557, 23, {}),
+    ({**LINE, "cancels": 1, "retention": "keep"}, 3_881, 34, {}),
+    ({**LINE, "cancels": 1}, 4_683, 40, {"no_duplicate": 28}),
+    ({**LINE, "sink": "append"}, 2_991, 26, {"no_duplicate": 16}),
+    (
+        {**JOIN, "mode": "at_least_once"},
+        5_810,
+        30,
+        {"no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:60])
+def test_states_and_shortest_counterexamples_are_known(given: dict, states: int, depth: int, lengths: dict[str, int]):
+    found = explore(build(**given))
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
+
+
+NOWHERE = (
+    "in checkpoint 1, of what source 0 has sent to count 0, "
+    "offset 0 of source 0 (hello) is neither received nor in flight."
+)
+
+
+@pytest.mark.slow
+def test_the_states_of_the_default_job_are_known():
+    found = explore(build())
+    assert (found.unique_states, found.depth, found.exhausted, found.violations) == (42_044, 38, True, ())
+
+
+BROKEN = [
+    (
+        {**JOIN, "broken": "forget_to_block"},
+        {"aligned": 5, "no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
+        "count 0 has taken offset 0 of source 0 (hello) from behind barrier 1, and has not copied its state yet.",
+    ),
+    (
+        {**JOIN, "broken": "first_barrier"},
+        {"conserved": 9, "exact": 9, "counted_once": 19, "no_loss": 19},
+        NOWHERE,
+    ),
+    (
+        {**JOIN, "broken": "skip_channel_state", "mode": "unaligned"},
+        {"conserved": 8, "exact": 8, "counted_once": 16, "no_loss": 16},
+        NOWHERE,
+    ),
+    (
+        {**JOIN, "broken": "sink_offset"},
+        {"no_orphan": 3, "conserved": 3, "exact": 3, "counted_once": 18},
+        "in checkpoint 1 count 0 has received offset 0 of source 0 (hello), which source 0 has not sent by then.",
+    ),
+    (
+        {**LINE, "broken": "sink_offset"},
+        {"no_orphan": 3, "conserved": 3, "exact": 3, "counted_once": 12, "no_loss": 12},
+        "in checkpoint 1 count 0 has received offset 0 of source 0 (hello), which source 0 has not sent by then.",
+    ),
+    (
+        {**LINE, "broken": "sink_ack", "copying": "background"},
+        {"complete": 8, "no_orphan": 11, "conserved": 11, "exact": 12, "counted_once": 22, "no_duplicate": 29},
+        "checkpoint 1 is complete without the part of source 0, which has not acknowledged it.",
+    ),
+    (
+        {**LINE, "broken": "announce_first"},
+        {"decided_first": 10, "no_duplicate": 26},
+        "the row of offset 0 of source 0 (hello) is visible, and the latest complete checkpoint does not hold it.",
+    ),
+    (
+        {**LINE, "broken": "abort_expired", "expiries": 1},
+        {"no_loss": 14},
+        "the row of offset 0 of source 0 (hello) is lost.",
+    ),
+    (
+        {**LINE, "broken": "older_checkpoint", "checkpoints": 2},
+        {"latest": 16, "decided_first": 35, "no_duplicate": 35},
+        "checkpoint 2 is complete, and the job runs from checkpoint 1.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "lengths", "because"), BROKEN, ids=lambda part: str(part)[:60])
+def test_a_rule_that_is_left_out_is_missed(given: dict, lengths: dict[str, int], because: str):
+    found = explore(build(**given))
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert found.violations[0].because == because
+    for violation in found.violations:
+        walked = replay(violation.trace)
+        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        assert not claim.is_kept(walked.state)
+        assert "offset" in violation.because or "checkpoint" in violation.because
+
+
+def test_a_count_that_runs_ahead_of_the_sink_counts_twice():
+    """Why the last sink's output offset is no offset for a checkpoint, not even if all copy at the same moment."""
+    found = explore(build(**JOIN, broken="sink_offset"))
+    told = {violation.property: violation for violation in found.violations}
+    assert [str(action) for action in told["exact"].trace.actions] == ["read(0)", "process(0)", "copy"]
+    assert told["exact"].because == (
+        "checkpoint 1 reads source 0 on at offset 0, and count 0 holds offset 0 of source 0 (hello) already."
+    )
+    assert told["counted_once"].because == "offset 0 of source 1 (hello) has been counted 2 times: in the end hello=3."
+
+
 TINY = {"words": "hello", "counts": 1}
 CHAIN = {"words": "hello-world", "sources": 1}
 SMALL = [
     ("aligned", {**TINY}),
-    ("aligned", {**TINY, "checkpoints": 2, "concurrent": 2, "crashes": 0}),
+    ("aligned", {**TINY, "sources": 1, "checkpoints": 2, "concurrent": 2, "crashes": 0}),
     ("aligned", {**TINY, "expiries": 1, "crashes": 0}),
     ("aligned", {**TINY, "sink": "append"}),
     ("aligned", {**CHAIN, "crashes": 0}),
     ("aligned", {**TINY, "sources": 1, "copying": "background"}),
-    ("at_least_once", {**TINY}),
-    ("at_least_once", {**CHAIN, "crashes": 0}),
-    ("unaligned", {**TINY}),
-    ("unaligned", {**CHAIN, "crashes": 0}),
+    ("at_least_once", {**TINY, "crashes": 0}),
+    ("unaligned", {**TINY, "crashes": 0}),
     ("unaligned", {**TINY, "sources": 1, "copying": "background"}),
 ]
 LARGER = [
-    *(("aligned", {**TINY, "checkpoints": 2, "expiries": 1, "crashes": 0, "words": words}) for words in ("hello", "hello-hello")),
+    *(
+        ("aligned", {**TINY, "checkpoints": 2, "expiries": 1, "crashes": 0, "words": words})
+        for words in ("hello", "hello-hello")
+    ),
     ("aligned", {"words": "hello-hello", "counts": 1}),
     ("aligned", {"words": "hello", "crashes": 0}),
     ("aligned", {**CHAIN, "copying": "background"}),
@@ -42,6 +189,7 @@ LARGER = [
     ("unaligned", {**TINY, "checkpoints": 2, "expiries": 1, "crashes": 0}),
     ("unaligned", {"words": "hello-hello", "counts": 1}),
     ("unaligned", {**CHAIN}),
+    ("aligned", {**TINY, "checkpoints": 2, "concurrent": 2, "crashes": 0}),
 ]
 
 
@@ -103,7 +251,10 @@ def told_records(settings: Settings, held: int) -> list:
 
 def told_checkpoint(settings: Settings, checkpoint: Checkpoint) -> dict:
     names = [f"s{which}" for which in range(settings.sources)] + [f"t{which}" for which in range(settings.counts + 1)]
-    held = [*checkpoint.offsets, *(told_records(settings, state) if state != MISSING else MISSING for state in checkpoint.states)]
+    held = [
+        *checkpoint.offsets,
+        *(told_records(settings, state) if state != MISSING else MISSING for state in checkpoint.states),
+    ]
     flight = zip(settings.channels, checkpoint.flight, strict=False)
     return {
         "id": checkpoint.id,
@@ -112,3 +263,444 @@ def told_checkpoint(settings: Settings, checkpoint: Checkpoint) -> dict:
         "taken": {name for bit, name in enumerate(names) if checkpoint.taken >> bit & 1},
         "acked": {name for bit, name in enumerate(names) if checkpoint.acked >> bit & 1},
     }
+
+
+# Scenarios.
+
+EXACT = (Guarantee.EXACTLY_ONCE, set())
+TWICE = {"no_orphan", "conserved", "exact", "counted_once"}
+LOST = {"conserved", "exact", "counted_once", "no_loss"}
+
+NAMED = {
+    "offset_three": ("hello=2 world=1", *EXACT),
+    "crash_at_the_third": ("hello=2 world=1", *EXACT),
+    "before_the_first_checkpoint": ("hello=2 world=1", *EXACT),
+    "alignment": ("hello=3 world=1", *EXACT),
+    "no_alignment": ("hello=4 world=1", Guarantee.AT_LEAST_ONCE, {*TWICE, "no_duplicate"}),
+    "no_alignment_one_input": ("hello=2 world=1", *EXACT),
+    "overtaking": ("hello=3 world=1", *EXACT),
+    "channel_state_skipped": ("world=1", Guarantee.AT_MOST_ONCE, LOST),
+    "sink_offset_twice": ("hello=3 world=1", Guarantee.EXACTLY_ONCE, TWICE),
+    "sink_offset_lost": ("hello=1 world=1", Guarantee.AT_MOST_ONCE, LOST),
+    "epochs": ("hello=2 world=1", *EXACT),
+    "complete_not_announced": ("hello=2 world=1", *EXACT),
+    "announced_first": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"decided_first", "no_duplicate"}),
+    "expired": ("hello=2 world=1", *EXACT),
+    "expired_and_aborted": ("hello=2 world=1", Guarantee.AT_MOST_ONCE, {"no_loss"}),
+    "newer_barrier": ("hello=3 world=1", *EXACT),
+    "two_in_flight": ("hello=2 world=1", *EXACT),
+    "minimum_pause": ("hello=2 world=1", *EXACT),
+    "finished_source": ("hello=3 world=1", *EXACT),
+    "copied_in_the_background": ("hello=2 world=1", *EXACT),
+    "copied_standing": ("hello=2 world=1", *EXACT),
+    "sink_acknowledged": ("hello=1 world=1", Guarantee.EXACTLY_ONCE, {"complete", *TWICE}),
+    "older_checkpoint": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"latest", "decided_first", "no_duplicate"}),
+    "appended": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"no_duplicate"}),
+    "cancelled": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"no_duplicate"}),
+    "cancelled_and_kept": ("hello=2 world=1", *EXACT),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_promises(name: str):
+    counts, guarantee, broken = NAMED[name]
+    walked = replay(trace_of(name))
+    model, state = walked.model, walked.state
+    assert is_over(model.settings, state)
+    assert model.settings.totals(sum(operator.state for operator in state.operators[:-1])) == counts
+    assert Ends(model.settings).verdict(state.visible).guarantee is guarantee
+    assert {claim.name for claim in model.properties() if is_violated(claim, walked)} == broken
+    assert scenario(name).watch_for.endswith(".")
+
+
+def is_violated(claim, walked: Replay) -> bool:
+    states = {Mood.ALWAYS: walked.states, Mood.EVENTUALLY: walked.states[-1:], Mood.SOMETIMES: []}[claim.mood]
+    return not all(map(claim.is_kept, states))
+
+
+def test_every_scenario_is_tested():
+    assert set(NAMED) == set(SCENARIOS)
+    with pytest.raises(InvalidInput, match="there is no scenario 'epoch'; did you mean 'epochs'"):
+        trace_of("epoch")
+
+
+def after(name: str, action: str) -> State:
+    """The state of a scenario after an action was first taken."""
+    walked = replay(trace_of(name))
+    return walked.states[walked.actions.index(Action.parse(action)) + 1]
+
+
+def counted(given: dict, held: int) -> str:
+    return build(**given).settings.totals(held)
+
+
+def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_counts():
+    [checkpoint] = after("offset_three", "complete(1)").coordinator.completed
+    given = SCENARIOS["offset_three"].given
+    assert checkpoint.offsets == (3,)
+    assert [counted(given, state) for state in checkpoint.states[:-1]] == ["hello=2", "world=1"]
+
+
+def test_a_crash_at_the_third_record_goes_back_to_the_second():
+    given = SCENARIOS["crash_at_the_third"].given
+    restored = after("crash_at_the_third", "restore")
+    assert restored.sources == (Source(2, 1),)
+    assert [counted(given, operator.state) for operator in restored.operators] == [
+        "hello=1",
+        "world=1",
+        "hello=1 world=1",
+    ]
+    assert counted(given, replay(trace_of("crash_at_the_third")).state.visible) == "hello=2 world=1"
+
+
+def test_a_blocked_channel_holds_its_records_back():
+    held = after("alignment", "take_barrier(0)")
+    [operator, _] = held.operators
+    assert (operator.at, operator.done, operator.inputs[0]) == (b"\1\0", 0, bytes((2,)))
+    model = build(**SCENARIOS["alignment"].given)
+    assert Action("process", 0) not in model.actions(held)
+    assert Action("process", 0) in build(**{**SCENARIOS["alignment"].given, "mode": "at_least_once"}).actions(held)
+
+
+def test_what_is_overtaken_is_in_the_checkpoint_and_comes_first_after_a_restart():
+    [checkpoint] = after("overtaking", "complete(1)").coordinator.completed
+    flight = checkpoint.flight
+    assert flight == (bytes((0, 2)), b"\1", b""), "two were overtaken in a channel, one came before the other barrier"
+    restored = after("overtaking", "restore")
+    assert b"".join(queue for operator in restored.operators for queue in operator.inputs) == b"".join(flight)
+
+
+def test_a_row_belongs_to_the_transaction_of_its_epoch():
+    """Two-phase commit holds what came before the barrier, and what came after it, each in a transaction of its own."""
+    committed = after("epochs", "announce")
+    assert (committed.visible, committed.prepared) == (once(0), ())
+    [sink] = committed.operators[-1:]
+    assert sink.sealed == once(0)
+    sealed = after("complete_not_announced", "complete(1)")
+    assert (sealed.visible, sealed.prepared) == (0, ((1, once(0)),))
+    assert after("complete_not_announced", "restore").visible == once(0)
+
+
+def test_an_expired_checkpoint_leaves_its_transaction_to_the_next():
+    gone = after("expired", "expire(1)")
+    assert (gone.coordinator.pending, gone.prepared) == ((), ((1, once(0)),))
+    assert after("expired", "announce").visible == once(0) + once(1)
+    assert after("expired_and_aborted", "expire(1)").prepared == ()
+
+
+def test_a_newer_barrier_ends_the_alignment_for_an_older_one():
+    blocked = after("newer_barrier", "expire(1)")
+    [count, _] = blocked.operators
+    assert (count.at, count.done) == (b"\1\0", 0)
+    model = build(**SCENARIOS["newer_barrier"].given)
+    assert Action("process", 0) not in model.actions(blocked)
+    [count, _] = (released := after("newer_barrier", "take_barrier(1)")).operators
+    assert (count.at, count.done) == (b"\1\2", 0)
+    assert Action("process", 0) in model.actions(released)
+
+
+def test_a_newer_checkpoint_subsumes_an_older_one():
+    walked = replay(trace_of("two_in_flight"))
+    both = walked.states[walked.actions.index(Action("complete", 2))]
+    assert {Action("complete", 1), Action("complete", 2)} <= set(walked.model.actions(both))
+    newer = after("two_in_flight", "complete(2)")
+    assert [checkpoint.id for checkpoint in newer.coordinator.completed] == [2]
+    assert newer.coordinator.pending == ()
+
+
+def test_the_minimum_pause_counts_from_the_completion():
+    walked = replay(trace_of("minimum_pause"))
+    first = walked.actions.index(Action("complete", 1))
+    pauses = [state.coordinator.pause for state in walked.states[first:]]
+    assert pauses[:7] == [0, 4, 4, 3, 2, 1, 0], "the announcement is no step of a task"
+    may = [Action("trigger") in walked.model.actions(state) for state in walked.states[first + 1 :][:6]]
+    assert may == [False, False, False, False, False, True]
+
+
+def test_the_end_of_an_input_counts_as_its_barrier():
+    [checkpoint] = after("finished_source", "complete(1)").coordinator.completed
+    assert checkpoint.offsets == (1, 2), "source 1 has ended, and its last offset is in the checkpoint"
+    last = replay(trace_of("finished_source")).state
+    assert [each.id for each in last.coordinator.completed] == [2], "one more checkpoint after the end commits the rest"
+
+
+COSTS = {
+    "alignment": Cost(held=1, waited=7, stored=0, stood=0),
+    "overtaking": Cost(held=0, waited=0, stored=3, stood=0),
+    "no_alignment": Cost(held=0, waited=0, stored=0, stood=0),
+    "copied_in_the_background": Cost(held=0, waited=0, stored=0, stood=0),
+    "copied_standing": Cost(held=0, waited=0, stored=0, stood=4),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_a_checkpoint_has_its_price(name: str):
+    walked = replay(trace_of(name))
+    assert cost(walked.model.settings, walked.states) == COSTS[name]
+
+
+def test_a_task_that_stands_still_does_nothing_until_its_copy_is_stored():
+    standing = after("copied_standing", "take_barrier(0)")
+    assert Action("process", 0) not in build(**SCENARIOS["copied_standing"].given).actions(standing)
+    goes_on = build(**{**SCENARIOS["copied_standing"].given, "copying": "background"})
+    assert Action("process", 0) in goes_on.actions(standing)
+
+
+def test_a_script_that_cannot_be_played_names_its_step():
+    with pytest.raises(InvalidAction, match=r"take_barrier\(0\) is not enabled in 0 triggered"):
+        play(build(), "read(0) take_barrier(0)")
+
+
+# Crash, restart, parameters, texts.
+
+
+def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
+    checkpoint = Checkpoint(1, 1, 1, (1,), (0, 0))
+    coordinator = Coordinator(3, (checkpoint,), True, (checkpoint,), 2)
+    assert crash(coordinator) == Coordinator(3, (checkpoint,))
+    assert [field for field, mark in declared(Coordinator).items() if mark == "durable"] == ["triggered", "completed"]
+    assert set(declared(Source).values()) == set(declared(Operator).values()) == {"volatile"}
+
+
+@pytest.mark.parametrize("given", [JOIN, {**LINE, "counts": 1, "mode": "unaligned"}], ids=str)
+def test_a_restart_sees_only_what_is_declared_durable(given: dict):
+    """A crash leaves complete checkpoints and the outside alone; states that differ in memory only restart alike."""
+    model, started = build(**given), {}
+    for state in reachable(model):
+        for action, dead in model.successors(state):
+            if action.name == "crash":
+                assert dead.coordinator == crash(state.coordinator)
+                assert (dead.sources, dead.operators) == (
+                    tuple(map(crash, state.sources)),
+                    tuple(map(crash, state.operators)),
+                )
+                assert (dead.visible, dead.prepared) == (state.visible, state.prepared)
+                durable = (crash(state.coordinator), state.visible, state.prepared)
+                again = model.apply(dead, Action("restore"))
+                assert started.setdefault(durable, again) == again
+
+
+REFUSED = {
+    ("mode", "unaligned", "concurrent", "2"): "concurrent=2: unaligned checkpoints go one at a time; set concurrent=1",
+    ("min_pause", "2", "concurrent", "2"): "concurrent=2: a minimum pause means one checkpoint at a time",
+    ("broken", "forget_to_block", "mode", "unaligned"): "broken=forget_to_block: mode=unaligned has no such rule",
+    ("broken", "skip_channel_state", "mode", "aligned"): "set mode=unaligned",
+    ("broken", "abort_expired", "sink", "append"): "broken=abort_expired: sink=append has no such rule",
+    ("mode", "exactly_once", "sink", "append"): "mode=exactly_once: did you mean 'at_least_once'?",
+    ("checkpoints", "9", "sink", "append"): "checkpoints=9: choose a whole number from 0 to 4",
+}
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_a_bad_choice_is_refused_with_what_is_possible(given: tuple[str, str, str, str]):
+    with pytest.raises(InvalidInput) as error:
+        build(**dict(zip(given[::2], given[1::2], strict=True)))
+    assert REFUSED[given] in str(error.value)
+
+
+@pytest.mark.parametrize("mode", ["aligned", "unaligned"])
+def test_states_have_distinct_lines_and_actions_have_sentences(mode: str):
+    model = build(words="hello-hello", mode=mode, copying="background", expiries=1, cancels=1)
+    states = list(reachable(model, max_states=2_500))
+    assert len({model.text(state) for state in states}) == len(states)
+    assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+
+
+def test_a_state_is_told_in_one_line():
+    assert build(**SCENARIOS["alignment"].given).text(after("alignment", "take_barrier(0)")) == (
+        "1 triggered; pending 1 (offset 0:1, offset 1:?, count 0 ?, the sink ?, parts of source 0, acknowledged by "
+        "source 0); source 0 at offset 2 after barrier 1; source 1 at offset 1 after barrier 0; count 0 hello=1 [0], "
+        "copied for 0, from source 0 barrier 1 then 2, from source 1 barrier 0 then 1; the sink - [-], copied for 0, "
+        "from count 0 barrier 0 then 0, sealed - [-]; visible - [-]; to come -."
+    )
+
+
+# Larger jobs, at random.
+
+LARGE = {
+    "words": "to-be-or-not-to-be-that-is",
+    "sources": 3,
+    "counts": 3,
+    "checkpoints": 4,
+    "crashes": 3,
+    "expiries": 2,
+}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"copying": "background", "concurrent": 3},
+        {"copying": "standing", "min_pause": 5},
+        {"mode": "unaligned", "copying": "background"},
+        {"mode": "unaligned", "retained": 3},
+    ],
+    ids=str,
+)
+def test_a_job_that_is_too_large_to_be_searched_is_walked(given: dict):
+    model, ended = build(**LARGE, **given), 0
+    for seed in range(10):
+        trace, violations = walk(model, random.Random(seed).randrange, 1_000)
+        assert violations == ()
+        ended += is_over(model.settings, replay(trace).state)
+    assert ended == 10
+
+
+def test_a_walk_without_alignment_finds_what_is_wrong():
+    model = build(**LARGE, mode="at_least_once")
+    found = {each.property for seed in range(25) for each in walk(model, random.Random(seed).randrange, 1_000)[1]}
+    assert found == TWICE - {"counted_once"}
+
+
+@hypothesis_settings(deadline=None, max_examples=40)
+@drawn(st.sampled_from(["aligned", "at_least_once", "unaligned"]), st.lists(st.integers(0, 1_000), max_size=120))
+def test_a_trace_replays_to_the_same_states(mode: str, chosen: list[int]):
+    walked = Replay(build(**LARGE, mode=mode))
+    for number in chosen:
+        if enabled := walked.model.actions(walked.state):
+            walked.forward(enabled[number % len(enabled)])
+    again = replay(Trace.parse(str(walked.trace)))
+    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
+
+
+# Rules that are broken.
+
+
+def drop_the_alignment(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(schedule, "is_blocked", lambda *given: False)
+    return JOIN
+
+
+def copy_at_the_first_barrier(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(operators, "_due", lambda chosen, at, came: 0 if came == ENDED else came)
+    return JOIN
+
+
+def take_an_end_for_no_barrier(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(operators, "live", lambda at: bytes(0 if came == ENDED else came for came in at))
+    return JOIN
+
+
+def hold_on_to_an_old_alignment(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(schedule, "is_blocked", lambda chosen, operator, into: operator.done < operator.at[into] < ENDED)
+    return {**JOIN, "expiries": 1, "checkpoints": 2, "crashes": 0}
+
+
+def skip_what_comes_before_the_barrier(patch: pytest.MonkeyPatch) -> dict:
+    taken = operators.take
+    patch.setattr(rules, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0))
+    return {**JOIN, "mode": "unaligned", "crashes": 0}
+
+
+def skip_what_is_overtaken(patch: pytest.MonkeyPatch) -> dict:
+    overtaken = operators.overtake
+    patch.setattr(rules, "overtake", lambda *given: (overtaken(*given)[0], b""))
+    return {**JOIN, "mode": "unaligned", "crashes": 0}
+
+
+def overtake_barriers_too(patch: pytest.MonkeyPatch) -> dict:
+    def first(operator: Operator, into: int, item: bytes) -> tuple[Operator, bytes]:
+        inputs = (*operator.inputs[:into], item + operator.inputs[into], *operator.inputs[into + 1 :])
+        return operator._replace(inputs=inputs), bytes(each for each in operator.inputs[into] if each < BARRIER)
+
+    patch.setattr(rules, "overtake", first)
+    return {**LINE, "counts": 1, "mode": "unaligned", "expiries": 1, "checkpoints": 2, "crashes": 0}
+
+
+def note_the_last_offset_instead_of_the_next(patch: pytest.MonkeyPatch) -> dict:
+    noted = rules.noted
+    patch.setattr(
+        rules,
+        "noted",
+        lambda coordinator, number, task, held: noted(
+            coordinator, number, task, max(held - 1, 0) if task < 1 else held
+        ),
+    )
+    return LINE
+
+
+def commit_what_was_not_decided(patch: pytest.MonkeyPatch) -> dict:
+    committed = rules.committed
+    patch.setattr(rules, "committed", lambda visible, prepared, number: committed(visible, prepared, number + 1))
+    return LINE
+
+
+def abort_what_was_decided(patch: pytest.MonkeyPatch) -> dict:
+    committed = rules.committed
+    patch.setattr(rules, "committed", lambda visible, prepared, number: committed(visible, prepared, number - 1))
+    return LINE
+
+
+def forget_to_rewind(patch: pytest.MonkeyPatch) -> dict:
+    restored = rules.restored
+
+    def read_on(chosen: Settings, *given: Any) -> State:
+        state = restored(chosen, *given)
+        ahead = tuple(source._replace(position=min(source.position + 1, 1)) for source in state.sources)
+        return state if state.coordinator.triggered == 0 else state._replace(sources=ahead)
+
+    patch.setattr(rules, "restored", read_on)
+    return LINE
+
+
+def forget_the_state(patch: pytest.MonkeyPatch) -> dict:
+    restored = rules.restored
+
+    def empty(*given: Any) -> State:
+        state = restored(*given)
+        return state._replace(operators=tuple(operator._replace(state=0, sealed=0) for operator in state.operators))
+
+    patch.setattr(rules, "restored", empty)
+    return LINE
+
+
+def number_checkpoints_from_one_again(patch: pytest.MonkeyPatch) -> dict:
+    restored = rules.restored
+
+    def anew(*given: Any) -> State:
+        state = restored(*given)
+        return state._replace(coordinator=state.coordinator._replace(triggered=0))
+
+    patch.setattr(rules, "restored", anew)
+    return {**LINE, "retained": 2}
+
+
+MUTANTS = {
+    drop_the_alignment: {"aligned", *TWICE, "no_duplicate"},
+    copy_at_the_first_barrier: LOST,
+    take_an_end_for_no_barrier: {"ends"},
+    hold_on_to_an_old_alignment: {"ends"},
+    skip_what_comes_before_the_barrier: {"conserved", "exact"},
+    skip_what_is_overtaken: {"conserved", "exact"},
+    overtake_barriers_too: {"in_order"},
+    note_the_last_offset_instead_of_the_next: {*TWICE, "no_duplicate"},
+    commit_what_was_not_decided: {"decided_first", "no_duplicate"},
+    abort_what_was_decided: {"no_loss"},
+    forget_to_rewind: {"counted_once", "no_loss"},
+    forget_the_state: {"counted_once"},
+    number_checkpoints_from_one_again: {"ends"},
+}
+"""Rules that are broken, with the properties that only then are violated."""
+
+
+@cache
+def sound(*given: tuple[str, object]) -> set[str]:
+    return {violation.property for violation in explore(build(**dict(given)), max_states=30_000).violations}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch):
+    given = mutant(monkeypatch)
+    broken = {violation.property for violation in explore(build(**given), max_states=30_000).violations}
+    monkeypatch.undo()
+    assert broken - sound(*given.items()) >= MUTANTS[mutant]
+
+
+def test_what_should_be_possible_is_missed_where_nothing_can_complete(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Schedule, "_is_complete", lambda *given: False)
+    assert explore(build(**LINE)).never_reached == ("completes", "recovers")
+
+
+def test_every_claim_is_shown_to_fail_somewhere():
+    shown = {"completes", "recovers"}.union(*(lengths for _, lengths, _ in BROKEN), *MUTANTS.values())
+    assert {claim.name for claim in build().properties()} <= shown

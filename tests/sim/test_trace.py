@@ -21,6 +21,8 @@ CONFIGURATIONS = [
     ("two_phase_commit", {"textbook": True, "participants": 4}),
     ("pipeline", {"strategy": "batch_marker", "crashes": 2, "records_per_batch": 1}),
     ("pipeline", {"strategy": "two_phase", "crashes": 3, "records_per_batch": 1, "lost_notices": 2}),
+    ("barriers", {"checkpoints": 3, "concurrent": 2, "crashes": 2, "expiries": 1}),
+    ("barriers", {"mode": "unaligned", "copying": "background", "crashes": 2, "expiries": 1}),
 ]
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)

@@ -50,7 +50,9 @@ class Job:
         kept = state["kept"]
         number = kept["id"] if kept else 0
         state["up"], state["pending"] = True, []
-        state["sources"] = [{"next": kept["parts"][f"s{s}"] if kept else 0, "epoch": number, "ended": False} for s in self.sources]
+        state["sources"] = [
+            {"next": kept["parts"][f"s{s}"] if kept else 0, "epoch": number, "ended": False} for s in self.sources
+        ]
         state["tasks"] = []
         for t in [*self.counts, self.sink]:
             inputs = self.counts if t == self.sink else self.sources

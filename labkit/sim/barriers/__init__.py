@@ -14,7 +14,7 @@ __all__ = ["BLUEPRINT"]
 BLUEPRINT = Blueprint(
     "barriers",
     VERSION,
-    "Barriers flow from sources through counting tasks to a sink; when all have copied their state, it is a checkpoint.",
+    "Barriers flow with the data from sources to a sink, and every task copies its state when they come by.",
     PARAMETERS,
     Barriers,
 )

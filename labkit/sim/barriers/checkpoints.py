@@ -19,6 +19,7 @@ from labkit.sim.barriers.parts import (
 )
 from labkit.sim.barriers.settings import Settings
 
+
 def decided(kept: tuple[Checkpoint, ...]) -> int:
     """The id of the latest complete checkpoint, 0 without one."""
     return kept[-1].id if kept else 0
@@ -33,7 +34,9 @@ def opened(settings: Settings, number: int, sources: Sequence[Source], operators
     ended = [min(operator.at) == ENDED for operator in operators]
     if settings.transactional:
         ended[-1] = False
-    states = tuple(operator.state if has_ended else MISSING for operator, has_ended in zip(operators, ended, strict=True))
+    states = tuple(
+        operator.state if has_ended else MISSING for operator, has_ended in zip(operators, ended, strict=True)
+    )
     have = sum((held != MISSING) << task for task, held in enumerate((*offsets, *states)))
     return Checkpoint(number, have, have, offsets, states, flight)
 
@@ -85,7 +88,7 @@ def excused(coordinator: Coordinator, since: int, task: int, held: int) -> Coord
     """A task that has ended need not acknowledge the checkpoints that it has not seen: they get its last state."""
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
-            coordinator = finished(noted(coordinator, checkpoint.id, task, held), checkpoint.id, task, True)
+            coordinator = finished(noted(coordinator, checkpoint.id, task, held), checkpoint.id, task, is_stored=True)
     return coordinator
 
 
@@ -120,7 +123,10 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
     """All states at one moment, with the offsets after the last rows that the sink has put out; no barrier."""
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
-        max((record for record in range(source, len(settings.words), settings.sources) if held >> DIGIT * record & 7), default=-1)
+        max(
+            (record for record in range(source, len(settings.words), settings.sources) if held >> DIGIT * record & 7),
+            default=-1,
+        )
         for source in range(settings.sources)
     ]
     offsets = tuple(record // settings.sources + 1 if record >= 0 else 0 for record in last)

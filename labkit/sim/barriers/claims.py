@@ -1,4 +1,4 @@
-"""What must hold of checkpoints, of barriers on their way, and of the end: protocol invariants, and the judge's verdict.
+"""What must hold of checkpoints, of barriers on their way, and in the end: protocol invariants, the judge's verdict.
 
 Rows that came out are judged by `labkit.judge`; this module must not count lost or duplicate rows. What a claim looks
 at is looked at once: most checkpoints and most tasks are met in very many states.
@@ -122,8 +122,18 @@ def _undecided(settings: Settings) -> Reason:
         held = completed[-1].states[-1] if completed else 0
         if not visible & ~held:
             return ""
-        early = [record for record in records_in(visible) if times(visible, record) > times(held, record)]
-        return f"the row of {settings.named(early[0])} is visible, and no complete checkpoint holds it." if early else ""
+        for record in records_in(visible):
+            seen, decided = times(visible, record), times(held, record)
+            if seen > decided:
+                how = f"visible {seen} times" if decided else "visible"
+                return f"the row of {settings.named(record)} is {how}, and the latest complete checkpoint " + (
+                    f"holds it {decided} times."
+                    if decided > 1
+                    else "holds it once."
+                    if decided
+                    else "does not hold it."
+                )
+        return ""
 
     return why
 
@@ -156,7 +166,12 @@ def _has_barriers(state: State) -> bool:
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
     """The invariants of checkpoints, what should be possible, and what must be so in the end."""
-    return (*_of_checkpoints(settings), *_of_barriers(settings), *_possible(settings, text), *_of_the_end(settings, text))
+    return (
+        *_of_checkpoints(settings),
+        *_of_barriers(settings),
+        *_possible(settings, text),
+        *_of_the_end(settings, text),
+    )
 
 
 def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:

@@ -231,14 +231,16 @@ class Barriers(Model[State]):
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
-        state = self._told(state, self.settings.counts * len(self._logs), Taken(sink, sealed=rows, copied=checkpoint.id))
+        state = self._told(
+            state, self.settings.counts * len(self._logs), Taken(sink, sealed=rows, copied=checkpoint.id)
+        )
         return self._complete(state, checkpoint.id)
 
     def _store(self, state: State, task: int) -> State:
         """The oldest copy of a task is stored and acknowledged."""
         pending, bit = state.coordinator.pending, 1 << task
         number = next(checkpoint.id for checkpoint in pending if checkpoint.taken & ~checkpoint.acked & bit)
-        return state._replace(coordinator=self._finished(state.coordinator, number, task, True))
+        return state._replace(coordinator=self._finished(state.coordinator, number, task, is_stored=True))
 
     def _complete(self, state: State, number: int) -> State:
         """The checkpoint is stored: the decision."""
@@ -264,17 +266,19 @@ class Barriers(Model[State]):
 
     # The job dies and comes back.
 
-    def _crash(self, state: State, _: int) -> State:
+    def _crash(self, state: State, _which: int) -> State:
         coordinator, _, _, visible, prepared, faults = state
-        return as_state((self._crashed(coordinator), *self._dead, visible, prepared, self._spent(faults)))
+        sources, operators = self._dead
+        return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
 
-    def _cancel(self, state: State, _: int) -> State:
+    def _cancel(self, state: State, _which: int) -> State:
         """Somebody cancels the job; unlike after a crash its checkpoints may be deleted."""
         coordinator, _, _, visible, prepared, faults = state
         down = self._crashed(coordinator)
         if not self.settings.keeps_cancelled:
             down = down._replace(completed=())
-        return State(down, *self._dead, visible, prepared, faults._replace(cancels=faults.cancels - 1))
+        sources, operators = self._dead
+        return State(down, sources, operators, visible, prepared, faults._replace(cancels=faults.cancels - 1))
 
     def _restore(self, state: State, _: int) -> State:
         """The latest complete checkpoint is loaded; what it decided is committed, everything later is aborted."""

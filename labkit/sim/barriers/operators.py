@@ -63,7 +63,7 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
         return Taken(after, bytes((item,)), logged=logged, told=bool(logged))
     came = item if item == ENDED else item - BARRIER
     at = bytes((*at[:channel], came, *at[channel + 1 :]))
-    due, ended = _due(rules, at, done, came), min(at) == ENDED
+    due, ended = _due(rules, at, came), min(at) == ENDED
     was_open = min(operator.at) < done
     if due > done:
         return _copied(rules, Operator(left, at, done, state, sealed), due, is_sink=is_sink)
@@ -85,8 +85,8 @@ def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
 
-def _due(rules: Rules, at: bytes, done: int, came: int) -> int:
-    """The checkpoint for which the state is to be copied now; none where it is not newer than the last."""
+def _due(rules: Rules, at: bytes, came: int) -> int:
+    """The checkpoint for which the state is to be copied now, unless that has been done; 0 for none."""
     if rules.at_first:
         return 0 if came == ENDED else came
     waiting = live(at)

@@ -88,7 +88,7 @@ SCENARIOS: dict[str, Scenario] = {
         "read(0) read(0) read(1) trigger inject(0) take_barrier(0) process(1) inject(1) settle crash restore",
     ),
     "channel_state_skipped": Scenario(
-        "The barriers overtake and what they leave behind is not saved: after the restart it is in no state: lost.",
+        "What the barriers leave behind is not saved: after the restart it is nowhere; no source sends it.",
         {**_JOIN, "mode": "unaligned", "broken": "skip_channel_state"},
         "read(0) read(0) read(1) trigger inject(0) take_barrier(0) process(1) inject(1) settle crash restore",
     ),
@@ -98,12 +98,12 @@ SCENARIOS: dict[str, Scenario] = {
         "read(0) read(0) process(0) process(0) process(2) copy crash restore",
     ),
     "sink_offset_lost": Scenario(
-        "The row of world is out, so the checkpoint reads on behind it: hello, before it and still on its way, is lost.",
+        "The row of world is out, so the checkpoint reads on behind it: hello, still on its way, is lost.",
         {**_ONE, "words": "hello-world-hello", "broken": "sink_offset"},
         "read(0) read(0) process(1) process(3) copy crash restore",
     ),
     "epochs": Scenario(
-        "The row before the barrier is in its transaction, visible when checkpoint 1 is complete; the later one is not.",
+        "Checkpoint 1 makes the row before its barrier visible; the row behind it is in the next transaction.",
         {**_ONE},
         "read(0) trigger inject(0) read(0) settle crash restore",
     ),
@@ -137,7 +137,7 @@ SCENARIOS: dict[str, Scenario] = {
         "read(0) trigger inject(0) read(0) settle expire(1) trigger inject(1) settle inject(0) settle",
     ),
     "two_in_flight": Scenario(
-        "Two checkpoints are in flight, both have every acknowledgement; the newer one is stored and subsumes the other.",
+        "Two checkpoints are in flight and have every acknowledgement; the newer is stored and subsumes the other.",
         {**_ONE, "counts": 1, "concurrent": 2, "checkpoints": 2, "crashes": 0},
         "read(0) trigger inject(0) trigger read(0) inject(0) process(0) take_barrier(0) process(0) take_barrier(0) "
         "process(1) take_barrier(1) process(1) take_barrier(1) complete(2)",

@@ -38,23 +38,37 @@ class Schedule:
 
     def actions(self, state: State) -> Sequence[Action]:
         """What is enabled; nothing: the job has ended."""
-        coordinator, sources, operators, _, prepared, (crashes, _, cancels) = state
-        triggered, kept, running, pending, _ = coordinator
-        if not running:
+        coordinator, _, operators, _, _, (crashes, _, cancels) = state
+        if not coordinator.running:
             return [self._alone["restore"]]
-        at = operators[-1].at
-        if at == self._all_ended and is_over(self.settings, state):
+        has_all = operators[-1].at == self._all_ended
+        if has_all and is_over(self.settings, state):
             return []
         enabled: list[Action] = []
-        may_be_due = triggered < self._checkpoints or sources[-1].ended
+        self._coordinator_actions(state, enabled)
+        self._task_actions(state, enabled)
+        if has_all and coordinator.pending and operators[-1].done < coordinator.pending[-1].id:
+            enabled.append(self._injects[-1])
+        if crashes:
+            enabled.append(self._crash)
+        if cancels:
+            enabled.append(self._alone["cancel"])
+        return enabled
+
+    def _coordinator_actions(self, state: State, enabled: list[Action]) -> None:
+        coordinator, sources, _, _, prepared, _ = state
+        pending = coordinator.pending
+        may_be_due = coordinator.triggered < self._checkpoints or sources[-1].ended
         if may_be_due and len(pending) < self._concurrent and self._is_due(state):
             enabled.append(self._trigger)
-        latest = 0
         if pending:
-            latest = pending[-1].id
             self._checkpoint_actions(state, enabled)
-        if prepared and (kept or pending) and prepared[0][0] <= self.announced(coordinator):
+        if prepared and prepared[0][0] <= self.announced(coordinator):
             enabled.append(self._announce)
+
+    def _task_actions(self, state: State, enabled: list[Action]) -> None:
+        (_, _, _, pending, _), sources, operators, _, _, _ = state
+        latest = pending[-1].id if pending else 0
         busy = _waiting(pending) if self._stands else 0
         for which, (position, epoch, ended) in enumerate(sources):
             if not ended and not busy >> which & 1:
@@ -65,13 +79,6 @@ class Schedule:
         for task, operator in enumerate(operators, len(sources)):
             if not busy >> task & 1:
                 enabled += of_operator(operator, task)
-        if at == self._all_ended and operators[-1].done < latest:
-            enabled.append(self._injects[-1])
-        if crashes:
-            enabled.append(self._crash)
-        if cancels:
-            enabled.append(self._alone["cancel"])
-        return enabled
 
     def _is_due(self, state: State) -> bool:
         """Whether another checkpoint is due: one more after the end of the input, if the sink has to commit."""

@@ -82,7 +82,8 @@ PARAMETERS: dict[str, Parameter] = {
         "copied at the first barrier and nothing in flight is saved), skip_channel_state (unaligned without what is "
         "in flight), sink_offset (no barriers: all states at one moment, and the offsets after the sink's last rows), "
         "sink_ack (complete as soon as the sink has acknowledged), announce_first (announced before it is stored), "
-        "abort_expired (an expired checkpoint's transaction is aborted), older_checkpoint (not the latest is restored).",
+        "abort_expired (an expired checkpoint's transaction is aborted), "
+        "older_checkpoint (restored instead of the latest).",
         Broken.NOTHING.value,
         tuple(each.value for each in Broken),
     ),
@@ -191,7 +192,9 @@ def settings(values: Values) -> Settings:
     if concurrent > 1 and mode is Mode.UNALIGNED:
         raise InvalidInput(f"concurrent={concurrent}: unaligned checkpoints go one at a time; set concurrent=1.")
     if concurrent > 1 and min_pause:
-        raise InvalidInput(f"concurrent={concurrent}: a minimum pause means one checkpoint at a time; set concurrent=1.")
+        raise InvalidInput(
+            f"concurrent={concurrent}: a minimum pause means one checkpoint at a time; set concurrent=1."
+        )
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
         raise InvalidInput(f"broken={broken}: {name}={values[name]} has no such rule; set {name}={needed}.")
