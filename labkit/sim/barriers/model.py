@@ -54,7 +54,6 @@ class Barriers(Model[State]):
         super().__init__(values)
         chosen = self.settings = settings(values)
         self.schedule = Schedule(chosen)
-        self.actions = self.schedule.actions  # type: ignore[method-assign]  # one call less for every state
         self._rules: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in SENTENCES}
         self._sink = chosen.counts
         self._appends, self._overtakes = not chosen.transactional, chosen.rules.overtakes
@@ -65,14 +64,13 @@ class Barriers(Model[State]):
             for source in range(chosen.sources)
         ]
         # What one process does is worked out once: a search meets it in very many states of the job.
-        rules, remember = chosen.rules, cache
-        self._arrive, self._overtake = remember(arrive), remember(overtake)
-        self._read_on, self._ended = remember(self._moved), remember(self._at_end)
-        self._noted, self._finished, self._logged = remember(noted), remember(finished), remember(logged)
-        self._excused, self._completed = remember(excused), remember(partial(completed, chosen))
-        self._crashed: Callable[[Coordinator], Coordinator] = remember(crash)
-        self._spent = remember(_with_a_crash_less)
-        count, sink = (remember(partial(take, rules, is_sink=is_sink)) for is_sink in (False, True))
+        self._arrive, self._overtake = cache(arrive), cache(overtake)
+        self._read_on, self._ended = cache(self._moved), cache(self._at_end)
+        self._noted, self._finished, self._logged = cache(noted), cache(finished), cache(logged)
+        self._excused, self._completed = cache(excused), cache(partial(completed, chosen))
+        self._crashed: Callable[[Coordinator], Coordinator] = cache(crash)
+        self._spent = cache(_with_a_crash_less)
+        count, sink = (cache(partial(take, chosen.rules, is_sink=is_sink)) for is_sink in (False, True))
         self._takes = [count] * chosen.counts + [sink]
         # Every field of a task is volatile, so that all dead ones are alike.
         started = self.initial()
