@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 from labkit.judge import Verdict
+from labkit.sim.barriers import scenarios as barriers
+from labkit.sim.barriers.cost import cost
+from labkit.sim.barriers.model import Barriers
 from labkit.sim.changelog import scenarios as changelog
 from labkit.sim.delivery import claims as delivery_claims
 from labkit.sim.delivery import scenarios as delivery
@@ -34,6 +37,7 @@ class Shelf(NamedTuple):
 SHELVES = {
     "delivery": Shelf(delivery.SCENARIOS, delivery.trace_of),
     "snapshot": Shelf(snapshot.SCENARIOS, snapshot.trace_of),
+    "barriers": Shelf(barriers.SCENARIOS, barriers.trace_of),
     "pipeline": Shelf(pipeline.SCENARIOS, pipeline.trace_of),
     "changelog": Shelf(changelog.SCENARIOS, changelog.trace_of),
     "kafka_log": Shelf(kafka_log.SCENARIOS, kafka_log.trace_of),
@@ -98,9 +102,17 @@ def _snapshot(walk: Replay) -> dict[str, Fact]:
     }
 
 
+def _barriers(walk: Replay) -> dict[str, Fact]:
+    assert isinstance(walk.model, Barriers)
+    found = cost(walk.model.settings, walk.states)
+    price: dict[str, Fact] = {"held_records": found.held, "waiting_records_steps": found.waited}
+    return {**price, "stored_records": found.stored, "standing_steps": found.stood}
+
+
 FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
     "delivery": _delivery,
     "snapshot": _snapshot,
+    "barriers": _barriers,
     "pipeline": lambda walk: {"verdict": pipeline.verdict(walk)},
     "kafka_log": lambda walk: {"verdict": kafka_log.verdict(walk)},
 }
@@ -111,6 +123,10 @@ MEANING = {
     "waiting_steps": "steps for which each process had something that it must be able to send again",
     "paused_steps": "steps for which each process was told to pause",
     "stood_still_steps": "steps for which everybody stood still",
+    "held_records": "records that were held back in a blocked channel",
+    "waiting_records_steps": "steps after which a record was waiting in a blocked channel",
+    "stored_records": "records in flight that complete checkpoints hold",
+    "standing_steps": "steps after which a task was standing still until its copy was stored",
     "moment": "the step after which everything was as the last snapshot says; none: never",
 }
 """Each fact in words."""

@@ -10,7 +10,7 @@ import pytest
 from labkit.cli import bench
 from labkit.cli.matrix import agreement
 from labkit.sim.explore import explore
-from labkit.sim.pipeline.scenarios import SCENARIOS
+from labkit.sim.scenarios import every
 from labkit.sim.trace import make
 
 
@@ -101,7 +101,7 @@ def test_walks_are_repeatable():
 
 def test_replay_lists_the_scenarios_and_plays_one():
     code, out, _ = labkit("replay", "--json")
-    assert (code, set(json.loads(out)["scenarios"])) == (0, set(SCENARIOS))
+    assert (code, set(json.loads(out)["scenarios"])) == (0, set(every()))
     code, out, _ = labkit("replay", "decide_then_commit")
     assert code == 0
     assert "Watch for: The same crash in decision order" in out
@@ -109,7 +109,7 @@ def test_replay_lists_the_scenarios_and_plays_one():
 
 
 def test_replay_reads_a_file(tmp_path: Path):
-    _, out, _ = labkit("replay", "zombie", "--json")
+    _, out, _ = labkit("replay", "pipeline.zombie", "--json")
     plain = {name: json.loads(out)[name] for name in ("model", "version", "parameters", "actions")}
     (tmp_path / "trace.json").write_text(json.dumps(plain))
     (tmp_path / "trace").write_text(json.loads(out)["trace"] + "\n")
@@ -120,7 +120,8 @@ def test_replay_reads_a_file(tmp_path: Path):
 
 
 REFUSED = {
-    "explore": "which simulator? choose one of two_phase_commit, pipeline, barriers.",
+    "explore": "which simulator? choose one of delivery, snapshot, barriers, two_phase_commit, pipeline, "
+    "changelog, kafka_log.",
     "explore pipelin": "there is no model 'pipelin'; did you mean 'pipeline'?",
     "explore pipeline --set crashes": "--set crashes: write name=value, as in --set participants=3.",
     "explore pipeline --set crashs=1": "pipeline has no parameter 'crashs'; did you mean 'crashes'?",

@@ -23,6 +23,12 @@ CONFIGURATIONS = [
     ("pipeline", {"strategy": "two_phase", "crashes": 3, "records_per_batch": 1, "lost_notices": 2}),
     ("barriers", {"checkpoints": 3, "concurrent": 2, "crashes": 2, "expiries": 1}),
     ("barriers", {"mode": "unaligned", "copying": "background", "crashes": 2, "expiries": 1}),
+    ("delivery", {"processes": 4, "drops": 2, "duplicates": 2, "delays": 2, "crashes": 2}),
+    ("delivery", {"productions": "weak", "collects": True, "delays": 1, "reorders": 1}),
+    ("snapshot", {"transfers": 4, "snapshots": 2, "crashes": 2}),
+    ("snapshot", {"algorithm": "stop_the_world", "transfers": 4, "reorderings": 2}),
+    ("changelog", {"encoding": "retract", "query_crashes": 1, "losses": 1}),
+    ("kafka_log", {"crashes": 2, "lapses": 1, "rollbacks": 1}),
 ]
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)
