@@ -27,8 +27,8 @@ CONFIGURATIONS = [
     ("delivery", {"productions": "weak", "collects": True, "delays": 1, "reorders": 1}),
     ("snapshot", {"transfers": 4, "snapshots": 2, "crashes": 2}),
     ("snapshot", {"algorithm": "stop_the_world", "transfers": 4, "reorderings": 2}),
-    ("changelog", {"encoding": "retract", "query_crashes": 1, "losses": 1}),
-    ("kafka_log", {"crashes": 2, "lapses": 1, "rollbacks": 1}),
+    ("changelog", {"encoding": "upsert", "crashes": 2, "query_crashes": 0}),
+    ("kafka_log", {"crashes": 3, "lapses": 1, "others": 1}),
 ]
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)
