@@ -25,8 +25,8 @@ test: install java lint notebooks-check ## lint, type-check and test, without wh
 test-all: install java lint notebooks-check ## the same and the slow tests: the whole crash matrix
 	@$(PYTEST) tests checked
 
-test-slow: install java ## only the slow tests
-	@$(PYTEST) -m slow tests
+test-slow: install java notebooks-check ## only the slow tests
+	@$(PYTEST) -m slow tests checked
 
 lab: install java ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start.ipynb

@@ -57,6 +57,11 @@ def aloud(event: str, details: dict[str, Any]) -> None:
     print(words(event, details), flush=True)
 
 
+def in_place(event: str, details: dict[str, Any]) -> None:
+    """A `Tell` whose every line takes the place of the one before: for a notebook, where many runs go on at once."""
+    print(f"\r{words(event, details):<70.70}", end="", flush=True)
+
+
 def silent(_event: str, _details: dict[str, Any]) -> None:
     """A `Tell` that tells nobody."""
 
@@ -168,7 +173,7 @@ def crash(
 
 
 def crash_each(
-    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell = aloud
+    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell = in_place
 ) -> dict[str, Outcome]:
     """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
 
@@ -246,7 +251,7 @@ def judged(run: Run) -> Outcome:
     return Outcome(run)
 
 
-def memory_sink(folder: Path | None = None, *, tell: Tell = aloud, patience: float = PATIENCE) -> list[Life]:
+def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
     """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
 
     Gives for both drivers what could be read inside it, and what was left on disk after its death.

@@ -3,6 +3,7 @@
 Every mark has a shape beside its colour. This module must not judge and must not read files.
 """
 
+import io
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,16 +66,27 @@ def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
 
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> "tuple[Figure, dict[str, Track]]":
     """What an outside reader could have seen of `key` in each run, one below the other, crash and jump back marked."""
-    from matplotlib.figure import Figure
-
     data = tracks(runs)
-    figure = Figure(figsize=(7.5, 0.8 + 1.2 * len(data)), layout="constrained", facecolor="white")
+    figure = _figure()(figsize=(7.5, 0.8 + 1.2 * len(data)), layout="constrained", facecolor="white")
     rows = figure.subplots(len(data), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, (name, shown) in zip(rows, data.items(), strict=True):
         _draw(axes, name, shown)
     rows[0].set_title(f"{key}: what a reader could have seen", loc="left", fontsize=11)
     rows[-1].set_xlabel("order in which it became visible; circle: first driver, square: after a restart", fontsize=9)
     return figure, data
+
+
+def _figure() -> "type[Figure]":
+    """A figure that a notebook shows without pyplot, which would show it twice."""
+    from matplotlib.figure import Figure
+
+    class Chart(Figure):
+        def _repr_png_(self) -> bytes:
+            png = io.BytesIO()
+            self.savefig(png, dpi=110)
+            return png.getvalue()
+
+    return Chart
 
 
 def _draw(axes: "Axes", name: str, shown: Track) -> None:

@@ -19,8 +19,6 @@ failpoint = "sink.after_pre_commit"  # between pre-commit and commit
 # %%
 from labkit import lab
 
-quiet = lab.silent  # who tells what happens: lab.aloud prints a line for every step
-
 # %% [markdown]
 # ## Five sinks, one moment
 #
@@ -41,7 +39,7 @@ my_predictions = {"append": None, "idempotent": None, "wal": None, "batch_marker
 # %%
 on_sqlite = {"idempotent": "sqlite", "batch_marker": "sqlite"}
 sinks = {sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "files")} for sink in my_predictions}
-same_moment = lab.crash_each(sinks, tell=quiet)
+same_moment = lab.crash_each(sinks)
 
 # %% tags=["nbval-check-output"]
 print(lab.table(same_moment, my_predictions))
@@ -91,7 +89,7 @@ limits = {
     "two_phase, engine order": {"at": "sink.after_commit", "sink": "two_phase", "order": "engine"},
     "two_phase, decision order": {"at": "sink.after_commit", "sink": "two_phase", "order": "decision"},
 }
-other_moments = lab.crash_each(limits, tell=quiet)
+other_moments = lab.crash_each(limits)
 
 # %% tags=["nbval-check-output"]
 print(lab.table(other_moments, my_predictions))
@@ -135,7 +133,7 @@ my_predictions = {"append": None, "two_phase": None}
 
 # %%
 killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch": 2}
-socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions}, tell=quiet)
+socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions})
 
 # %% tags=["nbval-check-output"]
 print(lab.table(socket, my_predictions))
@@ -166,7 +164,7 @@ deleted = {"at": "engine.after_commit_log", "records_per_batch": 1, "delete_chec
 marker = deleted | {"sink": "batch_marker", "store": "sqlite"}
 fresh = {"append": deleted, "marker, new name": marker}
 fresh["marker, name that stays"] = marker | {"query": "counts", "later_records_per_batch": 3}
-afresh = lab.crash_each(fresh, tell=quiet)
+afresh = lab.crash_each(fresh)
 
 # %% tags=["nbval-check-output"]
 print(lab.table(afresh, my_predictions))
@@ -194,7 +192,7 @@ assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 
 # %%
 poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "records_per_batch": 18}
-providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")}, tell=quiet)
+providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")})
 
 # %% tags=["nbval-check-output"]
 for state, outcome in providers.items():
@@ -210,7 +208,7 @@ for state, outcome in providers.items():
 # the local disk, died with the driver. And a query that keeps everything in memory, result and checkpoint?
 
 # %%
-lives = lab.memory_sink(tell=quiet)
+lives = lab.memory_sink()
 
 # %% tags=["nbval-check-output"]
 for number, life in enumerate(lives, start=1):

@@ -44,3 +44,8 @@ def test_the_picture_shows_the_data(shown):
     words = [text.get_text() for text in figure.axes[0].texts]
     assert words.count("jumps back") == 1
     assert "jumps back" not in [text.get_text() for text in figure.axes[1].texts]
+
+
+def test_a_notebook_shows_the_picture_itself(shown):
+    figure, _ = shown
+    assert figure._repr_png_().startswith(b"\x89PNG")
