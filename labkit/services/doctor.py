@@ -73,7 +73,7 @@ def find_chromium() -> Path | None:
     return next((Path(path) for path in found if path), None)
 
 
-def _finding(name: str, ok: bool, detail: str, remedy: str, *, required: bool = True) -> Finding:  # noqa: FBT001
+def _finding(name: str, ok: bool, detail: str, remedy: str, *, required: bool = True) -> Finding:  # noqa: FBT001  # as in Finding
     return Finding(name, ok, required, detail, "" if ok else remedy)
 
 

@@ -4,7 +4,6 @@ Real Spark is compared with the same predictions in tests/spark; here the sinks 
 pair of crashes can be tried.
 """
 
-import os
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,6 @@ from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation
 from labkit.sim.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make
-from labkit.sinks import coordinate
 from labkit.sinks.coordinator import Coordinator
 from labkit.stores import STORES
 from labkit.stores.contract import Handle
@@ -99,20 +97,7 @@ class TwoBatches(PlainEngine):
         return judge(EXPECTED, History(self._events(), epochs=(Epoch(0, 0, 2), Epoch(1, 2, 3))))
 
     def _live(self, crash: Crash | None) -> None:
-        def reach(point: FailPoint, batch: int) -> None:
-            if crash is not None and (point, batch) == crash:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        coordinator = coordinate(
-            self.strategy,
-            self.order,
-            store=self.store,
-            location=self.location,
-            query=QUERY,
-            incarnation=self.drivers,
-            log=self.folder / "log",
-            reach=reach,
-        )
+        coordinator = self._coordinator(crash)
         decided = [batch for batch in (0, 1) if (self.folder / f"commits-{batch}").exists()]
         list(coordinator.recover(max(decided, default=None)))
         for batch in (0, 1):

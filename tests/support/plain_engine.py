@@ -94,12 +94,14 @@ class PlainEngine:
         finally:
             os._exit(code)
 
-    def _live(self, crash: Crash | None) -> None:
+    def _coordinator(self, crash: Crash | None) -> Coordinator:
+        """The query's coordinator in one driver, which kills itself at the armed point."""
+
         def reach(point: FailPoint, batch: int) -> None:
             if crash is not None and (point, batch) == crash:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        coordinator = coordinate(
+        return coordinate(
             self.strategy,
             self.order,
             store=self.store,
@@ -109,6 +111,9 @@ class PlainEngine:
             log=self.folder / "log",
             reach=reach,
         )
+
+    def _live(self, crash: Crash | None) -> None:
+        coordinator = self._coordinator(crash)
         finished = self.folder / "commits-0"
         list(coordinator.recover(0 if finished.exists() else None))
         if not finished.exists():
