@@ -6,11 +6,14 @@ file is wrong. It must not write.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from labkit.errors import InvalidInput
-from labkit.sim.trace import MAX_TEXT, Trace
+
+if TYPE_CHECKING:  # every Python process of Spark reads a log, and none of them needs the simulators
+    from labkit.sim.trace import Trace
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of the longest line that is accepted."""
@@ -112,8 +115,10 @@ class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
 _trace_decoder = msgspec.json.Decoder(TraceFile)
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> "Trace":
     """The trace in a file, as JSON or as its text. Raises `InvalidInput`; no more than a trace may have is read."""
+    from labkit.sim.trace import MAX_TEXT
+
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)
@@ -127,7 +132,9 @@ def read_trace(path: Path) -> Trace:
         raise InvalidInput(f"{path}: {error}") from None
 
 
-def _trace(raw: bytes) -> Trace:
+def _trace(raw: bytes) -> "Trace":
+    from labkit.sim.trace import Trace
+
     try:
         if not raw.lstrip().startswith(b"{"):
             return Trace.parse(raw.decode("utf-8"))

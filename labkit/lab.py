@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labkit.errors import InvalidInput, LabError
 from labkit.judge import Verdict
@@ -19,20 +19,18 @@ from labkit.services.java import find_java
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
-from labkit.spark.runner import PATIENCE, conduct
+from labkit.spark.runner import PATIENCE, Setup, conduct
 from labkit.view import charts
-from labkit.view.charts import Track
 from labkit.view.report import label, write_report
 from labkit.view.timeline import by_key, timeline
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Outcome", "crash", "crash_each", "doctor", "finish", "memory_sink", "run_all", "seen_over_time", "table"]
 
 
 WORDS = {
     "driver": "starting a Spark driver",
+    "standby": "starting a standby driver",
+    "ready": "the standby driver is warm",
     "session": "the driver is up",
     "begun": "{cell}: starting",
     "recovered": "{cell}: running",
@@ -148,12 +146,14 @@ def crash(
     query: str | None = None,
     later_records_per_batch: int | None = None,
     folder: Path | None = None,
+    standby: bool = False,
     tell: Tell = aloud,
 ) -> Outcome:
     """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
 
-    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. The other
-    options are those of `labkit run`. Takes about 20 seconds, during which `tell` says what happens.
+    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
+    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
+    during which `tell` says what happens.
     Raises a `LabError` with one sentence when the scenario is impossible or the run failed.
     """
     scenario = _planned(
@@ -169,7 +169,7 @@ def crash(
         query=query,
         later_records_per_batch=later_records_per_batch,
     )
-    return finish(prepare_checked(scenario, folder), tell)
+    return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
 
 
 def crash_each(
@@ -209,7 +209,7 @@ def table(outcomes: Mapping[str, Outcome], predictions: Mapping[str, str | None]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
 
 
-def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> "tuple[Figure, dict[str, Track]]":
+def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
     tracks = {name: by_key(history(outcome.run).events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)
@@ -222,9 +222,9 @@ def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
     return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
 
 
-def finish(run: Run, tell: Tell = silent, patience: float = PATIENCE) -> Outcome:
+def finish(run: Run, tell: Tell = silent, patience: float = PATIENCE, setup: Setup | None = None) -> Outcome:
     """Drives one run to its end and judges it. Raises the run's error."""
-    conduct([run], run.folder.path / "scratch", tell, patience)
+    conduct([run], run.folder.path / "scratch", tell, patience, setup)
     return judged(run)
 
 

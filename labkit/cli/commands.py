@@ -40,10 +40,19 @@ def root(
 
 
 @app.command(short_help="Say what this machine has and lacks.")
-def doctor(as_json: Json = False) -> int:
+def doctor(
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="First make the class-data archive for faster starts, if there is none.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
     """Say what this machine has and lacks; exit 69 when something that the lab needs is missing."""
     from labkit.services.doctor import examine, exit_code
 
+    if prepare:
+        from labkit.spark.archive import make_archive
+
+        make_archive()
     findings = examine()
     if as_json:
         print(
@@ -127,6 +136,10 @@ def run(
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
+    standby: Annotated[
+        bool,
+        typer.Option("--standby", help="A warm driver waits for each crash; needs memory for both (labkit doctor)."),
+    ] = False,
     patience: Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")] = 240.0,
     as_json: Json = False,
 ) -> int:
@@ -134,6 +147,7 @@ def run(
     from labkit import lab
     from labkit.cli.progress import progress
     from labkit.scenario import plan
+    from labkit.spark.runner import Setup
 
     _check_guarantee(expect)
     if patience <= 0:
@@ -157,7 +171,7 @@ def run(
         )
         started = lab.prepare_checked(scenario, out)
     with progress(as_json, len(started.scenario.crashes) + 1 - len(started.crashes)) as tell:
-        outcome = lab.finish(started, tell, patience)
+        outcome = lab.finish(started, tell, patience, Setup(standby=standby))
     if as_json:
         print(json.dumps(outcome.to_json()))
     else:
@@ -273,10 +287,12 @@ def replay(
 @app.command()
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="Only these measurements; may be repeated.")] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds; the median counts.")] = 5,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds; the median counts. Default: 3 of what takes minutes, else 5.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure this machine: medians, and ratios within one run."""
+    """Measure this machine: start, explore, crash, totals. Medians, and ratios within one run; about ten minutes."""
     from labkit.cli.bench import run_bench
 
     return run_bench(only or [], rounds, as_json)

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from labkit.errors import ServiceUnavailable
+from labkit.services.archive import MEGABYTES, SECONDS, find_archive
 from labkit.services.java import REMEDY as JAVA_REMEDY
 from labkit.services.java import find_java
 
@@ -49,7 +50,9 @@ def examine(folder: Path | None = None) -> list[Finding]:
         _python(),
         _java(),
         _pyspark(),
+        _archive(),
         _memory(),
+        _standby(),
         _disk(folder),
         _ports(),
         _writable("runs folder", lambda: _nearest(folder / "runs"), "make it writable, or name another with --out"),
@@ -110,6 +113,27 @@ def _memory() -> Finding:
         f"{available / GIGABYTE:.1f} GB available",
         f"close other programs: one Spark driver needs about {MEMORY_NEEDED / GIGABYTE:.1f} GB",
     )
+
+
+def _standby() -> Finding:
+    available, needed = psutil.virtual_memory().available, 2 * MEMORY_NEEDED
+    return _finding(
+        "memory for a standby",
+        available >= needed,
+        f"{available / GIGABYTE:.1f} GB available",
+        f"close other programs, or run without --standby: two drivers at once need about {needed / GIGABYTE:.1f} GB",
+        required=False,
+    )
+
+
+def _archive() -> Finding:
+    """Starts are slower without, and nothing else."""
+    remedy = f"labkit doctor --prepare makes one, about {SECONDS} s once and {MEGABYTES} MB, for faster starts"
+    try:
+        found = find_archive(find_java())
+    except (ServiceUnavailable, PackageNotFoundError, OSError):
+        found = None
+    return _finding("class-data archive", found is not None, str(found or "none yet"), remedy, required=False)
 
 
 def _disk(folder: Path) -> Finding:

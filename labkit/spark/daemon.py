@@ -7,13 +7,15 @@ worker does: the rest is PySpark's own daemon.
 import sys
 from importlib import import_module
 
-ONCE = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_client")
+EVERY_WORKER = ("labkit.spark.source", "labkit.spark.data_source")
+"""What the lab's source and sink need in each process that plans, reads, writes or commits."""
+
+STATEFUL = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_client")
 """What the workers of a stateful operator import, half a second each."""
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["pyspark.worker"]:
-        for name in ONCE:
-            import_module(name)
+    for name in EVERY_WORKER + (STATEFUL if sys.argv[1:2] == ["pyspark.worker"] else ()):
+        import_module(name)
 
     from pyspark.daemon import manager
 

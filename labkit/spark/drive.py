@@ -1,6 +1,6 @@
 """The runner's end of one supervised driver: starts the supervisor, reads its events, and lets go of it safely.
 
-Closing the pipe is the only order that a supervisor takes: it then empties the driver's session and ends. So a
+Closing the pipe is the only order that a supervisor takes itself: it then empties the driver's session and ends. So a
 runner that dies, in whatever way, takes its driver with it. This module must not know what the driver runs, and kills
 only where a supervisor does nothing any more.
 """
@@ -78,6 +78,13 @@ class Drive:
         """The supervisor's process."""
         return self._supervisor.pid
 
+    def order(self, content: dict[str, Any]) -> None:
+        """Hands the driver one order, which only a standby waits for. A dead driver says so in its events."""
+        assert self._supervisor.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._supervisor.stdin.write(json.dumps(content).encode() + b"\n")
+            self._supervisor.stdin.flush()
+
     def let_go(self) -> None:
         """Tells the supervisor to end its driver; may be called from any thread, and again."""
         assert self._supervisor.stdin is not None
@@ -100,13 +107,13 @@ class Drive:
                 content = self._supervisor.stdout.read1(65536)  # type: ignore[attr-defined]  # a BufferedReader
                 if not content:
                     return
-                silent_since = time.monotonic()
                 *lines, unread = (unread + content).split(b"\n")
                 for event in map(json.loads, lines):
                     if event["event"] == "started":
                         self._session = event["session"]
                     else:
                         yield event
+                silent_since = time.monotonic()
 
     def _lose_patience(self, silent_since: float) -> None:
         if time.monotonic() - silent_since > self._patience:

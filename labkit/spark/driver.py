@@ -7,6 +7,7 @@ This module must not judge anything, and must not kill, except its own session w
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -193,10 +194,11 @@ def run(spec: dict[str, Any]) -> None:
     from labkit.spark.start import notifier
 
     scratch = Path(spec["scratch"])
-    spark = start_session(spec["master"], scratch, PARTITIONS, sys.stderr.buffer, spec["profile"])
+    log, archive = sys.stderr.buffer, spec["archive"]
+    spark = start_session(spec["master"], scratch, PARTITIONS, log, spec["profile"], archive=archive)
     notifier(spark)
     report("session")
-    waiting, active = list(spec["cells"]), list[Query]()
+    waiting, active = list(stand_by(spark, spec) if spec.get("standby") else spec["cells"]), list[Query]()
     while waiting or active:
         while waiting and len(active) < spec["active"]:
             begin(spark, waiting.pop(0), active)
@@ -204,6 +206,15 @@ def run(spec: dict[str, Any]) -> None:
             watch(cell, active)
         time.sleep(_POLL)
     report("idle")
+
+
+def stand_by(spark: "SparkSession", spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Gets warm in a scratch query of its own, says so, and waits for the cells of a driver that is dead by then."""
+    from labkit.spark.warm import warm_up
+
+    warm_up(spark, Job(spec["standby"]), Path(spec["scratch"]))
+    report("ready")
+    return orders.get()["cells"]
 
 
 def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Query]) -> None:
@@ -243,9 +254,14 @@ def report(event: str, **details: Any) -> None:
     sys.stdout.flush()
 
 
+orders: "queue.SimpleQueue[dict[str, Any]]" = queue.SimpleQueue()
+"""What the runner handed down on standard input, one JSON object a line."""
+
+
 def die_with_supervisor() -> None:
     """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
-    sys.stdin.buffer.read()
+    for order in sys.stdin.buffer:
+        orders.put(json.loads(order))
     from labkit.spark.checkpoint import session_members
 
     own, session = os.getpid(), os.getsid(0)

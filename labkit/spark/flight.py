@@ -31,7 +31,7 @@ class Flight:
         self._runs = {run.name: run for run in load}
         self._begun: dict[str, float] = {}
         self._parked: list[Run] = []
-        self._proof: dict[str, Any] = {}
+        self.proof: dict[str, Any] = {}
         self._tell = tell
         for run in load:
             run.drivers += 1
@@ -53,7 +53,7 @@ class Flight:
         elif kind == "failed":
             self._fail(event, [run] if run else list(self._runs.values()))
         elif kind in ("killed", "died", "unwanted"):
-            self._proof = event
+            self.proof = event
         self._tell(kind, event)
 
     def _fail(self, event: dict[str, Any], runs: Sequence[Run]) -> None:
@@ -86,8 +86,9 @@ class Flight:
     def _conclude(self, run: Run) -> None:
         if run.error is not None:
             return
+        note_committed(run)
         if run in self._parked:
-            note_crash(run, self._proof)
+            note_crash(run, self.proof)
         elif not run.ended:
             raise _ended_early(run)
         elif run.next_crash is not None:
@@ -103,6 +104,18 @@ def _full(run: Run) -> LabError | None:
         if place.exists() and shutil.disk_usage(place).free < FULL:
             return InvalidInput(f"{place}: the disk is full; make room or name another folder with --out.")
     return None
+
+
+def note_committed(run: Run) -> None:
+    """Seconds from the first SIGKILL of the last crash until the engine had renamed a commit file into its place."""
+    killed = run.crashes[-1].get("killed_at") if run.crashes else None
+    if killed is None:
+        return
+    log = run.folder.checkpoint / "commits"
+    renamed = [(log / str(batch)).stat().st_ctime for batch in Checkpoint(run.folder.checkpoint).commit_log()]
+    later = [moment - killed for moment in renamed if moment > killed]
+    if later:
+        run.seconds[f"crash_{len(run.crashes)}_to_committed"] = min(later)
 
 
 def _ended_early(run: Run) -> LabError:
@@ -134,6 +147,7 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
             "reached_by": reached["pid"],
             "session": proof["session"],
             "killed": proof["killed"],
+            "killed_at": proof.get("begun"),
         }
     )
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))

@@ -5,6 +5,7 @@ a batch are dealt to participants in order of their keys, so that a commit has a
 query: `labkit.spark.start` locks the checkpoint and recovers first.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from labkit.records import Observation
 from labkit.sinks import Coordinator, Vote
 from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.data_source import SinkOptions
+from labkit.spark.stopwatch import Stopwatch
 from labkit.stores.contract import Handle
 
 if TYPE_CHECKING:
@@ -32,14 +34,18 @@ class BatchDoor:
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
         """Writes, pre-commits and commits one batch; `frame` has the columns offset, key, value."""
-        coordinator = self._options.coordinator()
+        coordinator, watch = self._options.coordinator(), Stopwatch(self._options.log, batch)
         try:
             pass_offset_log(coordinator.reach, batch)
-            parts = deal(self._rows(frame, batch))
-            votes = [self._vote(coordinator, batch, part, number, len(parts)) for number, part in enumerate(parts)]
-            coordinator.commit(batch, [vote for vote in votes if vote is not None])
+            with watch.phase("collect"):
+                parts = deal(self._rows(frame, batch))
+            with watch.phase("write"):
+                votes = [self._vote(coordinator, batch, parts, number, watch) for number in range(len(parts))]
+            with watch.phase("commit"):
+                coordinator.commit(batch, [vote for vote in votes if vote is not None])
         finally:
             coordinator.sink.store.close()
+        watch.keep()
 
     def _rows(self, frame: "DataFrame", batch: int) -> list[Observation]:
         table = frame.toArrow().sort_by("key")
@@ -49,16 +55,27 @@ class BatchDoor:
         return [Observation(offset, key, value, batch, attempt) for offset, key, value in rows]
 
     def _vote(
-        self, coordinator: Coordinator, batch: int, rows: Sequence[Observation], number: int, parts: int
+        self,
+        coordinator: Coordinator,
+        batch: int,
+        parts: Sequence[Sequence[Observation]],
+        number: int,
+        watch: Stopwatch,
     ) -> Vote | None:
         """One participant's turn; the middle of the write lies in the last one."""
+        written: list[float] = []
 
         def reach(point: FailPoint, batch: int) -> None:
-            if point is not FailPoint.MID_WRITE or number == parts - 1:
+            if point is not FailPoint.MID_WRITE or number == len(parts) - 1:
                 coordinator.reach(point, batch)
+            if point is FailPoint.BEFORE_PRE_COMMIT:
+                written.append(time.perf_counter())
 
         sink = replace(coordinator.sink, reach=reach)
-        return sink.pre_commit(Handle(sink.query, batch, number, sink.incarnation, 0), iter(rows))
+        vote = sink.pre_commit(Handle(sink.query, batch, number, sink.incarnation, 0), iter(parts[number]))
+        if written:
+            watch.move(time.perf_counter() - written[-1], out_of="write", to="pre_commit")
+        return vote
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
 from labkit.spark.flight import Flight, Tell
 from labkit.spark.run import Run
+from labkit.spark.standby import Standby, check_memory
 
 ACTIVE = 2
 """Queries that one driver works on at a time; parked ones use no processor."""
@@ -36,14 +38,35 @@ PATIENCE = 240.0
 """Seconds without any news from a driver after which a run is given up."""
 
 
-def conduct(runs: Sequence[Run], scratch: Path, tell: Tell, patience: float = PATIENCE) -> None:
+@dataclass(frozen=True)
+class Setup:
+    """How drivers are started, where that makes no difference to what comes out."""
+
+    profile: str | None = None
+    """One of `labkit.spark.session.PROFILES`, or `stock`; None: that of the job."""
+    standby: bool = False
+    """A warm driver waits for every crash. For one run at a time."""
+    active: int = ACTIVE
+    """Queries that one driver works on at a time."""
+    archive: bool = True
+    """Whether the JVMs use the class-data archive, where there is one."""
+
+
+def conduct(
+    runs: Sequence[Run], scratch: Path, tell: Tell, patience: float = PATIENCE, setup: Setup | None = None
+) -> None:
     """Drives every run to its end. A run that fails keeps its error; the others go on.
 
-    `scratch` is a folder for the drivers' temporary files, gone afterwards.
+    `scratch` is a folder for the drivers' temporary files, gone afterwards. Raises `ServiceUnavailable` when there is
+    no memory for the standbys of the setup.
     """
+    setup = setup or Setup()
+    if setup.standby:
+        assert len(runs) == 1
+        check_memory(_crashes_left(runs[0]))
     shutil.rmtree(scratch, ignore_errors=True)
-    side_by_side = min(_drivers_allowed(), -(-len(runs) // ACTIVE))
-    fleet = Fleet(scratch, tell, patience)
+    side_by_side = min(_drivers_allowed(), -(-len(runs) // setup.active)) if setup.active > 1 else 1
+    fleet = Fleet(scratch, tell, patience, setup)
     try:
         with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
             for run in runs:
@@ -55,7 +78,12 @@ def conduct(runs: Sequence[Run], scratch: Path, tell: Tell, patience: float = PA
                 fleet.let_go()
                 raise
     finally:
+        fleet.close()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _crashes_left(run: Run) -> int:
+    return len(run.scenario.crashes) - len(run.crashes)
 
 
 def _fly(fleet: "Fleet", pool: ThreadPoolExecutor, ready: list[Run], side_by_side: int) -> None:
@@ -110,9 +138,11 @@ def _master(load: Sequence[Run]) -> str:
 class Fleet:
     """The drivers that are under way."""
 
-    def __init__(self, scratch: Path, tell: Tell, patience: float) -> None:
-        self._scratch, self._tell, self._patience = scratch, tell, patience
+    def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
+        self._scratch, self._tell, self._patience, self._setup = scratch, tell, patience, setup
         self._drives: list[Drive] = []
+        self._waiting: list[Standby] = []
+        self._proof: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._count = 0
         self._closed = False
@@ -132,26 +162,55 @@ class Fleet:
 
     def fly(self, load: Sequence[Run]) -> None:
         """One driver for these runs, from its start to the proof of its end."""
-        with self._lock:
-            self._count += 1
-            base = self._scratch / f"driver-{self._count}"
-        spec: dict[str, Any] = {
-            "master": _master(load),
-            "profile": PROFILE[load[0].scenario.job],
-            "active": ACTIVE,
-            "scratch": str(base),
-            "log": str(base) + ".log",
-            "cells": [run.specification() for run in load],
-        }
+        cells = [run.specification() for run in load]
         flight = Flight(load, self._tell)
-        self._tell("driver", {"cells": [run.name for run in load]})
+        log = self._scratch / "no.log"
         try:
-            with Drive(spec, self._patience) as drive:
-                self._add(drive)
-                for event in drive.events():
+            with ExitStack() as stack:
+                if self._proof and self._waiting:
+                    standby = stack.enter_context(self._waiting.pop(0))
+                    log, events = standby.log, standby.take_over(self._proof, cells)
+                else:
+                    self._start_standbys(load)
+                    spec = self._specification(load)
+                    self._tell("driver", {"cells": [run.name for run in load]})
+                    drive = stack.enter_context(Drive({**spec, "cells": cells}, self._patience))
+                    self._add(drive)
+                    log, events = Path(spec["log"]), drive.events()
+                for event in events:
                     flight.note(event)
         except LabError as error:
             flight.give_up(error)
         finally:
-            flight.keep_log(Path(spec["log"]))
+            flight.keep_log(log)
         flight.conclude()
+        self._proof = flight.proof
+
+    def close(self) -> None:
+        """Ends the standbys that nobody needed."""
+        while self._waiting:
+            with self._waiting.pop():
+                continue
+
+    def _start_standbys(self, load: Sequence[Run]) -> None:
+        """One for every crash to come, each warm before the next one and the first driver start."""
+        while self._setup.standby and len(self._waiting) < _crashes_left(load[0]):
+            self._tell("standby", {"cells": [run.name for run in load]})
+            standby = Standby({**self._specification(load), "standby": load[0].scenario.job.value}, self._patience)
+            self._waiting.append(standby)
+            self._add(standby.drive)
+            standby.await_ready()
+            self._tell("ready", {"cells": [run.name for run in load]})
+
+    def _specification(self, load: Sequence[Run]) -> dict[str, Any]:
+        with self._lock:
+            self._count += 1
+            base = self._scratch / f"driver-{self._count}"
+        return {
+            "master": _master(load),
+            "profile": self._setup.profile or PROFILE[load[0].scenario.job],
+            "active": self._setup.active,
+            "archive": self._setup.archive,
+            "scratch": str(base),
+            "log": str(base) + ".log",
+        }

@@ -10,12 +10,13 @@ import struct
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from labkit.errors import ServiceUnavailable
+from labkit.services.archive import find_archive, spark_jars
 from labkit.services.java import Java, find_java
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ class Profile:
     options: tuple[str, ...]
     configuration: dict[str, str]
 
+    def extended(self, options: Sequence[str]) -> "Profile":
+        """The same with more options for the JVM."""
+        return replace(self, options=(*options, *self.options))
+
 
 PROFILES = {
     "small": Profile(
@@ -95,25 +100,65 @@ PROFILES = {
 
 
 def start_session(
-    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str = "small"
+    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str = "small", *, archive: bool = True
 ) -> "SparkSession":
     """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
 
+    `profile` is one of `PROFILES`, or `stock`. `archive`: whether to use the class-data archive, if there is one.
     Raises `ServiceUnavailable` when no usable Java is found or the JVM does not come up.
     """
     java = find_java()
-    connection = scratch / "connection"
-    command = _command(java, scratch, PROFILES[profile], _configuration(master, scratch, partitions))
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(scratch))
+    if profile == "stock":
+        return _stock_session(java, master, scratch, partitions)
+    configuration = every_run(master, scratch, partitions)
+    chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
+    return connect(start_jvm(java, scratch, chosen, configuration, log), scratch, java)
+
+
+def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
+    """What everybody writes, to compare with: PySpark's own launcher and settings, its temporary files in `scratch`.
+
+    Only what the job cannot do without is set: the interpreter of the workers, where they find the lab, and as many
+    partitions as the lab's own sessions have.
+    """
+    os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": _python_path()}
+    from pyspark.sql import SparkSession
+
+    temporary = f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData"
+    builder = SparkSession.builder.master(master).config("spark.driver.extraJavaOptions", temporary)
+    return builder.config("spark.sql.shuffle.partitions", str(partitions)).getOrCreate()
+
+
+def use_archive(java: Java) -> list[str]:
+    """The options with which a JVM uses the class-data archive, none where there is none.
+
+    A JVM leaves an archive alone that does not fit it, here without a word about it.
+    """
+    archive = find_archive(java)
+    return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+
+
+def start_jvm(
+    java: Java, scratch: Path, profile: Profile, configuration: dict[str, str], log: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    """Starts a JVM with a gateway in it; it ends by itself when its standard input closes."""
+    command = _command(java, scratch, profile, configuration)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(scratch))
+
+
+def connect(process: "subprocess.Popen[bytes]", scratch: Path, java: Java) -> "SparkSession":
+    """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
     os.environ.update(_python_settings(scratch))
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
-    port, secret = _await_connection(connection, process, java)
+    port, secret = _await_connection(scratch / "connection", process, java)
     os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     return SparkSession.builder.getOrCreate()
 
 
-def _configuration(master: str, scratch: Path, partitions: int) -> dict[str, str]:
+def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
+    """Configuration of every driver, whatever its profile."""
     return _EVERY_RUN | {
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(partitions),
@@ -123,19 +168,17 @@ def _configuration(master: str, scratch: Path, partitions: int) -> dict[str, str
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    (scratch / "conf").mkdir(parents=True, exist_ok=True)
-    (scratch / "home").mkdir(exist_ok=True)
-    (scratch / "conf" / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
-    spark = find_spec("pyspark")
-    assert spark is not None
-    assert spark.origin is not None
-    jars = Path(spark.origin).parent / "jars" / "*"
+    """JVMs that share an archive must have the same class path, so no folder of a run is in it."""
+    (scratch / "home").mkdir(parents=True, exist_ok=True)
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOGGING, encoding="utf-8")
     options = [*profile.options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
+    options += [f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"]
     options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
     configuration = configuration | profile.configuration
     settings = [part for name, value in configuration.items() for part in ("--conf", f"{name}={value}")]
-    submit = ["-cp", f"{scratch / 'conf'}{os.pathsep}{jars}", "org.apache.spark.deploy.SparkSubmit"]
+    submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
     return [str(java.path), *options, *java.flags, *submit, *settings, "pyspark-shell"]
 
 
@@ -154,10 +197,13 @@ def _environment(scratch: Path) -> dict[str, str]:
     environment = dict(os.environ) | _python_settings(scratch)
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
     environment["TMPDIR"] = str(scratch)
-    package = str(Path(__file__).parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
+    environment["PYTHONPATH"] = _python_path()
     environment.pop("JAVA_TOOL_OPTIONS", None)
     return environment
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
 
 
 def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:

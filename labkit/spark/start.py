@@ -29,6 +29,7 @@ from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new
 from labkit.spark.data_source import OPTION, LabkitSink, SinkOptions
 from labkit.spark.foreach_batch import BatchDoor
 from labkit.spark.reach import Armed
+from labkit.spark.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,10 +124,13 @@ class LabQuery:
 
     def _commit_through(self, batch: int) -> None:
         coordinator = self._opened.options.coordinator()
+        watch = Stopwatch(self._opened.options.log, batch)
         try:
-            coordinator.commit_log_durable(batch)
+            with watch.phase("commit"):
+                coordinator.commit_log_durable(batch)
         finally:
             coordinator.sink.store.close()
+        watch.keep()
 
 
 class Notifier(StreamingQueryListener):

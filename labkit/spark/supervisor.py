@@ -5,6 +5,7 @@ among the killed. When the runner's pipe closes the runner is dead, and the driv
 nor the sinks; it must not decide what a run means.
 """
 
+import contextlib
 import json
 import os
 import selectors
@@ -37,7 +38,7 @@ class Supervisor:
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
         with Path(self._spec["log"]).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "labkit.spark.driver", str(spec_path)],
+                [sys.executable, "-m", self._spec.get("module", "labkit.spark.driver"), str(spec_path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -65,12 +66,20 @@ class Supervisor:
             selector.register(sys.stdin.buffer, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
-                    ending = self._unwanted() if key.fileobj is sys.stdin.buffer else self._pass_on()
+                    ending = self._pass_down() if key.fileobj is sys.stdin.buffer else self._pass_on()
                     if ending is not None:
                         return ending
 
-    def _unwanted(self) -> str | None:
-        return None if os.read(sys.stdin.fileno(), 4096) else "unwanted"
+    def _pass_down(self) -> str | None:
+        """What the runner says goes to the driver, unread; a closed pipe says that nobody wants the driver."""
+        assert self._driver.stdin is not None
+        order = os.read(sys.stdin.fileno(), 65536)
+        if not order:
+            return "unwanted"
+        with contextlib.suppress(BrokenPipeError):  # the driver is dead, as its other pipe is about to say
+            self._driver.stdin.write(order)
+            self._driver.stdin.flush()
+        return None
 
     def _pass_on(self) -> str | None:
         assert self._driver.stdout is not None
@@ -93,6 +102,7 @@ class Supervisor:
         Each PySpark daemon makes a process group of its own, so killing the driver's group would leave writers alive.
         """
         killed: set[int] = set()
+        begun = time.time()
         end = time.monotonic() + KILL_PATIENCE
         session = self._driver.pid
         while living := session_members(session):
@@ -103,7 +113,8 @@ class Supervisor:
                 break
             time.sleep(0.005)
         code = self._driver.wait()
-        return {"session": session, "signal": -code if code < 0 else 0, "killed": sorted(killed), "left": living}
+        died_by = -code if code < 0 else 0
+        return {"session": session, "signal": died_by, "killed": sorted(killed), "left": living, "begun": begun}
 
     def _kill(self, pid: int) -> None:
         try:

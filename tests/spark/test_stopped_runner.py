@@ -18,10 +18,10 @@ pytestmark = pytest.mark.spark
 
 PHASES: dict[str, Callable[[Path], bool]] = {
     "the supervisor is starting": lambda run: (run / "scratch").exists(),
-    "the JVM is starting": lambda run: any((run / "scratch").glob("*/conf")),
+    "the JVM is starting": lambda run: any((run / "scratch").glob("*/home")),
     "the query runs": lambda run: (run / "checkpoint" / "offsets" / "0").exists(),
     "between two drivers": lambda run: (run / "driver-1.log").exists(),
-    "the second driver runs": lambda run: (run / "evidence.json").exists() and any((run / "scratch").glob("*2/conf")),
+    "the second driver runs": lambda run: (run / "evidence.json").exists() and any((run / "scratch").glob("*2/home")),
 }
 
 

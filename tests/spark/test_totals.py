@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+import psutil
 import pytest
 
 from labkit import lab
@@ -77,3 +78,19 @@ def late(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, l
 @pytest.mark.parametrize("cell", LATE, ids=str)
 def test_everywhere_else_it_is_one_too(cell: Cell, late: Mapping[str, lab.Outcome | LabError]):
     check(cell, late[in_the_middle(cell).name])
+
+
+def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: Path):
+    seen: list[str] = []
+
+    def look(event: str, _: object) -> None:
+        if event == "recovered":
+            commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+            jvms = [command for command in commands if "org.apache.spark.deploy.SparkSubmit" in command]
+            seen.extend(" ".join(command) for command in jvms if any(str(tmp_path) in word for word in command))
+
+    lab.crash(job="totals", folder=tmp_path / "run", tell=look)
+    [command] = seen
+    assert "-Xmx2g" in command
+    for setting in ("TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.daemon"):
+        assert setting not in command

@@ -1,10 +1,9 @@
-"""`labkit bench`: what this machine does in a second. Medians of several rounds; compare the ratios, not the times.
+"""How many states of a simulator this machine explores in a second.
 
-Times are processor time of this process; every measurement stands beside a simpler one of the same round, so that a
-busy machine slows both.
+Times are processor time of this process; every search stands beside a simpler one of the same round, so that a busy
+machine slows both.
 """
 
-import json
 import random
 import statistics
 import time
@@ -13,10 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from labkit.cli.bench.rows import Rows
 from labkit.cli.explore import without_collector
-from labkit.cli.tables import show, table
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
 from labkit.sim.explore import explore
 from labkit.sim.model import Model
 from labkit.sim.trace import Replay, make
@@ -42,36 +39,7 @@ STEPS = 200
 """Length of the trace in which a step forward and back is timed."""
 
 
-def run_bench(only: Sequence[str], rounds: int, as_json: bool) -> int:
-    """Runs the measurements that were asked for. Raises `InvalidInput` for an unknown one."""
-    for name in only:
-        if name not in MEASUREMENTS:
-            raise InvalidInput(f"--only {name}: unknown; {nearest(name, list(MEASUREMENTS))}")
-    if not 1 <= rounds <= 100:
-        raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
-    found = {name: MEASUREMENTS[name](rounds) for name in only or MEASUREMENTS}
-    if as_json:
-        print(json.dumps(found))
-        return 0
-    for rows in found.values():
-        _show(rows)
-    return 0
-
-
-def _show(rows: Sequence[dict[str, Any]]) -> None:
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    made = table(*columns)
-    for row in rows:
-        made.add_row(*(_cell(row.get(name, "")) for name in columns))
-    show(made)
-    print()
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def measure_explore(rounds: int) -> list[dict[str, Any]]:
+def measure(rounds: int) -> Rows:
     """States in a second with properties and parents, beside the same search without either; memory; a step."""
     models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
@@ -145,7 +113,3 @@ def long_walk() -> Replay:
         going_on = [action for action in enabled if action.name in ("start", "read", "hear", "inquire")]
         walked.forward(choose.choice([action for action in going_on if action.which != 7]))
     return walked
-
-
-MEASUREMENTS: dict[str, Callable[[int], list[dict[str, Any]]]] = {"explore": measure_explore}
-"""What can be measured, by the name that --only takes."""

@@ -1,0 +1,68 @@
+"""`labkit bench`: what this machine does. Medians of several rounds; compare the ratios, not the times.
+
+A measurement is one module with a function `measure`, and one line in `MEASUREMENTS`.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from labkit.cli.bench import crash, explore, start, totals
+from labkit.cli.bench.machine import machine
+from labkit.cli.bench.rows import Rows
+from labkit.cli.tables import show, table
+from labkit.errors import InvalidInput
+from labkit.failpoints import nearest
+
+
+class Measurement(NamedTuple):
+    """What can be measured, and how often unless somebody says so."""
+
+    measure: Callable[[int], Rows]
+    rounds: int
+
+
+MEASUREMENTS = {
+    "start": Measurement(start.measure, 5),
+    "explore": Measurement(explore.measure, 5),
+    "crash": Measurement(crash.measure, 3),
+    "totals": Measurement(totals.measure, 3),
+}
+"""By the name that --only takes."""
+
+
+def run_bench(only: Sequence[str], rounds: int | None, as_json: bool) -> int:
+    """Runs the measurements that were asked for. Raises `InvalidInput` for an unknown one."""
+    for name in only:
+        if name not in MEASUREMENTS:
+            raise InvalidInput(f"--only {name}: unknown; {nearest(name, list(MEASUREMENTS))}")
+    if rounds is not None and not 1 <= rounds <= 100:
+        raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
+    known = machine()
+    found: dict[str, Rows] = {}
+    for name in dict.fromkeys(only or MEASUREMENTS):
+        measurement = MEASUREMENTS[name]
+        found[name] = measurement.measure(rounds or measurement.rounds)
+        if not as_json:
+            _show(found[name])
+    if as_json:
+        print(json.dumps({"machine": known, **found}))
+        return 0
+    for name, value in known.items():
+        print(f"{name}: {value}")
+    return 0
+
+
+def _show(rows: Rows) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    made = table(*columns)
+    for row in rows:
+        made.add_row(*(_cell(row.get(name, "")) for name in columns))
+    show(made)
+    print(flush=True)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

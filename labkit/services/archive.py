@@ -1,0 +1,92 @@
+"""Where the JVM's class-data archive lies, and whether a JVM may be pointed at it.
+
+An archive (AppCDS) holds Spark's classes parsed and verified, so that a driver starts some seconds sooner. It lies in
+the user's cache folder, by JDK, PySpark and class path; a JVM that it does not fit leaves it alone, and everything
+works without one. This module must not make an archive: `labkit.spark.prepare` does.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from labkit.services.java import Java
+
+MEGABYTES, SECONDS = 170, 25
+"""What an archive takes on the disk, and about how long making it takes, once."""
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The lab's part of the user's cache folder: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
+    given = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
+    if Path(given).is_absolute():  # others are to be ignored, says the XDG specification
+        return Path(given) / "labkit"
+    try:
+        return Path.home() / ".cache" / "labkit"
+    except RuntimeError:
+        return None
+
+
+def spark_jars() -> Path:
+    """The folder of PySpark's own jars."""
+    spark = find_spec("pyspark")
+    assert spark is not None
+    assert spark.origin is not None
+    return Path(spark.origin).parent / "jars"
+
+
+def archive_path(java: Java) -> Path | None:
+    """Where the archive of this Java and this PySpark belongs, whether it is there or not."""
+    folder = cache_folder()
+    return None if folder is None else folder / f"classes-{_digest(java, spark_jars())}.jsa"
+
+
+def find_archive(java: Java) -> Path | None:
+    """The archive that a JVM may be pointed at: whole, and in nobody's hands but the user's own."""
+    path = archive_path(java)
+    return path if path is not None and _is_own(path) and _is_sealed(path) else None
+
+
+def seal(path: Path) -> None:
+    """Says, after everything else, that this archive is whole. One that is written to later is not used any more."""
+    unfinished = _seal_of(path).with_suffix(".part")
+    unfinished.write_text(_state(path), encoding="ascii")
+    unfinished.replace(_seal_of(path))
+
+
+def _is_sealed(path: Path) -> bool:
+    try:
+        return _seal_of(path).read_text(encoding="ascii") == _state(path)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_suffix(".seal")
+
+
+def _state(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _is_own(path: Path) -> bool:
+    """An archive is code: one that somebody else could have written is not used."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    private = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISREG(found.st_mode) and private and found.st_uid == os.geteuid() and os.access(path, os.R_OK)
+
+
+def _digest(java: Java, jars: Path) -> str:
+    """Changes with everything that a JVM compares before it uses an archive: itself, and every jar."""
+    known = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
+    for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
+        found = jar.stat()
+        known.append(f"{jar.name} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]

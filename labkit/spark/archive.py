@@ -1,0 +1,136 @@
+"""Makes the class-data archive: a short session with a query of every job in it, which ends as a session should.
+
+A JVM writes its archive when it ends by itself, and the lab's drivers are killed; so this is a driver of its own
+kind, under a supervisor like the others. What it writes has a name of its own until it is whole, and gets its real
+name by one rename. Whoever makes one holds a lock, so that two makers do not do it twice, and the next maker removes
+what a killed one left.
+"""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LabError, ServiceUnavailable
+from labkit.scenario import PARTITIONS, Job
+from labkit.services.archive import archive_path, find_archive, seal, spark_jars
+from labkit.services.java import Java, find_java
+from labkit.spark.drive import Drive
+
+PATIENCE = 600.0
+"""Seconds without news after which the making is given up; another maker may be at it."""
+
+REMEDY = "everything works without an archive, some seconds slower"
+
+
+def make_archive(*, anew: bool = False) -> Path:
+    """The archive of this Java and this PySpark, made now where there is none. Raises `ServiceUnavailable`.
+
+    `anew` makes another one where there is one already.
+    """
+    java = find_java()
+    found = find_archive(java)
+    if found is not None and not anew:
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "driver.log"
+        spec = {"module": __name__, "scratch": str(Path(folder) / "scratch"), "log": str(log), "anew": anew}
+        with Drive(spec, PATIENCE) as drive:
+            events = list(drive.events())
+        failures = [event["because"] for event in events if event["event"] == "failed"]
+        made = find_archive(java)
+        if made is None or failures or events[-1]["event"] != "killed":
+            because = failures[0] if failures else f"the driver ended by itself: {_last_words(log)}"
+            raise ServiceUnavailable(f"No class-data archive could be made ({because}); {REMEDY}.")
+        return made
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Waits until no other process makes an archive in this folder, and keeps others waiting."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for left in folder.glob("*.part"):
+            left.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write_archive(scratch: Path, *, anew: bool) -> None:
+    """Runs in the driver: makes the archive unless another maker has done it meanwhile."""
+    java = find_java()
+    path = archive_path(java)
+    if path is None:
+        raise ServiceUnavailable("there is no cache folder: neither HOME nor XDG_CACHE_HOME names one")
+    with _alone(path.parent):
+        if find_archive(java) is not None and not anew:
+            return
+        unfinished = path.with_suffix(".part")
+        try:
+            _record(java, scratch, unfinished)
+            _check(java, unfinished)
+            unfinished.chmod(0o600)
+            unfinished.replace(path)
+            seal(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _record(java: Java, scratch: Path, unfinished: Path) -> None:
+    from labkit.spark.session import PROFILES, connect, every_run, start_jvm
+    from labkit.spark.warm import warm_up
+
+    settings = every_run(f"local[{2 * (PARTITIONS + 1)}]", scratch, PARTITIONS)
+    options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    jvm = start_jvm(java, scratch, PROFILES["small"].extended(options), settings, sys.stderr.buffer)
+    spark = connect(jvm, scratch, java)
+    for job in (Job.RUNNING, Job.TOTALS):
+        warm_up(spark, job, scratch)
+    spark.stop()
+    assert jvm.stdin is not None
+    jvm.stdin.close()
+    jvm.wait()
+
+
+def _check(java: Java, unfinished: Path) -> None:
+    """A JVM that must use the archive or fail says whether it can."""
+    strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
+    command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise ServiceUnavailable(f"Java cannot use what it wrote: {said[-1] if said else 'it said nothing'}")
+
+
+def main() -> None:
+    """`python -m labkit.spark.archive SPEC`, started by a supervisor only."""
+    from labkit.spark.driver import die_with_supervisor, report
+    from labkit.spark.reach import park
+
+    threading.Thread(target=die_with_supervisor, daemon=True).start()
+    spec: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    try:
+        write_archive(Path(spec["scratch"]), anew=spec["anew"])
+        report("idle")
+    except (LabError, OSError) as error:
+        report("failed", cell=None, because=str(error), code=ServiceUnavailable.exit_code)
+    park()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""How long a foreachBatch sink took for a batch, phase by phase, for who asks by laying a file out for it.
+
+The file `times.jsonl` in the lab's folder of the checkpoint is asked for by creating it; without it nothing is
+measured. This module must not change what a sink does, nor in which order.
+"""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NAME = "times.jsonl"
+
+
+class Stopwatch:
+    """Seconds of one batch, by phase: collect, write, pre_commit, commit."""
+
+    def __init__(self, log: Path, batch: int) -> None:
+        self._path, self._batch = log / NAME, batch
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Adds what happens inside to one phase."""
+        begun = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - begun
+
+    def move(self, seconds: float, *, out_of: str, to: str) -> None:
+        """A part of one phase that belongs to another one."""
+        self.seconds[out_of] -= seconds
+        self.seconds[to] += seconds
+
+    def keep(self) -> None:
+        """Writes the line of this batch, if anybody asked."""
+        if self._path.exists():
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")
+
+
+def ask(log: Path) -> None:
+    """From now on the batches of this checkpoint are timed."""
+    log.mkdir(parents=True, exist_ok=True)
+    (log / NAME).touch()
+
+
+def read(log: Path) -> dict[int, dict[str, float]]:
+    """Seconds by batch and phase; what two lines say of a batch is added up."""
+    found: dict[int, defaultdict[str, float]] = {}
+    for line in (log / NAME).read_text(encoding="utf-8").splitlines():
+        seconds = json.loads(line)
+        of_batch = found.setdefault(seconds.pop("batch"), defaultdict(float))
+        for phase, value in seconds.items():
+            of_batch[phase] += value
+    return {batch: dict(seconds) for batch, seconds in sorted(found.items())}

@@ -1,0 +1,40 @@
+"""A scratch query of the same shape as a real one: loads its classes, starts its Python processes, touches no run.
+
+It goes the whole way, with a checkpoint, a recovery and a sink of its own below the driver's scratch folder. This
+module must not know what it is good for: a standby driver gets warm by it, an archive gets its classes.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit.failpoints import Order, Strategy
+from labkit.scenario import PARTITIONS, Job, default_input, default_state
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
+    """Runs one small query of this job to its end; of a job on a socket, one of the same sink."""
+    from labkit.spark.jobs import JOBS, keep_state
+    from labkit.spark.start import launch, open_checkpoint, register
+
+    source = JOBS[job].source
+    if source is None:
+        warm_up(spark, Job.RUNNING, scratch)
+        return
+    plan, folder, path = JOBS[job], scratch / f"warm-{job}", default_input(job)
+    place = {"checkpoint": folder / "checkpoint", "location": folder / "files"}
+    opened = open_checkpoint(
+        place["checkpoint"],
+        sink=Strategy.TWO_PHASE,
+        order=Order.DECISION,
+        store="files",
+        location=place["location"],
+        partitions=PARTITIONS,
+    )
+    opened.recover()
+    register(spark, source)
+    keep_state(spark, default_state(job))
+    lines = spark.readStream.format(source.name()).options(path=str(path)).load()
+    launch(plan.compute(lines), opened, plan.output_mode).await_end()

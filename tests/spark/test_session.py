@@ -1,0 +1,34 @@
+"""What a driver's JVM is started with; no JVM is started here."""
+
+from pathlib import Path
+
+import pytest
+
+from labkit.services.java import Java
+from labkit.spark import session
+from labkit.spark.session import PROFILES, _command, every_run, use_archive
+
+JAVA = Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15")
+SMALL_ONLY = {"TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.daemon", "Xmx1g"}
+
+
+def command(profile: str, scratch: Path) -> str:
+    return " ".join(_command(JAVA, scratch, PROFILES[profile], every_run("local[2]", scratch, 3)))
+
+
+@pytest.mark.parametrize(("profile", "has"), [("small", SMALL_ONLY), ("bulk", set())])
+def test_no_setting_for_small_runs_is_among_those_for_bulk(profile: str, has: set[str], tmp_path: Path):
+    given = command(profile, tmp_path)
+    assert {name for name in SMALL_ONLY if name in given} == has
+
+
+def test_the_class_path_names_no_folder_of_the_run(tmp_path: Path):
+    words = _command(JAVA, tmp_path, PROFILES["small"], every_run("local[2]", tmp_path, 3))
+    assert str(tmp_path) not in words[words.index("-cp") + 1]
+
+
+def test_an_archive_is_used_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session, "find_archive", lambda _: Path("/cache/classes.jsa"))
+    assert use_archive(JAVA)[0] == "-XX:SharedArchiveFile=/cache/classes.jsa"
+    monkeypatch.setattr(session, "find_archive", lambda _: None)
+    assert use_archive(JAVA) == []

@@ -1,0 +1,285 @@
+"""A standby takes over when the old driver is proven dead, and not before; whoever tries earlier is found out."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from labkit import lab
+from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.failpoints import Order, Strategy
+from labkit.records import Observation
+from labkit.scenario import plan
+from labkit.services.java import Java
+from labkit.spark.checkpoint import DriverLock, session_members
+from labkit.spark.run import prepare
+from labkit.spark.runner import Fleet, Setup
+from labkit.spark.standby import Standby, check_dead, check_memory
+from labkit.spark.start import open_checkpoint
+from labkit.stores import open_store
+
+PATIENCE = 30.0
+
+WAITING = """
+import json, sys
+print(json.dumps({"event": "ready"}), flush=True)
+order = json.loads(sys.stdin.readline())
+print(json.dumps({"event": "ended", "cell": order["cells"][0]["name"]}), flush=True)
+print(json.dumps({"event": "idle"}), flush=True)
+sys.stdin.read()
+"""
+FAILS = """
+import json, sys
+print(json.dumps({"event": "failed", "cell": None, "because": "no memory", "code": 69}), flush=True)
+sys.stdin.read()
+"""
+DIES = "raise SystemExit(3)"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> dict:
+    return {
+        "scratch": str(tmp_path / "scratch" / "driver-1"),
+        "log": str(tmp_path / "driver.log"),
+        "standby": "running",
+    }
+
+
+def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
+    """Puts a driver of the test's own in front of the real one, for child processes."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if '-m' in sys.orig_argv and 'labkit.spark.driver' in sys.orig_argv:\n"
+        f"    exec({source!r})\n"
+        "    import os; os._exit(0)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
+
+
+@contextmanager
+def bystander() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that leads a session of its own."""
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def dead() -> dict:
+    """A proof as a supervisor gives it, of a session that is empty by now."""
+    with bystander() as process:
+        session = process.pid
+    return {"signal": 9, "left": [], "session": session}
+
+
+def test_it_waits_then_runs_the_cells_that_it_is_handed(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    with_driver(monkeypatch, tmp_path, WAITING)
+    with Standby(spec, PATIENCE) as standby:
+        standby.await_ready()
+        events = list(standby.take_over(dead(), [{"name": "run"}]))
+    assert [(event["event"], event.get("cell")) for event in events] == [("ended", "run"), ("killed", None)]
+    assert session_members(events[-1]["session"]) == []
+
+
+def test_one_that_nobody_needs_is_ended(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    with_driver(monkeypatch, tmp_path, WAITING)
+    with Standby(spec, PATIENCE) as standby:
+        standby.await_ready()
+    assert standby.drive._supervisor.returncode == 0
+    assert not Path(spec["scratch"]).exists()
+
+
+@pytest.mark.parametrize(("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended by itself")])
+def test_one_that_does_not_get_warm_says_why(
+    source: str, says: str, spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    with_driver(monkeypatch, tmp_path, source)
+    with Standby(spec, PATIENCE) as standby, pytest.raises(JobFailed, match=says):
+        standby.await_ready()
+
+
+@pytest.mark.parametrize("doubt", [{"signal": 15}, {"signal": 0}, {"left": [7]}])
+def test_a_proof_that_does_not_hold_hands_nothing_over(doubt: dict):
+    check_dead(dead())
+    with pytest.raises(JobFailed, match="must not take over"):
+        check_dead(dead() | doubt)
+
+
+def test_a_proof_is_not_believed_against_what_is_seen():
+    with bystander() as process, pytest.raises(JobFailed, match="must not take over"):
+        check_dead({"signal": 9, "left": [], "session": process.pid})
+
+
+@pytest.mark.parametrize(("gigabytes", "standbys", "allowed"), [(4, 1, True), (2, 1, False), (4, 2, False)])
+def test_little_memory_refuses_it_in_one_sentence(
+    gigabytes: int, standbys: int, allowed: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=gigabytes * 10**9))
+    if allowed:
+        check_memory(standbys)
+        return
+    with pytest.raises(ServiceUnavailable, match="close other programs, or leave --standby out") as refused:
+        check_memory(standbys)
+    assert refused.value.exit_code == 69
+
+
+ZOMBIE = """
+import sys
+from pathlib import Path
+from labkit.records import Observation
+from labkit.spark.checkpoint import Checkpoint, DriverLock
+from labkit.stores import open_store
+from labkit.stores.contract import Handle
+base = Path(sys.argv[1])
+lock = DriverLock(Checkpoint(base / "checkpoint"))
+store = open_store("files", base / "store")
+handle = Handle("q1", 0, 0, 1, 0)
+transaction = store.begin(handle)
+transaction.write(Observation(0, "hello", 1, 0, 1))
+transaction.prepare()
+print("prepared", flush=True)
+sys.stdin.readline()
+store.commit(handle)
+"""
+
+
+@contextmanager
+def living_driver(base: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A driver that holds the lock, has prepared one row, and commits it when it gets a line."""
+    command = [sys.executable, "-c", ZOMBIE, str(base)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "prepared\n"
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def take_over(base: Path) -> list[str]:
+    """What a second driver does first: open, then recover."""
+    place = {"store": "files", "location": base / "store", "query": "q1"}
+    opened = open_checkpoint(base / "checkpoint", sink=Strategy.TWO_PHASE, order=Order.DECISION, **place)
+    try:
+        return opened.recover()
+    finally:
+        opened.lock.release()
+
+
+def visible(base: Path) -> list[Observation]:
+    store = open_store("files", base / "store")
+    try:
+        return list(store.history())
+    finally:
+        store.close()
+
+
+def test_the_lock_refuses_a_second_driver(tmp_path: Path):
+    with (
+        living_driver(tmp_path) as old,
+        pytest.raises(InvalidInput, match=f"driver process {old.pid} is still running"),
+    ):
+        take_over(tmp_path)
+
+
+def test_a_second_driver_that_ignores_the_lock_loses_the_firsts_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The mutation: without the lock the second one aborts what the first has prepared and is about to commit."""
+    monkeypatch.setattr("labkit.spark.checkpoint.fcntl.flock", lambda *_: None)
+    monkeypatch.setattr(DriverLock, "_refuse_leftovers", lambda _: None)
+    with living_driver(tmp_path) as old:
+        assert take_over(tmp_path) == ["aborted q1-b0-p0-i1-a0, whose batch was never decided"]
+        old.communicate("commit\n", timeout=PATIENCE)
+        assert old.returncode != 0
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.spark
+def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
+    heard: list[str] = []
+    outcome = lab.crash(
+        "sink.after_pre_commit",
+        sink="two_phase",
+        standby=True,
+        folder=tmp_path / "run",
+        tell=lambda event, _: heard.append(event),
+    )
+    assert outcome.verdict.guarantee == "exactly-once"
+    assert heard.index("ready") < heard.index("parked") < heard.index("killed") < heard.index("ended")
+    assert heard.count("session") == 1
+    assert outcome.run.drivers == 2
+    assert outcome.run.seconds["crash_1_to_committed"] > 0
+    log = (tmp_path / "run" / "driver-2.log").read_text()
+    assert "recovery aborted" in log
+    assert not (tmp_path / "run" / "scratch").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_standby_that_takes_over_without_waiting_is_refused(java: Java, tmp_path: Path):
+    """The mutation: the cells go to the standby while the old driver is still at work. The lock sees it."""
+    run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    heard: list[dict] = []
+
+    def too_early(event: str, details: dict) -> None:
+        if event == "recovered":
+            cell = run.specification() | {"driver": 2, "armed": None}
+            fleet._waiting[0].drive.order({"cells": [cell]})
+            heard.extend(_until(fleet._waiting[0], {"failed", "ended"}))
+
+    fleet = Fleet(scratch, too_early, 120.0, Setup(standby=True))
+    try:
+        fleet.fly([run])
+    finally:
+        fleet.close()
+    assert [event["event"] for event in heard][-1] == "failed"
+    assert "is still running this query" in heard[-1]["because"]
+    assert [crash["point"] for crash in run.crashes] == ["sink.after_pre_commit"]
+
+
+def _until(standby: Standby, kinds: set[str]) -> Iterator[dict]:
+    for event in standby._events:
+        yield event
+        if event["event"] in kinds:
+            return
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("moment", ["ready", "begun"])
+def test_a_killed_runner_leaves_no_standby_behind(moment: str, java: Java, tmp_path: Path):
+    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    code = (
+        "from labkit import lab; from pathlib import Path; import sys\n"
+        "lab.crash('sink.after_pre_commit', sink='two_phase', standby=True, folder=Path(sys.argv[1]),\n"
+        "          tell=lambda event, _: print(event, flush=True))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "run")]
+    environment = dict(os.environ, LABKIT_STANDBY=mark)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert any(line.strip() == moment for line in process.stdout)
+        process.kill()
+    end = time.monotonic() + PATIENCE
+    while left := [one.pid for one in psutil.process_iter() if _carries(one, mark)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.02)
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get("LABKIT_STANDBY") == mark and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):
+        return False
