@@ -6,7 +6,7 @@ Every mark has a shape beside its colour. This module must not judge and must no
 import io
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from labkit.view.timeline import Step
 
@@ -64,7 +64,11 @@ def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
     return found
 
 
-def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> "tuple[Figure, dict[str, Track]]":
+Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
+"""A figure, and what it shows of each run."""
+
+
+def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     """What an outside reader could have seen of `key` in each run, one below the other, crash and jump back marked."""
     data = tracks(runs)
     figure = _figure()(figsize=(7.5, 0.8 + 1.2 * len(data)), layout="constrained", facecolor="white")
