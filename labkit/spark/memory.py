@@ -37,6 +37,7 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
         "master": f"local[{PARTITIONS + 1}]",
         "profile": "small",
         "active": 1,
+        "archive": True,
         "scratch": str(scratch),
         "log": str(folder / f"driver-{number}.log"),
         "cells": [{"name": "memory", "memory": True}],
