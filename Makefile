@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-all test-slow lab lock lint notebooks notebooks-check clean doctor prepare ci
+.PHONY: help install java demo test test-all test-slow lab lock lint notebooks notebooks-check clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -33,9 +33,6 @@ lab: install java ## open JupyterLab on the notebooks
 
 doctor: install ## look at this machine: Java, memory, disk, ports, folders
 	@$(BIN)/labkit doctor
-
-prepare: install java ## make the class-data archive, once: half a minute and 170 MB for faster starts
-	@$(BIN)/labkit doctor --prepare
 
 lint: install ## ruff and mypy
 	@echo "ruff and mypy"
