@@ -32,7 +32,6 @@ class Supervisor:
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._driver = self._start(spec_path)
         self._unread = b""
-        self._say({"event": "started", "session": self._driver.pid})
 
     def _start(self, spec_path: Path) -> "subprocess.Popen[bytes]":
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
@@ -50,6 +49,7 @@ class Supervisor:
     def watch(self) -> None:
         """Passes the driver's events on until it is idle or dead or unwanted; then empties its session."""
         try:
+            self._say({"event": "started", "session": self._driver.pid})
             ending = self._follow()
             proof = self._empty_session()
             self._say({"event": ending, **proof})
