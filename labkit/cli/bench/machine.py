@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from labkit import __version__
+from labkit.cli.bench import flink
 from labkit.errors import ServiceUnavailable
 from labkit.services.archive import find_archive
 from labkit.services.java import find_java
@@ -25,7 +26,7 @@ def machine() -> dict[str, str | int | float]:
         "Java": _java(),
         "class-data archive": _archive(),
         "PySpark": _version("pyspark"),
-        "PyFlink": _version("apache-flink"),
+        "PyFlink": os.environ.get(flink.VARIABLE) or _version("apache-flink"),
         "labkit": __version__,
     }
 

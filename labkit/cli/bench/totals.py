@@ -4,6 +4,7 @@ All runs share one driver with Spark's own settings, one after the other, round 
 warms it and is thrown away. A figure counts only if the table that the sink left is right.
 """
 
+import os
 import random
 import tempfile
 from collections import Counter
@@ -12,6 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.cli.bench import flink
 from labkit.cli.bench.rows import Rows, by_key, median, ratio
 from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Order, Strategy, orders
@@ -53,7 +55,14 @@ def measure(rounds: int, words: int = WORDS) -> Rows:
         taken: dict[str, list[Taken]] = {label: [] for label in scenarios}
         for (label, _, _), run in zip(plans, runs, strict=True):
             taken[label].append(read(run, expected))
-    return table_of(taken, words)
+        rows = table_of(taken, words)
+        python = flink.interpreter()
+        if python is not None:
+            times = [flink.seconds(python, base / "words.txt", len(os.sched_getaffinity(0))) for _ in range(rounds)]
+            yardstick = [run.seconds for run in taken["append on files"]]
+            shown = {"words/s": round(words / median(times, 6)), "time vs append": ratio(times, yardstick)}
+            rows.append({"totals": "PyFlink, written nowhere", **shown})
+    return rows
 
 
 def write_words(path: Path, words: int) -> Counter[str]:

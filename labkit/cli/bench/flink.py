@@ -1,0 +1,56 @@
+"""The count of `totals` in PyFlink, where it is installed: Table API, exactly-once checkpoints, rows thrown away.
+
+PyFlink and PySpark want different versions of py4j, so it may live in an environment of its own, which LABKIT_PYFLINK
+names (its Python). Not like for like: Flink emits a change for every word, Spark a row for every word of a batch, and
+nothing is written here.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from labkit.errors import JobFailed
+
+VARIABLE = "LABKIT_PYFLINK"
+
+_JOB = r"""
+import json, sys
+from pyflink.table import EnvironmentSettings, TableEnvironment
+
+path, tasks = sys.argv[1:]
+tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+for name, value in {"parallelism.default": tasks, "execution.checkpointing.interval": "500ms",
+                    "execution.checkpointing.mode": "EXACTLY_ONCE"}.items():
+    tables.get_config().set(name, value)
+tables.execute_sql(f"CREATE TABLE lines (line STRING) WITH ('connector'='filesystem', 'path'='{path}', 'format'='raw')")
+tables.execute_sql("CREATE TABLE nowhere (word STRING, total BIGINT) WITH ('connector'='blackhole')")
+words = "UNNEST(REGEXP_EXTRACT_ALL(line, '[\\p{L}\\p{N}'']+', 0)) AS found(word)"
+count = f"INSERT INTO nowhere SELECT LOWER(word), COUNT(*) FROM lines CROSS JOIN {words} GROUP BY LOWER(word)"
+client = tables.execute_sql(count).get_job_client()
+print(json.dumps(client.get_job_execution_result().result().get_net_runtime() / 1000))
+"""
+
+
+def interpreter() -> str | None:
+    """The Python that has PyFlink, if there is one."""
+    named = os.environ.get(VARIABLE)
+    return named or (sys.executable if find_spec("pyflink") else None)
+
+
+def seconds(python: str, path: Path, tasks: int) -> float:
+    """The job's own runtime, without the start of its cluster. Raises `JobFailed` with the last line that it said."""
+    command = [python, "-c", _JOB, path.absolute().as_uri(), str(tasks)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _failed(python, str(error)) from None
+    if done.returncode != 0:
+        raise _failed(python, (done.stderr.strip() or "it said nothing").splitlines()[-1])
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _failed(python: str, reason: str) -> JobFailed:
+    return JobFailed(f"PyFlink in {python} did not count: {reason[:200]}; unset {VARIABLE} to leave it out.")
