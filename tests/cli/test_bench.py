@@ -17,7 +17,6 @@ from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
 from labkit.scenario import plan
 from labkit.spark import stopwatch
-from labkit.spark.foreach_batch import deal
 from labkit.spark.layout import RunFolder
 from labkit.spark.run import Run
 from labkit.stores import open_store
@@ -131,7 +130,3 @@ def test_importing_the_package_is_quick_and_loads_nothing_heavy(capsys: pytest.C
     assert [row["start"] for row in found["start"]] == list(start.LIMITS)
     assert found["start"][0]["heavy modules loaded"] == "none"
     assert found["machine"]["labkit"] == "0.1.0"
-
-
-def test_a_batch_is_dealt_to_three_participants():
-    assert [len(part) for part in deal(range(10))] == [3, 3, 4]
