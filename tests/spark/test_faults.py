@@ -28,7 +28,7 @@ from labkit.services.java import Java
 from labkit.spark.checkpoint import session_members
 from labkit.spark.flight import Flight
 from labkit.spark.run import Run, prepare
-from labkit.spark.runner import Fleet
+from labkit.spark.runner import Fleet, Setup
 
 pytestmark = pytest.mark.spark
 
@@ -99,7 +99,7 @@ def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
     """Every run to its crash; the faults; every run to its end."""
     base = tmp_path_factory.mktemp("faults")
     runs = {name: prepare(fault.scenario, base / name.replace(" ", "-")) for name, fault in FAULTS.items()}
-    fleet = Fleet(base / "scratch", silent, 240.0)
+    fleet = Fleet(base / "scratch", silent, 240.0, Setup())
     fleet.fly(list(runs.values()))
     for name, run in runs.items():
         assert (run.error, len(run.crashes)) == (None, 1)
