@@ -1,0 +1,303 @@
+"""Where everything of a scene stands, and how large it is: one layout for all scenes of a run, so that nothing jumps.
+
+Columns of boxes from left to right; channels in the gutters between them. A channel's tokens wait in a line of their
+own in front of its reader, so that they cannot lie upon each other. This module must not draw.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from labkit.view.measure import width, wrap
+from labkit.view.scene import Box, Channel, Kind, Mark, Row, Scene, Shape, Token
+
+TITLE, TEXT, SMALL = 13.0, 11.5, 11.0
+"""Sizes of type, in pixels."""
+
+PAD, ICON, GAP = 12.0, 20.0, 4.0
+LINE, TOKENS_LINE = 16.0, 27.0
+ROW_SPACE, BOX_SPACE = 6.0, 26.0
+NARROWEST, WIDEST = 150.0, 236.0
+FIRST_PORT, PORT = 34.0, 42.0
+EMPTY_GUTTER, BEND = 56.0, 64.0
+MOST_TOKENS = 5
+"""Tokens of a channel that are shown; the others are counted."""
+
+
+class Rect(NamedTuple):
+    """A place in the picture, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: "Rect") -> bool:
+        """Whether the two have more than an edge in common."""
+        apart = self.x + self.width <= other.x or other.x + other.width <= self.x
+        return not (apart or self.y + self.height <= other.y or other.y + other.height <= self.y)
+
+
+class Route(NamedTuple):
+    """A channel: from the sender's edge to a knee, from there level to the reader's edge. A stub begins at the knee."""
+
+    start: tuple[float, float]
+    knee: tuple[float, float]
+    end: tuple[float, float]
+    stub: str = ""
+
+
+class Line(NamedTuple):
+    """One line of a row's content: text, or tokens."""
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+
+
+class Cell(NamedTuple):
+    """How a row is set: on one line with its content at the right, or label above content."""
+
+    label: list[str]
+    content: list[Line]
+    is_level: bool
+    beside: str = ""
+    """What stands at the right of a label that has tokens below it."""
+
+    @property
+    def height(self) -> float:
+        """Pixels from top to bottom of its frame."""
+        sizes = [TOKENS_LINE if line.tokens else LINE for line in self.content]
+        if self.is_level:
+            return 10 + max([LINE, *sizes])
+        return 10 + LINE * len(self.label) + sum(sizes)
+
+
+class Layout(NamedTuple):
+    """Every box and channel that any scene of a run has."""
+
+    boxes: Mapping[str, Rect]
+    heads: Mapping[str, float]
+    """Of every box the height of its head: title, and what it says."""
+    routes: Mapping[str, Route]
+    width: float
+    height: float
+
+
+def token_width(token: Token) -> float:
+    """Pixels that a token takes."""
+    if token.shape is Shape.STOP:
+        return 10.0
+    if token.shape is Shape.SLIP:
+        return width(token.label, SMALL) + 14
+    return max(22.0, width(token.label, SMALL, bold=True) + 9)
+
+
+def shown(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a channel, the last ones counted where there are too many."""
+    if len(tokens) <= MOST_TOKENS:
+        return list(tokens)
+    more = len(tokens) - MOST_TOKENS + 1
+    return [*tokens[: MOST_TOKENS - 1], Token(Shape.SLIP, f"+{more}", f"and {more} more")]
+
+
+def queue_width(tokens: Sequence[Token]) -> float:
+    """Pixels that the tokens of a channel take, one behind the other."""
+    return sum(token_width(token) + GAP for token in shown(tokens))
+
+
+def indent(row: Row) -> float:
+    """Pixels before the label of a row: a framed one begins with its sign."""
+    return 0.0 if row.kind is Kind.PLAIN else ICON + 6
+
+
+def cell(row: Row, inner: float) -> Cell:
+    """A row, set in a box of this inner width."""
+    room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
+    tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
+    value = width(row.value, TEXT, bold=True)
+    beside = tokens + value + (8 if tokens and value else 0)
+    if width(row.label, TEXT) + 10 + beside <= room and not (tokens and value):
+        return Cell([row.label], [Line(row.value, row.tokens)], is_level=True)
+    if tokens and value and width(row.label, TEXT) + 10 + value <= room:
+        return Cell([row.label], _in_lines(row.tokens, room), is_level=False, beside=row.value)
+    content = [Line(text) for text in wrap(row.value, TEXT, room, bold=True)] if row.value else []
+    return Cell(wrap(row.label, TEXT, room), content + _in_lines(row.tokens, room), is_level=False)
+
+
+def _in_lines(tokens: Iterable[Token], room: float) -> list[Line]:
+    lines: list[list[Token]] = []
+    taken = 0.0
+    for token in tokens:
+        if not lines or taken + token_width(token) > room:
+            lines.append([])
+            taken = 0.0
+        lines[-1].append(token)
+        taken += token_width(token) + GAP
+    return [Line("", tuple(line)) for line in lines]
+
+
+def mark_width(mark: Mark) -> float:
+    """Pixels of a tag."""
+    return width(mark.value, SMALL, bold=True) + 24
+
+
+def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
+    """The lines of the title and of what a box says."""
+    beside = sum(mark_width(mark) + GAP for mark in box.marks)
+    return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
+
+
+def head_height(box: Box, inner: float) -> float:
+    """Pixels down to the first row."""
+    title, says = head(box, inner)
+    return 8 + 17 * len(title) + 14 * len(says) + 6
+
+
+def layout(scenes: Sequence[Scene]) -> Layout:
+    """One layout for all of them. Boxes keep their place while others come and go."""
+    boxes = _united(scenes)
+    channels = {each.id: each for scene in scenes for each in scene.channels}
+    columns = [[name for name, alike in boxes.items() if alike[0].column == number] for number in range(_columns(boxes))]
+    widths = [max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])]) for names in columns]
+    sides = _sides(boxes, channels)
+    heads, heights = {}, {}
+    for names, wide in zip(columns, widths, strict=True):
+        for name in names:
+            inner = wide - 2 * PAD
+            heads[name] = max(head_height(box, inner) for box in boxes[name])
+            heights[name] = max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
+            ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
+            heights[name] = max(heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0)
+    total = max(sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE for names in columns if names)
+    gutters = _gutters(scenes, boxes, channels, len(columns))
+    lefts = list(accumulate((wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)), initial=gutters[0]))
+    places: dict[str, Rect] = {}
+    for left, wide, names in zip(lefts, widths, columns, strict=False):
+        top = 4.0
+        for name in names:
+            height = max(heights[name], total) if boxes[name][0].tall else heights[name]
+            places[name] = Rect(left, top, wide, height)
+            top += height + BOX_SPACE
+    routes = {each.id: _route(each, boxes, places, sides, scenes) for each in channels.values()}
+    return Layout(places, heads, routes, lefts[-1], total + 8)
+
+
+def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
+    """The different forms of every box, in the order of their place."""
+    found: dict[str, dict[Box, None]] = {}
+    for scene in scenes:
+        for box in scene.boxes:
+            found.setdefault(box.id, {})[box] = None
+    order = {name: min(_rank(scene, name) for scene in scenes) for name in found}
+    return {name: list(found[name]) for name in sorted(found, key=lambda name: order[name])}
+
+
+def _rank(scene: Scene, name: str) -> int:
+    return next((place for place, box in enumerate(scene.boxes) if box.id == name), len(scene.boxes))
+
+
+def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
+    return 1 + max(alike[0].column for alike in boxes.values())
+
+
+def _wish(box: Box) -> float:
+    """The width at which a box would like to be: its rows on one line, but no wider than is pleasant to read."""
+    least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
+    most = least
+    for row in box.rows:
+        beside = sum(token_width(token) + GAP for token in row.tokens) + width(row.value, TEXT, bold=True)
+        around = indent(row) + 8 + 2 * PAD
+        most = max(most, width(row.label, TEXT) + 12 + beside + around)
+        least = max(least, around + max([0.0, *map(token_width, row.tokens)]))
+    return max(least, min(most, WIDEST))
+
+
+def _rows_height(box: Box, inner: float) -> float:
+    return sum(cell(row, inner).height + ROW_SPACE for row in box.rows) + 6
+
+
+Sides = Mapping[tuple[str, str], list[str]]
+
+
+def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
+    """Whether its ends are not side by side, so that it is drawn at its reader only."""
+    return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
+
+
+def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
+    """Of every box and side the channels that end or begin there, from top to bottom."""
+    order = list(boxes)
+    found: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
+    ends = []
+    for place, channel in enumerate(channels.values()):
+        source, target = channel.source, channel.target
+        if is_stub(channel, boxes):
+            ends.append((target, "left", order.index(source), place, channel.id))
+            continue
+        onward = boxes[source][0].column < boxes[target][0].column
+        ends.append((source, "right" if onward else "left", order.index(target), place, channel.id))
+        ends.append((target, "left" if onward else "right", order.index(source), place, channel.id))
+    for name, side, _, _, channel_id in sorted(ends):
+        found[name, side].append(channel_id)
+    return found
+
+
+def _gutters(
+    scenes: Sequence[Scene], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
+) -> list[float]:
+    """The room before the first column, between columns, and behind the last."""
+    queues = {name: 0.0 for name in channels}
+    for scene in scenes:
+        for channel in scene.channels:
+            wanted = max(queue_width(channel.tokens), width(channel.note, SMALL))
+            queues[channel.id] = max(queues[channel.id], wanted)
+    wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
+    for name, channel in channels.items():
+        target = boxes[channel.target][0]
+        if is_stub(channel, boxes):
+            number, extra = target.column, width(_from(boxes, channel), SMALL) + 40
+        else:
+            number, extra = max(target.column, boxes[channel.source][0].column), BEND if _bends(channel, boxes) else 34
+        wide[number] = max(wide[number], queues[name] + extra)
+    return wide
+
+
+def _bends(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
+    return not (boxes[channel.source][0].tall or boxes[channel.target][0].tall)
+
+
+def _from(boxes: Mapping[str, Sequence[Box]], channel: Channel) -> str:
+    return f"from {boxes[channel.source][0].title}"
+
+
+def _port(channel: Channel, name: str, side: str, places: Mapping[str, Rect], sides: Sides) -> float:
+    return places[name].y + FIRST_PORT + PORT * sides[name, side].index(channel.id)
+
+
+def _route(
+    channel: Channel,
+    boxes: Mapping[str, Sequence[Box]],
+    places: Mapping[str, Rect],
+    sides: Sides,
+    scenes: Sequence[Scene],
+) -> Route:
+    source, target = boxes[channel.source][0], boxes[channel.target][0]
+    here, there = places[channel.source], places[channel.target]
+    queue = max(
+        [queue_width(each.tokens) for scene in scenes for each in scene.channels if each.id == channel.id] or [0.0]
+    )
+    if is_stub(channel, boxes):
+        y = _port(channel, target.id, "left", places, sides)
+        knee = (there.x - queue - 26, y)
+        return Route(knee, knee, (there.x, y), _from(boxes, channel))
+    onward = source.column < target.column
+    start_x, end_x = (here.x + here.width, there.x) if onward else (here.x, there.x + there.width)
+    start_side, end_side = ("right", "left") if onward else ("left", "right")
+    start_y = _port(channel, source.id, start_side, places, sides)
+    end_y = _port(channel, target.id, end_side, places, sides)
+    if target.tall:
+        end_y = start_y
+    elif source.tall:
+        start_y = end_y
+    knee_x = end_x - (queue + 22) if onward else end_x + queue + 22
+    return Route((start_x, start_y), (knee_x, end_y), (end_x, end_y))

@@ -1,0 +1,206 @@
+"""The pipeline as a picture: log and checkpoint folder, the driver, the store, and who reads from outside."""
+
+from collections.abc import Iterable, Sequence
+
+from labkit.failpoints import Strategy
+from labkit.records import Observation
+from labkit.sim.model import Action
+from labkit.sim.pipeline.claims import Judge
+from labkit.sim.pipeline.model import Pipeline
+from labkit.sim.pipeline.parts import NOBODY, Driver, Faults, Handle, Op, Place, Query, State, Status, Task, Transaction
+from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
+from labkit.view.scene import Place as Where
+from labkit.view.timeline import timeline
+
+_DOING = {
+    Place.DEAD: "dead: its memory is gone",
+    Place.RECOVERING: "resolves what was in doubt",
+    Place.RUNNING: "running",
+    Place.ENDING: "coming to its end",
+    Place.ENDED: "ended",
+}
+_AHEAD = 3
+"""Tasks of a driver that are shown; the others are counted."""
+
+_TASKS = {
+    Op.WRITE: "write row {0}",
+    Op.HAND_OVER: "hand over row {0}",
+    Op.INSERT: "insert row {0}",
+    Op.LOG: "log row {0}",
+    Op.PREPARE: "pre-commit partition {0}",
+    Op.SEAL: "seal log {0}",
+    Op.LOOK: "look up batch {0}",
+    Op.COMMIT: "commit partition {0}",
+    Op.FLUSH: "flush row {0}",
+    Op.CONFIRM: "confirm batch {0}",
+    Op.MARK: "rows and marker {0}",
+    Op.STORE_HANDLES: "store votes {0}",
+    Op.LOG_COMMIT: "commits/{0}",
+    Op.TELL: "notification {0}",
+    Op.FORGET: "drop votes {0}",
+    Op.ABORT: "abort partition {0}",
+    Op.RESOLVED: "all resolved",
+}
+
+
+def scene(model: Pipeline, state: State) -> Scene:
+    """The query's process in the middle; left what survives it, right what is outside."""
+    query, zombie, _, faults, failures = state
+    boxes = [_log(model, query), _folder(model, query), _driver("driver", "driver", query, query.driver)]
+    if zombie is not NOBODY:
+        boxes.append(_driver("zombie", "the driver thought dead", query._replace(driver=zombie), zombie))
+    boxes += [_store(model, state), _reader(model, state)]
+    arrows = [Channel("reads", "log", "driver"), Channel("keeps", "folder", "driver"), Channel("writes", "driver", "store")]
+    if zombie is not NOBODY:
+        arrows.append(Channel("wakes", "zombie", "store"))
+    left = may_follow(Faults._fields, faults) + (f"; the driver has failed {failures} times" if failures else "")
+    return Scene(tuple(boxes), tuple(arrows), left)
+
+
+def _word(model: Pipeline, offset: int, *, faded: bool = False, crossed: bool = False) -> Token:
+    words = model.settings.words
+    return record(tuple(dict.fromkeys(words)), words[offset], str(offset), faded=faded, crossed=crossed)
+
+
+def _log(model: Pipeline, query: Query) -> Box:
+    words, next_offset = model.settings.words, query.ends[-1] if query.ends else 0
+    tokens = [_word(model, offset, faded=offset < next_offset) for offset in range(len(words))]
+    rows = (Row(Kind.PLAIN, "records", tokens=tuple(tokens)), Row(Kind.PLAIN, "next to plan", f"offset {next_offset}"))
+    return Box("log", 0, "log", "input, can be read again", rows, lane=False)
+
+
+def _folder(model: Pipeline, query: Query) -> Box:
+    ends = [slip(f"{batch}: to {end}") for batch, end in enumerate(query.ends)]
+    commits = [slip(str(batch)) for batch in range(query.decided + 1)]
+    rows = [
+        field(query, "ends", "offsets/", "" if ends else "none", ends),
+        field(query, "decided", "commits/", "" if commits else "none", commits),
+    ]
+    if model.settings.defers or query.handles:
+        votes = [slip(f"{batch}: {_all(map(_name, handles))}") for batch, handles in query.handles]
+        rows.append(field(query, "handles", "stored votes", "" if votes else "none", votes))
+    if model.settings.strategy is Strategy.WAL:
+        logs = [slip(f"batch {batch}, p{partition}") for batch, partition in query.logs]
+        confirmed = [slip(str(batch)) for batch in query.confirmed]
+        rows.append(field(query, "logs", "sealed logs", "" if logs else "none", logs))
+        rows.append(field(query, "confirmed", "second confirmations", "" if confirmed else "none", confirmed))
+    says = f"query {query.generation}, {query.incarnation} drivers so far"
+    return Box("folder", 0, "checkpoint folder", says, tuple(rows))
+
+
+def _all(words: Iterable[str]) -> str:
+    return " ".join(words)
+
+
+def _name(handle: Handle) -> str:
+    return f"p{handle.partition}/i{handle.incarnation}"
+
+
+def _driver(name: str, title: str, query: Query, driver: Driver) -> Box:
+    alive = driver.place not in (Place.DEAD, Place.ENDED)
+    number = f" {driver.incarnation}" if driver.incarnation else ""
+    rows = [
+        field(query, "driver", "batch", str(driver.batch) if driver.batch >= 0 else "-"),
+        field(query, "driver", "to do", "" if driver.todo else "-", _todo(driver.todo)),
+    ]
+    if driver.settling:
+        rows.append(field(query, "driver", "told to do", "", _todo(driver.settling)))
+    elif driver.notice >= 0:
+        rows.append(field(query, "driver", "a notification waits", f"batch {driver.notice}"))
+    marks = (Mark.DOWN,) if driver.place is Place.DEAD else (Mark.ENDED,) if not alive else ()
+    return Box(name, 1, title + number, _DOING[driver.place], tuple(rows), marks)
+
+
+def _todo(tasks: Sequence[Task]) -> list[Token]:
+    shown = [slip(_TASKS[task.op].format(task.which)) for task in tasks[:_AHEAD]]
+    return shown + [slip(f"+ {len(tasks) - _AHEAD} more", faded=True)] * (len(tasks) > _AHEAD)
+
+
+_STATUS = {
+    Status.OPEN: (Kind.OPEN, "open"),
+    Status.PREPARED: (Kind.PREPARED, "pre-committed"),
+    Status.COMMITTED: (Kind.COMMITTED, "committed"),
+    Status.ABORTED: (Kind.ABORTED, "aborted"),
+}
+
+
+def _store(model: Pipeline, state: State) -> Box:
+    store = state.store
+    rows = [_transaction(model, each) for each in store.transactions]
+    if store.markers:
+        rows.append(Row(Kind.COMMITTED, "markers", tokens=tuple(slip(f"q{q} b{b}") for q, b in store.markers)))
+    open_transaction = _handed_over(state.query.driver)
+    if open_transaction:
+        rows.append(Row(Kind.OPEN, "driver's transaction", tokens=tuple(_word(model, each) for each in open_transaction)))
+    doubt = any(each.status is Status.PREPARED for each in store.transactions)
+    says = f"sink: {model.settings.strategy.value.replace('_', ' ')}, {model.settings.order.value} order"
+    if model.settings.order.value == "none":
+        says = f"sink: {model.settings.strategy.value.replace('_', ' ')}"
+    if not rows:
+        rows = [Row(Kind.PLAIN, "no transaction", "")]
+    return Box("store", 2, "store", says, tuple(rows), (Mark.IN_DOUBT,) * doubt)
+
+
+def _handed_over(driver: Driver) -> tuple[int, ...]:
+    """The rows that the driver's one open transaction holds: what its marker will commit, less what is still to come."""
+    mark = next((task for task in driver.todo if task.op is Op.MARK), None)
+    if mark is None or driver.todo[0].op is Op.LOOK:
+        return ()
+    to_come = {task.which for task in driver.todo if task.op is Op.HAND_OVER}
+    return tuple(offset for offset in mark.rows if offset not in to_come)
+
+
+def _transaction(model: Pipeline, transaction: Transaction) -> Row:
+    kind, word = _STATUS[transaction.status]
+    dropped = kind is Kind.ABORTED
+    tokens = tuple(_word(model, offset, crossed=dropped, faded=dropped) for offset in transaction.rows)
+    return Row(kind, f"b{transaction.handle.batch} {_name(transaction.handle)}", word, tokens)
+
+
+def _reader(model: Pipeline, state: State) -> Box:
+    history = Judge(model.settings).history(state)
+    events = list(history.events)
+    observed = [event for event in events if isinstance(event, Observation)]
+    if model.settings.keyed:
+        latest = {event.key: event.value for event in observed}
+        found = tuple(slip(f"{key} = {value}") for key, value in sorted(latest.items()))
+        row = Row(Kind.VISIBLE, "table", "" if found else "nothing yet", found)
+    else:
+        found = tuple(_word(model, event.offset) for event in observed)
+        row = Row(Kind.VISIBLE, "rows", "" if found else "nothing yet", found)
+    seen = Row(Kind.PLAIN, "seen in this order", timeline(events) if observed else "nothing")
+    return Box("reader", 2, "outside reader", f"reads {model.values['reader']} rows", (row, seen))
+
+
+_EVENTS = {
+    "crash": Event.CRASH,
+    "start": Event.RESTART,
+    "expire": Event.TIMEOUT,
+    "lose_notice": Event.DROP,
+    "lapse": Event.TIMEOUT,
+    "roll_back": Event.OPERATOR,
+    "delete_checkpoint": Event.OPERATOR,
+    "replace_driver": Event.CRASH,
+}
+_AT = {"expire": "store", "roll_back": "folder", "delete_checkpoint": "folder"}
+_TO_STORE = ("insert", "prepare", "commit", "abort", "hand_over")
+_TO_READER = ("write", "flush", "mark")
+_TO_FOLDER = ("plan", "store_handles", "log_commit", "seal", "confirm", "forget", "resolved", "start")
+
+
+def place(_model: Pipeline, action: Action) -> Where:
+    """Which box acts, and which boxes it reaches."""
+    name = action.name
+    box = "zombie" if name.startswith("zombie_") else _AT.get(name, "driver")
+    bare = name.removeprefix("zombie_").removeprefix("notified_")
+    touches: tuple[str, ...] = ()
+    if bare in _TO_STORE:
+        touches = ("store", "reader") if bare == "commit" else ("store",)
+    elif bare in _TO_READER:
+        touches = ("store", "reader")
+    elif bare in _TO_FOLDER:
+        touches = ("folder",)
+    return Where(box, _EVENTS.get(name, Event.STEP), touches)
+
+
+DRAWING = Drawing(scene, place)

@@ -1,0 +1,282 @@
+"""Space-time diagrams: a line for every process, messages between the lines, crashes and restarts on them.
+
+Of a simulated walk everything is read off its scenes: a token that appears in a channel was sent, one that is gone was
+received, or lost if the step was a loss or a crash. A real run is told by its evidence. As SVG and as text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from labkit.records import Observation, Reading
+from labkit.view.layout import SMALL
+from labkit.view.measure import width, wrap
+from labkit.view.scene import KEYS, Channel, Event, Mark, Place, Scene, Shape, Token, lanes
+from labkit.view.svg import document, number, words
+
+LANE = 26.0
+TOP = 16.0
+WIDE = 940.0
+CLOSEST, FURTHEST = 7.0, 34.0
+"""Pixels between two steps, at least and at most."""
+
+
+class Flight(NamedTuple):
+    """A message: sent by one line in a step, received by another in a later one, or lost on its way."""
+
+    source: str
+    sent: int
+    target: str
+    received: int
+    token: Token
+    lost: bool = False
+
+
+class Step(NamedTuple):
+    """One step: on which line, what it was, which lines it reached without a channel, and its words."""
+
+    lane: str
+    event: Event
+    touches: tuple[str, ...]
+    said: str
+
+
+class Diagram(NamedTuple):
+    """What is drawn. The nth of `steps` is step n + 1; step 0 is the beginning."""
+
+    lanes: Mapping[str, str]
+    steps: tuple[Step, ...]
+    flights: tuple[Flight, ...] = ()
+    downs: tuple[tuple[str, int, int], ...] = ()
+    """A line that was down from one step to another."""
+
+
+class Scale(NamedTuple):
+    """Where step 0 lies, and how far it is to the next one: by this a click finds its step."""
+
+    left: float
+    step: float
+
+
+def of_walk(scenes: Sequence[Scene], places: Sequence[Place], said: Sequence[str]) -> Diagram:
+    """The diagram of a simulated walk: a scene for every state, a place and words for every step."""
+    names = lanes(scenes)
+    steps = [
+        Step(place.box if place.box in names else next(iter(names)), place.event, place.touches, text)
+        for place, text in zip(places, said, strict=True)
+    ]
+    return Diagram(names, tuple(steps), tuple(_flights(scenes, places)), tuple(_downs(scenes)))
+
+
+_TAKES = (Event.DROP, Event.CRASH, Event.RESTART, Event.OPERATOR)
+"""Steps in which what leaves a channel is not received."""
+
+_UnderWay = list[tuple[Token, int]]
+
+
+def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Flight]:
+    under_way: dict[str, _UnderWay] = {}
+    channels: dict[str, Channel] = {}
+    for number_of_step, scene in enumerate(scenes):
+        event = places[number_of_step - 1].event if number_of_step else Event.STEP
+        now = {channel.id: channel for channel in scene.channels}
+        for name in {**channels, **now}:
+            tokens = now[name].tokens if name in now else ()
+            channel = now.get(name) or channels[name]
+            left, gone = _matched(under_way.get(name, []), tokens, number_of_step)
+            under_way[name] = left
+            for token, sent in gone:
+                yield Flight(channel.source, sent, channel.target, number_of_step, token, event in _TAKES)
+        channels |= now
+    for name, tokens_left in under_way.items():
+        for token, sent in tokens_left:
+            yield Flight(channels[name].source, sent, channels[name].target, len(scenes), token)
+
+
+def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
+    """What is under way now, each with the step in which it was sent, and what is not any more."""
+    rest = list(before)
+    found = []
+    for token in tokens:
+        old = next((pair for pair in rest if pair[0] == token), None)
+        if old is None:
+            found.append((token, step))
+        else:
+            rest.remove(old)
+            found.append(old)
+    return found, rest
+
+
+def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
+    since: dict[str, int] = {}
+    for step, scene in enumerate(scenes):
+        for box in scene.boxes:
+            if Mark.DOWN in box.marks:
+                since.setdefault(box.id, step)
+            elif box.id in since:
+                yield box.id, since.pop(box.id), step
+    for name, begun in since.items():
+        yield name, begun, len(scenes) - 1
+
+
+def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]) -> Diagram:
+    """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
+    names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
+    steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
+    for event in _shortened(list(events)):
+        if isinstance(event, Observation):
+            said = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
+            steps.append(Step("driver", Event.STEP, ("reader",), said))
+        elif isinstance(event, str):
+            steps.append(Step("driver", Event.STEP, ("reader",), event))
+        elif nth < len(crashes) and event.moment != "end":
+            crash, nth = crashes[nth], nth + 1
+            steps += _of_crash(crash, nth)
+            downs.append(("driver", len(steps) - 2, len(steps)))
+        else:
+            steps.append(Step("reader", Event.STEP, (), f"reads at {event.moment}"))
+    return Diagram(names, tuple(steps), (), tuple(downs))
+
+
+MOST_EVENTS = 200
+"""Observations of a real run that are drawn before the middle is left out."""
+
+
+def _shortened(events: list[Observation | Reading]) -> list[Observation | Reading | str]:
+    observed = sum(isinstance(event, Observation) for event in events)
+    if observed <= MOST_EVENTS:
+        return list(events)
+    kept: list[Observation | Reading | str] = []
+    skipped = seen = 0
+    for event in events:
+        seen += isinstance(event, Observation)
+        if isinstance(event, Observation) and MOST_EVENTS // 2 < seen <= observed - MOST_EVENTS // 2:
+            skipped += 1
+            continue
+        if skipped:
+            kept.append(f"{skipped} more rows become visible")
+            skipped = 0
+        kept.append(event)
+    return kept
+
+
+def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
+    logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
+    recovery = "; ".join(crash.get("recovery") or []) or "nothing in doubt"
+    return [
+        Step("driver", Event.CRASH, (), f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"),
+        Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
+        Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),
+    ]
+
+
+def scale(diagram: Diagram) -> Scale:
+    """How far steps lie apart."""
+    left = 16 + max(width(title, SMALL) for title in diagram.lanes.values())
+    return Scale(left + 8, max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))))
+
+
+def size(diagram: Diagram) -> tuple[float, float]:
+    """Width and height of the picture."""
+    at = scale(diagram)
+    return max(WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8), TOP + LANE * len(diagram.lanes) + 4
+
+
+def svg(diagram: Diagram, *, title: str, differs_at: int = 0) -> str:
+    """The diagram as a whole SVG document, its text form as the description."""
+    wide, high = size(diagram)
+    return document(body(diagram, differs_at), wide, high, title=title, desc=text(diagram))
+
+
+def body(diagram: Diagram, differs_at: int = 0) -> str:
+    """What is inside the picture. `differs_at` marks the first step in which another run differs (0: none)."""
+    at = scale(diagram)
+    wide, high = size(diagram)
+    y_of = {name: TOP + LANE * (place + 0.5) for place, name in enumerate(diagram.lanes)}
+    parts = []
+    for name, title in diagram.lanes.items():
+        parts.append(words(at.left - 14, y_of[name] + 4, title, "s le"))
+        parts.append(_line(at.left - 6, y_of[name], wide - 6, y_of[name], "la"))
+    for name, begun, ended in diagram.downs:
+        for kind in ("gone", "goneline"):
+            parts.append(_line(at.left + at.step * begun, y_of[name], at.left + at.step * ended, y_of[name], kind))
+    if differs_at:
+        x = at.left + at.step * (differs_at - 0.5)
+        parts += [_line(x, 2, x, high - 2, "dif")]
+    parts += [_flight(flight, at, y_of, len(diagram.steps)) for flight in diagram.flights]
+    for step, each in enumerate(diagram.steps, start=1):
+        parts.append(_step(each, at.left + at.step * step, y_of))
+    return "".join(part for part in parts if part)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<path d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}" class="{kind}"/>'
+
+
+def _flight(flight: Flight, at: Scale, y_of: Mapping[str, float], last: int) -> str:
+    if flight.source not in y_of or flight.target not in y_of:
+        return ""
+    x1, y1 = at.left + at.step * flight.sent, y_of[flight.source]
+    x2, y2 = at.left + at.step * min(flight.received, last + 0.7), y_of[flight.target]
+    shape = flight.token.shape
+    kind = {Shape.FLAG: "mb", Shape.SLIP: "ms"}.get(shape) or f"ms m{KEYS.index(shape) + 1}"
+    if flight.received > last:  # still under way: the line ends in mid-air
+        x2, y2 = x1 + (x2 - x1) * 0.6, y1 + (y2 - y1) * 0.6
+        return _line(x1, y1, x2, y2, kind)
+    if flight.lost:
+        x2, y2 = x1 + (x2 - x1) * 0.7, y1 + (y2 - y1) * 0.7
+        return _line(x1, y1, x2, y2, "ml") + _cross(x2, y2, 4)
+    return _line(x1, y1, x2, y2, kind) + f'<circle cx="{number(x2)}" cy="{number(y2)}" r="2.5" class="dot"/>'
+
+
+def _cross(x: float, y: float, half: float) -> str:
+    x, y, two = x - half, y - half, number(2 * half)
+    return f'<path d="M{number(x)} {number(y)}l{two} {two}m-{two} 0l{two}-{two}" class="cr"/>'
+
+
+def _step(step: Step, x: float, y_of: Mapping[str, float]) -> str:
+    y = y_of[step.lane]
+    parts = [_line(x, y, x, y_of[name], "mt") for name in step.touches if name in y_of]
+    parts += [_square(x, y_of[name], 2) for name in step.touches if name in y_of]
+    if step.event is Event.CRASH:
+        parts.append(_cross(x, y, 6))
+    elif step.event is Event.RESTART:
+        parts.append(f'<path d="M{number(x - 5)} {number(y + 5)}h10l-5-10z" class="dot"/>')
+    elif step.event is Event.STEP:
+        parts.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="3.2" class="dot"/>')
+    else:
+        parts.append(f'<path d="M{number(x)} {number(y - 6)}l6 6-6 6-6-6z" class="tg"/>')
+    return "".join(parts)
+
+
+def _square(x: float, y: float, half: float) -> str:
+    size_ = number(2 * half)
+    return f'<rect x="{number(x - half)}" y="{number(y - half)}" width="{size_}" height="{size_}" class="dot"/>'
+
+
+def text(diagram: Diagram) -> str:
+    """The diagram in lines: every step with who took it, what it received and what it sent."""
+    wide = max([3, *map(len, diagram.lanes.values())])
+    lines = [f"step  {'who'.ljust(wide)}  what"]
+    for step, each in enumerate(diagram.steps, start=1):
+        got = [_got(diagram, flight) for flight in diagram.flights if flight.received == step]
+        sent = [_sent(diagram, flight) for flight in diagram.flights if flight.sent == step]
+        reached = [f"reaches {diagram.lanes[name]}" for name in each.touches if name in diagram.lanes]
+        sign = "" if each.event is Event.STEP else f"{each.event.value.upper()}: "
+        details = "; ".join([*got, *sent, *reached])
+        said = f"{sign}{each.said}" + (f" [{details}]" if details else "")
+        lines.append(f"{step:>4}  {diagram.lanes[each.lane].ljust(wide)}  {said}")
+    return "\n".join(lines)
+
+
+def _got(diagram: Diagram, flight: Flight) -> str:
+    verb = "lost" if flight.lost else "got"
+    return f"{verb} {flight.token.name} of {diagram.lanes.get(flight.source, flight.source)}, step {flight.sent}"
+
+
+def _sent(diagram: Diagram, flight: Flight) -> str:
+    return f"sent {flight.token.name} to {diagram.lanes.get(flight.target, flight.target)}"
+
+
+def caption(diagram: Diagram) -> list[str]:
+    """What the signs mean, in words."""
+    return wrap("dot: step; line: message; cross: crash or loss; triangle: restart; dotted line: down", SMALL, 600)

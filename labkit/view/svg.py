@@ -1,0 +1,301 @@
+"""A scene as SVG text: pure, deterministic, without a browser. Only how things look is decided here.
+
+A picture is a list of pieces, one for every box and channel of a layout, so that a player stores a piece once for all
+the steps that show it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from html import escape
+from itertools import chain
+
+from labkit.view.assets import asset
+from labkit.view.layout import (
+    GAP,
+    ICON,
+    LINE,
+    PAD,
+    ROW_SPACE,
+    SMALL,
+    TEXT,
+    TOKENS_LINE,
+    Cell,
+    Layout,
+    Rect,
+    Route,
+    cell,
+    head,
+    indent,
+    layout,
+    mark_width,
+    shown,
+    token_width,
+)
+from labkit.view.measure import width
+from labkit.view.scene import KEYS, Box, Channel, Kind, Mark, Row, Scene, Shape, Token
+
+CLASSES = {
+    Kind.DURABLE: "du",
+    Kind.VOLATILE: "vo",
+    Kind.OPEN: "op",
+    Kind.PREPARED: "pr",
+    Kind.COMMITTED: "co",
+    Kind.ABORTED: "ab",
+    Kind.VISIBLE: "vi",
+}
+ICONS = {
+    Kind.DURABLE: "M0 0h9l3 3v9h-12zM3 0v4h5v-4M3 12v-5h6v5",
+    Kind.VOLATILE: "M7 0l-5 7h4l-2 6 6-8h-4l2-5z",
+    Kind.OPEN: "M1 12l1-4 7-7 3 3-7 7zM7 3l3 3",
+    Kind.PREPARED: "M1 0h10M1 12h10M2 0c0 6 8 6 8 12M10 0c0 6-8 6-8 12",
+    Kind.COMMITTED: "M1 7l4 4 7-10",
+    Kind.ABORTED: "M1 1l10 10M11 1l-10 10",
+    Kind.VISIBLE: "M0 6c3-6 9-6 12 0-3 6-9 6-12 0zM6 4a2 2 0 1 0 .1 0",
+}
+"""Signs of twelve pixels, so that nothing is told apart by colour alone."""
+
+MARKS = {
+    Mark.DOWN: "M1 1l8 8M9 1l-8 8",
+    Mark.IN_DOUBT: "M2 3c0-4 6-4 6 0 0 2-3 2-3 4M5 9v.5",
+    Mark.LOCKED: "M1 4h8v6h-8zM3 4v-2c0-3 4-3 4 0v2",
+    Mark.BLOCKED: "M3 1v8M7 1v8",
+    Mark.ENDED: "M1 1h8v8h-8z",
+}
+
+
+def number(value: float) -> str:
+    """A coordinate as short as it can be."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def words(x: float, y: float, text: str, kind: str = "") -> str:
+    """Text; `kind` is its class."""
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(text, quote=False)}</text>'
+
+
+def picture(scene: Scene, place: Layout | None = None, *, title: str = "", desc: str = "", now: Collection[str] = ()) -> str:
+    """A whole SVG document that needs nothing else. `now` are the boxes and channels that have just changed."""
+    place = place or layout([scene])
+    drawn = pieces(scene, place)
+    groups = (f'<g class="{"now" if name in now else ""}">{piece}</g>' for name, piece in drawn.items() if piece)
+    return document("".join(groups), place.width, place.height, title=title, desc=desc)
+
+
+def document(body: str, wide: float, high: float, *, title: str, desc: str) -> str:
+    """An SVG document around what was drawn, with its style, a title and a description."""
+    size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
+    said = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="lk lk-pic" role="img" {size}>{said}<style>'
+        f"{asset('scene.css')}</style>{body}</svg>"
+    )
+
+
+def slots(place: Layout) -> list[str]:
+    """The names of a picture's pieces, in the order in which they are drawn: channels below boxes."""
+    return [*place.routes, *place.boxes]
+
+
+def pieces(scene: Scene, place: Layout) -> dict[str, str]:
+    """Every piece of a picture by its slot; empty where the scene does not have it."""
+    drawn = dict.fromkeys(slots(place), "")
+    for channel in scene.channels:
+        drawn[channel.id] = _channel(channel, place.routes[channel.id])
+    for box in scene.boxes:
+        drawn[box.id] = _box(box, place.boxes[box.id], place.heads[box.id])
+    return drawn
+
+
+def _box(box: Box, at: Rect, head_height: float) -> str:
+    inner = at.width - 2 * PAD
+    frame = "x" if Mark.DOWN in box.marks else "b"
+    parts = [_frame(at, 8, frame)]
+    title, says = head(box, inner)
+    y = at.y + 21
+    for line in title:
+        parts.append(words(at.x + PAD, y, line, "h"))
+        y += 17
+    y -= 1
+    for line in says:
+        parts.append(words(at.x + PAD, y, line, "s"))
+        y += 14
+    right = at.x + at.width - PAD + 4
+    for mark in reversed(box.marks):
+        right -= mark_width(mark)
+        parts.append(_tag(right, at.y + 7, mark))
+        right -= GAP
+    top = at.y + head_height
+    for row in box.rows:
+        set_in = cell(row, inner)
+        parts.append(_row(row, set_in, Rect(at.x + PAD, top, inner, set_in.height)))
+        top += set_in.height + ROW_SPACE
+    return "".join(parts)
+
+
+def _frame(at: Rect, round_by: int, kind: str) -> str:
+    x, y, wide, high = map(number, at)
+    return f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" rx="{round_by}" class="{kind}"/>'
+
+
+def _tag(x: float, y: float, mark: Mark) -> str:
+    wide = mark_width(mark)
+    frame = _frame(Rect(x, y, wide, 18), 9, "tg")
+    sign = f'<path transform="translate({number(x + 6)} {number(y + 4)})" d="{MARKS[mark]}" class="i"/>'
+    return frame + sign + words(x + 19, y + 13, mark.value, "tb")
+
+
+def _row(row: Row, set_in: Cell, at: Rect) -> str:
+    parts = []
+    if row.kind is not Kind.PLAIN:
+        parts.append(_frame(at, 5, CLASSES[row.kind]))
+        sign_y = at.y + at.height / 2 - 6 if set_in.is_level else at.y + 7
+        parts.append(f'<path transform="translate({number(at.x + 7)} {number(sign_y)})" d="{ICONS[row.kind]}" class="i"/>')
+    left, right = at.x + indent(row), at.x + at.width - (0 if row.kind is Kind.PLAIN else 8)
+    if set_in.is_level:
+        middle = at.y + at.height / 2
+        parts.append(words(left, middle + 4, row.label, "l"))
+        if row.tokens:
+            wide = sum(token_width(token) + GAP for token in row.tokens) - GAP
+            parts.append(_in_a_row(row.tokens, right - wide, middle))
+        elif row.value:
+            parts.append(words(right, middle + 4, row.value, "v le"))
+        return "".join(parts)
+    y = at.y + 5
+    if set_in.beside:
+        parts.append(words(right, y + 12, set_in.beside, "v le"))
+    for line in set_in.label:
+        parts.append(words(left, y + 12, line, "l"))
+        y += LINE
+    for content in set_in.content:
+        if content.tokens:
+            parts.append(_in_a_row(content.tokens, left, y + TOKENS_LINE / 2))
+            y += TOKENS_LINE
+        else:
+            parts.append(words(left, y + 12, content.text, "v"))
+            y += LINE
+    return "".join(parts)
+
+
+def _in_a_row(tokens: Iterable[Token], x: float, y: float) -> str:
+    parts = []
+    for each in tokens:
+        wide = token_width(each)
+        parts.append(token(each, x + wide / 2, y))
+        x += wide + GAP
+    return "".join(parts)
+
+
+def token(each: Token, x: float, y: float) -> str:
+    """One token, its middle at a place."""
+    half = token_width(each) / 2
+    if each.shape is Shape.STOP:
+        drawn = f'<path d="M{number(x)} {number(y - 13)}v26" class="st"/>'
+    elif each.shape is Shape.FLAG:
+        left, right, top = number(x - half + 1), number(x + half), number(y - 13)
+        drawn = f'<path d="M{left} {top}v26" class="fp"/><path d="M{left} {top}H{right}l-3 7.5 3 7.5H{left}z" class="fl"/>'
+        drawn += words(x, y - 1.5, each.label, "n")
+    elif each.shape is Shape.SLIP:
+        drawn = _frame(Rect(x - half, y - 10, 2 * half, 20), 3, "sl") + words(x, y + 4, each.label, "m")
+    else:
+        drawn = _record(each, x, y, half) + words(x, y + 4, each.label, "n")
+    if each.faded:
+        drawn = f'<g class="f">{drawn}</g>'
+    if each.crossed:
+        drawn += f'<path d="M{number(x - half)} {number(y + 9)}L{number(x + half)} {number(y - 9)}" class="cr"/>'
+    return drawn
+
+
+def _record(each: Token, x: float, y: float, half: float) -> str:
+    kind = f"t k{KEYS.index(each.shape) + 1}"
+    if each.shape is Shape.DIAMOND:
+        return f'<path d="M{number(x)} {number(y - 13)}l{number(half + 2)} 13-{number(half + 2)} 13-{number(half + 2)}-13z" class="{kind}"/>'
+    if each.shape is Shape.HEXAGON:
+        flat = number(2 * half - 10)
+        return f'<path d="M{number(x - half + 5)} {number(y - 11)}h{flat}l5 11-5 11h-{flat}l-5-11z" class="{kind}"/>'
+    return _frame(Rect(x - half, y - 11, 2 * half, 22), 11 if each.shape is Shape.CIRCLE else 3, kind)
+
+
+def _channel(channel: Channel, route: Route) -> str:
+    start, knee, end = route.start, route.knee, route.end
+    onward = 1 if end[0] >= knee[0] else -1
+    kind = "c" + " cv" * channel.volatile + " ch" * channel.held
+    path = chain.from_iterable((start, knee, (end[0] - 7 * onward, end[1])))
+    x1, y1, x2, y2, x3, y3 = map(number, path)
+    tip = f"M{number(end[0])} {number(end[1])}l{-9 * onward}-5v10z"
+    parts = [f'<path d="M{x1} {y1}L{x2} {y2}L{x3} {y3}" class="{kind}"/><path d="{tip}" class="a"/>']
+    if route.stub:
+        wide = width(route.stub, SMALL)
+        parts.append(words(knee[0] - wide - 6, knee[1] + 4, route.stub, "s"))
+    x = end[0] - 12 * onward
+    for each in shown(channel.tokens):
+        half = token_width(each) / 2
+        parts.append(token(each, x - half * onward, end[1]))
+        x -= (2 * half + GAP) * onward
+    if channel.note:
+        left = min(knee[0], end[0]) + 4 if onward > 0 else end[0] + 4
+        left = end[0] - 8 - width(channel.note, SMALL) if onward > 0 else left
+        parts.append(words(left, end[1] - 17, channel.note, "w"))
+    return "".join(parts)
+
+
+LEGEND = {
+    Kind.DURABLE: "durable: survives a crash",
+    Kind.VOLATILE: "volatile: a crash takes it",
+    Kind.OPEN: "open transaction: hidden",
+    Kind.PREPARED: "pre-committed: promised, hidden",
+    Kind.COMMITTED: "committed",
+    Kind.ABORTED: "aborted",
+    Kind.VISIBLE: "visible to readers",
+}
+SAID_OF_MARKS = {
+    Mark.DOWN: "down: its memory is gone",
+    Mark.IN_DOUBT: "in doubt: may neither commit nor abort",
+    Mark.LOCKED: "locked: others must wait",
+    Mark.BLOCKED: "blocked: reads nothing from there",
+    Mark.ENDED: "ended",
+}
+
+
+def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Everything that these scenes use, as (picture, words); `keys` are the keys of records, in order."""
+    kinds = {row.kind for scene in scenes for box in scene.boxes for row in box.rows}
+    marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}
+    tokens = [each for scene in scenes for each in _tokens(scene)]
+    shapes = {each.shape for each in tokens}
+    found = [(_sample(token(Token(KEYS[n % 4], "0", key), 15, 13)), key) for n, key in enumerate(keys)]
+    if Shape.FLAG in shapes:
+        name = next(each.name for each in tokens if each.shape is Shape.FLAG).split()[0]
+        found.append((_sample(token(Token(Shape.FLAG, "1", ""), 15, 13)), name))
+    if Shape.STOP in shapes:
+        found.append((_sample(token(Token(Shape.STOP, "", ""), 15, 13)), "read_committed reads up to here"))
+    found += [(_sample(_swatch(kind)), said) for kind, said in LEGEND.items() if kind in kinds]
+    found += [(_sample(_tag_alone(mark)), said) for mark, said in SAID_OF_MARKS.items() if mark in marks]
+    channels = [channel for scene in scenes for channel in scene.channels]
+    if any(channel.held for channel in channels):
+        found.append((_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now"))
+    if any(channel.volatile for channel in channels):
+        found.append((_sample('<path d="M1 13h28" class="c cv"/>'), "channel in memory: a crash takes it"))
+    found.append((_sample('<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'), "changed in this step"))
+    return found
+
+
+def _tokens(scene: Scene) -> Iterable[Token]:
+    yield from chain.from_iterable(row.tokens for box in scene.boxes for row in box.rows)
+    yield from chain.from_iterable(channel.tokens for channel in scene.channels)
+
+
+def _sample(drawn: str) -> str:
+    return f'<svg class="lk-pic" viewBox="0 0 30 26" width="30" height="26" aria-hidden="true">{drawn}</svg>'
+
+
+def _swatch(kind: Kind) -> str:
+    frame = _frame(Rect(2, 3, 26, 20), 5, CLASSES[kind])
+    return f'{frame}<path transform="translate(9 7)" d="{ICONS[kind]}" class="i"/>'
+
+
+def _tag_alone(mark: Mark) -> str:
+    frame = _frame(Rect(3, 4, 24, 18), 9, "tg")
+    return f'{frame}<path transform="translate(10 8)" d="{MARKS[mark]}" class="i"/>'
+
+
+assert ICON >= 12 and TEXT >= 11  # the signs are drawn for twelve pixels, and smaller type is hard to read
