@@ -4,12 +4,17 @@ A scene reads a state and says what is there. It must not contain a rule of a pr
 """
 
 from labkit.view.scene import Drawing
-from labkit.view.scenes import pipeline, two_phase_commit
+from labkit.view.scenes import barriers, changelog, delivery, kafka_log, pipeline, snapshot, two_phase_commit
 
 __all__ = ["DRAWINGS"]
 
 DRAWINGS: dict[str, Drawing] = {
+    "delivery": delivery.DRAWING,
+    "snapshot": snapshot.DRAWING,
+    "barriers": barriers.DRAWING,
     "two_phase_commit": two_phase_commit.DRAWING,
     "pipeline": pipeline.DRAWING,
+    "changelog": changelog.DRAWING,
+    "kafka_log": kafka_log.DRAWING,
 }
 """By the name of the model."""

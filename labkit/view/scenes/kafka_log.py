@@ -1,0 +1,169 @@
+"""Kafka's log as a picture: the job, the transaction coordinator, the partitions, and readers at both isolation levels."""
+
+from labkit.sim.kafka_log.enabled import TEN
+from labkit.sim.kafka_log.log import Fate, fates, last_stable_offset
+from labkit.sim.kafka_log.model import KafkaLog
+from labkit.sim.kafka_log.parts import COMMIT, NOBODY, PLAIN, Budget, Coordinator, Handle, Job, Partition, Phase, Reader, Sight, Stage, State
+from labkit.sim.model import Action
+from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Place, Row, Scene, Shape, Token, field, flag, may_follow, slip
+
+
+def scene(model: KafkaLog, state: State) -> Scene:
+    """Job and coordinator left, partitions in the middle, readers right."""
+    boxes = [_job("job", "job", state.job)]
+    if state.zombie is not NOBODY:
+        boxes.append(_job("zombie", "the job thought dead", state.zombie))
+    boxes.append(_coordinator(state.coordinator))
+    boxes += [_partition(where, partition) for where, partition in enumerate(state.partitions)]
+    channels = [_requests(state)]
+    for which, reader in enumerate(state.readers):
+        boxes.append(_reader(model, which, reader, state.sights[which], state.partitions))
+    left = may_follow(Budget._fields, state.budget)
+    left += f"; {state.since} ticks since the last checkpoint began" * bool(state.since)
+    left += f"; the job has failed {state.failures} times" * bool(state.failures)
+    return Scene(tuple(boxes), tuple(channels), left)
+
+
+def _requests(state: State) -> Channel:
+    tokens = tuple(slip(f"commit {each.handle}") for each in state.requests)
+    return Channel("requests", "job", "coordinator", tokens)
+
+
+def _job(name: str, title: str, job: Job) -> Box:
+    down, ended = job.phase is Phase.DOWN, job.phase is Phase.ENDED
+    done = tuple(slip(f"{each.number}: next {each.offset}, {_handles(each.handles)}") for each in job.checkpoints)
+    rows = [field(job, "checkpoints", "completed checkpoints", "" if done else "none", done)]
+    rows.append(field(job, "offset", "next record", "gone" if down else str(job.offset)))
+    rows.append(field(job, "current", "writes with", "gone" if down else str(job.current or "none")))
+    if job.pending:
+        rows.append(field(job, "pending", "pre-committed", _handles(job.pending)))
+    if job.triggered is not None:
+        rows.append(field(job, "triggered", f"checkpoint {job.triggered.number}", f"under way: {_handles(job.triggered.handles)}"))
+    if job.due:
+        rows.append(field(job, "due", "to commit", " ".join(f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due)))
+    if job.to_fence:
+        rows.append(field(job, "to_fence", "to initialise", " ".join(f"t{number}" for number in job.to_fence)))
+    marks = (Mark.DOWN,) * down + (Mark.ENDED,) * ended
+    return Box(name, 0, f"{title} {job.incarnation}", _PHASES[job.phase], tuple(rows), marks)
+
+
+_PHASES = {
+    Phase.DOWN: "down: its memory is gone",
+    Phase.RECOVERING: "recovering",
+    Phase.RUNNING: "running",
+    Phase.ENDED: "ended",
+}
+
+
+def _handles(handles: tuple[Handle, ...]) -> str:
+    return " ".join(map(str, handles)) or "no transaction"
+
+
+_STAGES = {
+    Stage.EMPTY: "empty",
+    Stage.ONGOING: "ongoing",
+    Stage.PREPARE_COMMIT: "PrepareCommit",
+    Stage.PREPARE_ABORT: "PrepareAbort",
+    Stage.COMPLETE_COMMIT: "CompleteCommit",
+    Stage.COMPLETE_ABORT: "CompleteAbort",
+}
+
+
+def _coordinator(coordinator: Coordinator) -> Box:
+    rows = [
+        field(coordinator, "log", f"t{name}, epoch {entry.epoch}", _STAGES[entry.stage] + f", age {entry.age}" * bool(entry.age))
+        for name, entry in enumerate(coordinator.log)
+        if entry.epoch >= 0
+    ]
+    if not rows:
+        rows = [field(coordinator, "log", "its log", "empty")]
+    marked = " ".join(f"t{name}/p{where}" for name, where in coordinator.marked)
+    rows.append(field(coordinator, "marked", "markers written", marked or "none" if coordinator.is_up else "gone"))
+    says = "logs every decision" if coordinator.is_up else "down: its memory is gone"
+    return Box("coordinator", 0, "coordinator", says, tuple(rows), (Mark.DOWN,) * (not coordinator.is_up))
+
+
+_FATES = {
+    Fate.OPEN: (Kind.OPEN, "open"),
+    Fate.COMMITTED: (Kind.COMMITTED, "committed"),
+    Fate.ABORTED: (Kind.ABORTED, "aborted"),
+}
+
+
+def _partition(where: int, partition: Partition) -> Box:
+    stable, found = last_stable_offset(partition), fates(partition)
+    tokens = [_slot(partition, position) for position in range(len(partition))]
+    if stable < len(partition):
+        tokens.insert(stable, Token(Shape.STOP, "", "last stable offset"))
+    rows = [Row(Kind.PLAIN, "positions", "" if tokens else "empty", tuple(tokens))]
+    for fate, (kind, word) in _FATES.items():
+        mine = [str(slot.record) for slot, each in zip(partition, found, strict=True) if each is fate]
+        rows.append(Row(kind, word, " ".join(mine) or "none"))
+    return Box(f"partition{where}", 1, f"partition {where}", f"last stable offset {stable} of {len(partition)}", tuple(rows))
+
+
+def _slot(partition: Partition, position: int) -> Token:
+    slot = partition[position]
+    if slot.record < 0:
+        word = "commit" if slot.record == COMMIT else "abort"
+        return flag(f"{word[0].upper()}{slot.name}", f"marker: {word} of t{slot.name}")
+    dropped = fates(partition)[position] is Fate.ABORTED
+    shape = Shape.SQUARE if slot.name == PLAIN else Shape.CIRCLE
+    said = f"record {slot.record} " + ("without a transaction" if slot.name == PLAIN else f"of t{slot.name}")
+    return Token(shape, str(slot.record), said, dropped, dropped)
+
+
+def _reader(model: KafkaLog, which: int, reader: Reader, sight: Sight, partitions: tuple[Partition, ...]) -> Box:
+    rows = []
+    for where, seen in enumerate(sight):
+        tokens = tuple(_slot(partitions[where], each.position)._replace(faded=False) for each in seen)
+        rows.append(Row(Kind.VISIBLE, f"of partition {where}", "" if tokens else "nothing", tokens))
+    at = " ".join(map(str, reader.positions)) if reader.is_up else "gone"
+    rows.append(field(reader, "positions", "positions", at))
+    rows.append(field(reader, "stored", "stored positions", " ".join(map(str, reader.stored))))
+    says = "has handed on, in order" if reader.is_up else "down: its memory is gone"
+    return Box(f"reader{which}", 2, model.settings.readers[which], says, tuple(rows), (Mark.DOWN,) * (not reader.is_up))
+
+
+_EVENTS = {
+    "crash": Event.CRASH,
+    "crash_coordinator": Event.CRASH,
+    "crash_reader": Event.CRASH,
+    "restart": Event.RESTART,
+    "restart_coordinator": Event.RESTART,
+    "restart_reader": Event.RESTART,
+    "expire": Event.TIMEOUT,
+    "lapse": Event.TIMEOUT,
+    "tick": Event.DELAY,
+    "resend": Event.DUPLICATE,
+    "roll_back": Event.OPERATOR,
+    "replace_job": Event.CRASH,
+    "write_plain": Event.OPERATOR,
+}
+_OF_COORDINATOR = ("deliver", "mark", "expire", "crash_coordinator", "restart_coordinator")
+
+
+def place(model: KafkaLog, action: Action) -> Place:
+    """Who acts, and which partition it reaches."""
+    name, which = action
+    settings, event = model.settings, _EVENTS.get(name, Event.STEP)
+    if name == "mark":
+        return Place("coordinator", event, (f"partition{which % TEN}",))
+    if name in _OF_COORDINATOR:
+        return Place("coordinator", event)
+    if name.startswith("poll_"):
+        reader = settings.readers.index(f"read_{name.removeprefix('poll_')}")
+        return Place(f"reader{reader}", event, (f"partition{which}",))
+    if name in ("store_positions", "restart_reader", "crash_reader"):
+        return Place(f"reader{which}", event)
+    if name == "write_plain":
+        return Place("partition0", event)
+    reached: tuple[str, ...] = ()
+    if name in ("write", "zombie_write"):
+        reached = (f"partition{settings.partition_of(which)}",)
+    elif name in ("begin", "fence"):
+        reached = ("coordinator",)
+    return Place("zombie" if name == "zombie_write" else "job", event, reached)
+
+
+DRAWING = Drawing(scene, place)

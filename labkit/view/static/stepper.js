@@ -1,0 +1,322 @@
+// The player of a walk. It shows what Python has worked out (labkit/view/story.py) and holds no rule of any protocol.
+// Two shells: a text/html output calls mountAll(id); anywidget calls the default export's render.
+
+const OUTCOMES = { h: ["✓", "holds"], v: ["✗", "violated"], u: ["?", "open"] };
+const MILLISECONDS = 1000, CALM_MILLISECONDS = 1500;
+
+function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function svgOf(size, label) {
+  const holder = el("div");
+  holder.innerHTML = `<svg class="lk-pic" role="img" viewBox="0 0 ${size[0]} ${size[1]}" width="${size[0]}" height="${size[1]}"></svg>`;
+  holder.firstChild.setAttribute("aria-label", label);
+  return holder.firstChild;
+}
+
+function group(parent) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", "g");
+  parent.append(made);
+  return made;
+}
+
+const short = (action) => action.replace("(", "-").replace(")", "");
+const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+export function mount(root, story, live = null) {
+  let data = story, step = 0, timer = null, groups = [], shown = [], follower = null;
+  root.classList.add("lk");
+  root.replaceChildren();
+  for (const [name, value] of Object.entries({ role: "group", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-roledescription": "stepper" })) root.setAttribute(name, value);
+
+  const title = el("h4"), watch = el("p", { class: "lk-watch" });
+  const say = el("p", { class: "lk-say", "aria-live": "polite" });
+  const left = el("p", { class: "lk-left" });
+  const stage = el("div", { class: "lk-stage" }), strip = el("div", { class: "lk-strip" });
+  const claims = el("ul", { class: "lk-claims", "aria-label": "properties after this step" });
+  const button = (text, label, act) => {
+    const made = el("button", { type: "button", "aria-label": label, title: label }, text);
+    made.addEventListener("click", act);
+    return made;
+  };
+  const last = () => data.steps.length - 1;
+  const first = button("|<", "first step", () => go(0)), back = button("< back", "step back", () => go(step - 1));
+  const next = button("next >", "next step", () => go(step + 1)), play = button("play", "play", toggle);
+  next.classList.add("lk-main");
+  const slider = el("input", { type: "range", min: "0", step: "1", "aria-label": "step" });
+  const place = el("span", { class: "lk-place" });
+  const controls = el("div", { class: "lk-bar" }, first, back, next, play, slider, place);
+  const chips = el("div", { class: "lk-chips", role: "group" });
+  const copy = button("copy trace", "copy the trace up to this step, as replay() takes it", copyTrace);
+  const help = el("div", { class: "lk-help", hidden: true });
+  const helper = button("?", "keys", () => toggleHelp());
+  const status = el("span", { class: "lk-status", role: "status" });
+  const field = el("input", { type: "text", class: "lk-trace", readonly: true, hidden: true, "aria-label": "trace up to this step" });
+  const tools = el("div", { class: "lk-bar lk-tools" }, copy, helper, field, status);
+  const legend = el("div", { class: "lk-legend", role: "list", "aria-label": "legend" });
+  const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
+  const parts = [title, watch, say, stage, left, strip, claims, controls, chips, tools, help, legend, table];
+  root.append(...parts);
+  if (live) tools.prepend(...live.tools(button));
+
+  function build() {
+    root.setAttribute("aria-label", `${data.title}, ${data.chosen}`);
+    title.replaceChildren(data.title, el("span", {}, ` ${data.chosen}`));
+    watch.textContent = data.watch ? `Watch for: ${data.watch}` : "";
+    watch.hidden = !data.watch;
+    const picture = svgOf(data.size, data.title);
+    groups = data.slots.map(() => group(picture));
+    shown = data.slots.map(() => -1);
+    stage.replaceChildren(picture);
+    const lines = svgOf(data.lines.size, "space-time diagram; the table below has the same in words");
+    lines.innerHTML = `${data.lines.body}<rect class="cur" y="2" rx="3"></rect>`;
+    lines.addEventListener("click", (event) => {
+      const box = lines.getBoundingClientRect();
+      const x = (event.clientX - box.left) * (data.lines.size[0] / box.width);
+      go(Math.round((x - data.lines.left) / data.lines.step));
+    });
+    strip.replaceChildren(lines);
+    claims.replaceChildren(...data.claims.map(() => el("li", {}, el("b"), el("span"), el("i"))));
+    slider.max = String(last());
+    legend.replaceChildren(...data.legend.map(([drawn, words]) => {
+      const entry = el("span", { role: "listitem" });
+      entry.innerHTML = drawn;
+      entry.append(words);
+      return entry;
+    }));
+    help.replaceChildren(...data.keys.map(([keys, words]) => el("div", {}, el("kbd", {}, keys), ` ${words}`)));
+    if (table.open) fillTable();
+  }
+
+  function go(to, following = false) {
+    step = Math.max(0, Math.min(last(), to));
+    const now = data.steps[step], frame = data.frames[step], before = data.frames[Math.max(0, step - 1)];
+    frame.forEach((piece, slot) => {
+      if (shown[slot] !== piece) groups[slot].innerHTML = data.table[piece];
+      shown[slot] = piece;
+      groups[slot].setAttribute("class", piece !== before[slot] ? "now" : "");
+    });
+    stage.firstChild.setAttribute("aria-label", `${data.title}, step ${step}: ${data.table[now.x]}`);
+    say.textContent = `${step ? `${step}. ` : ""}${data.table[now.s]}`;
+    left.textContent = data.table[now.l];
+    now.v.forEach(([outcome, because], number) => {
+      const [sign, word] = OUTCOMES[outcome], item = claims.children[number];
+      item.className = word;
+      item.children[0].textContent = sign;
+      item.children[0].setAttribute("aria-label", word);
+      item.children[1].textContent = ` ${data.claims[number][1]}`;
+      item.children[2].textContent = data.table[because] ? ` ${data.table[because]}` : "";
+    });
+    const cursor = strip.firstChild.lastChild, half = Math.max(4, data.lines.step * 0.35);
+    const x = data.lines.left + data.lines.step * step;
+    for (const [name, value] of Object.entries({ x: x - half, width: 2 * half, height: data.lines.size[1] - 4 })) cursor.setAttribute(name, value);
+    if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = x - strip.clientWidth / 2;
+    slider.value = String(step);
+    slider.setAttribute("aria-valuetext", `step ${step} of ${last()}: ${data.table[now.s]}`);
+    place.textContent = `step ${step} of ${last()}`;
+    first.disabled = back.disabled = step === 0;
+    next.disabled = step === last();
+    fillChips(now);
+    field.value = traceHere();
+    mark();
+    if (step === last()) stop();
+    if (follower && !following) follower.go(step, true);
+  }
+
+  function fillChips(now) {
+    const taken = step < last() ? data.steps[step + 1].a : null;
+    const made = now.e.map((number) => {
+      const [action, sentence, box, event] = data.acts[number];
+      const fault = event !== "step";
+      const chip = el(live ? "button" : "span", { class: `lk-chip${fault ? " lk-fault" : ""}${action === taken ? " lk-taken" : ""}`, title: sentence, "data-event": event });
+      if (live) {
+        chip.setAttribute("type", "button");
+        chip.setAttribute("aria-label", `${action}: ${sentence}`);
+        chip.addEventListener("click", () => live.act(action, step));
+      }
+      chip.append(action.replaceAll("_", " "));
+      if (live && fault && live.keyOf(event)) chip.append(" ", el("kbd", {}, live.keyOf(event)));
+      if (event === "crash") {
+        const slot = groups[data.slots.indexOf(box)];
+        for (const [on, off] of [["mouseenter", "mouseleave"], ["focus", "blur"]]) {
+          chip.addEventListener(on, () => slot?.classList.add("would"));
+          chip.addEventListener(off, () => slot?.classList.remove("would"));
+        }
+      }
+      return chip;
+    });
+    const lead = made.length ? (live ? "choose what happens:" : "what could happen here:") : "Nothing more can happen: this is an end.";
+    const had = chips.contains(document.activeElement);
+    chips.replaceChildren(el("span", { class: "lk-dim" }, lead), ...made);
+    chips.setAttribute("aria-label", lead);
+    if (had) root.focus({ preventScroll: true });
+  }
+
+  function fillTable() {
+    const head = el("tr", {}, ...["step", "who", "what", "state after it"].map((name) => el("th", { scope: "col" }, name)));
+    const rows = data.steps.map((each, number) => {
+      const jump = el("button", { type: "button", "aria-label": `go to step ${number}` }, String(number));
+      jump.addEventListener("click", () => go(number));
+      return el("tr", { class: number === data.differs && number ? "lk-differs" : false }, el("td", {}, jump), el("td", {}, each.w), el("td", {}, data.table[each.s]), el("td", {}, data.table[each.x]));
+    });
+    table.replaceChildren(table.firstChild, el("div", { class: "lk-scroll" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
+    mark();
+  }
+
+  function mark() {
+    if (!table.open) return;
+    [...table.querySelectorAll("tbody tr")].forEach((row, number) => number === step ? row.setAttribute("aria-current", "step") : row.removeAttribute("aria-current"));
+  }
+
+  table.addEventListener("toggle", () => { if (table.open) fillTable(); });
+
+  function toggle() {
+    if (timer) return stop();
+    if (step === last()) go(0);
+    say.setAttribute("aria-live", "off");
+    play.textContent = "stop";
+    play.setAttribute("aria-label", "stop playing");
+    timer = setInterval(() => root.isConnected ? go(step + 1) : stop(), calm() ? CALM_MILLISECONDS : MILLISECONDS);
+  }
+
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    say.setAttribute("aria-live", "polite");
+    play.textContent = "play";
+    play.setAttribute("aria-label", "play");
+  }
+
+  function traceHere() {
+    return data.head + data.steps.slice(1, step + 1).map((each) => short(each.a)).join(".");
+  }
+
+  async function copyTrace() {
+    field.hidden = false;
+    field.select();
+    try {
+      await navigator.clipboard.writeText(traceHere());
+      status.textContent = "copied";
+    } catch {
+      status.textContent = "select the text and copy it";
+    }
+  }
+
+  function toggleHelp() {
+    help.hidden = !help.hidden;
+    helper.setAttribute("aria-expanded", String(!help.hidden));
+  }
+
+  slider.addEventListener("input", () => go(Number(slider.value)));
+  root.addEventListener("click", (event) => {
+    if (!event.target.closest("button, input, summary, select, textarea, a")) root.focus({ preventScroll: true });
+  });
+  root.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input[type=text], select, textarea");
+    if (event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const on = event.target.closest("button, summary");
+    const acts = { ArrowRight: () => go(step + 1), ArrowLeft: () => go(step - 1), Home: () => go(0), End: () => go(last()), "?": toggleHelp };
+    if (event.key === " " && !on) acts[" "] = toggle;
+    if (live) Object.assign(acts, live.keys(press));
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  });
+
+  function press(kind) {
+    const found = [...chips.querySelectorAll(`[data-event="${kind}"]`)];
+    status.textContent = found.length ? (found.length > 1 ? `${found.length} ways to ${kind}: choose one` : "") : `no ${kind} is possible here`;
+    if (found.length === 1) found[0].click();
+    else if (found.length) found[0].focus();
+  }
+
+  function update(story_, to) {
+    data = story_;
+    build();
+    go(to);
+  }
+
+  build();
+  go(0);
+  return { go, update, status, stop, follow: (other) => { follower = other; }, at: () => step, refresh: () => go(step) };
+}
+
+function mountPair(root, pair, live) {
+  root.classList.add("lk-pair");
+  const said = el("p", { class: "lk-say" }, pair.said), sides = pair.pair.map(() => el("div"));
+  root.replaceChildren(said, el("div", { class: "lk-sides" }, ...sides));
+  const [one, other] = pair.pair.map((story, number) => mount(sides[number], story, number ? null : live));
+  one.follow(other);
+  other.follow(one);
+  one.beside = (story, words) => { said.textContent = words; other.update(story, one.at()); };
+  return one;
+}
+
+export function mountAll(id) {
+  for (const root of document.querySelectorAll(`[data-lk="${id}"]:not([data-lk-on])`)) {
+    root.setAttribute("data-lk-on", "");
+    const data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
+    const holder = el("div");
+    root.replaceChildren(...root.querySelectorAll("style"), holder);
+    if (data.pair) mountPair(holder, data, null);
+    else mount(holder, data);
+  }
+}
+
+function render({ model, el: root }) {
+  const send = (message) => model.send(message);
+  const keyOf = (event) => Object.entries(model.get("keys")).find(([, kind]) => kind === event)?.[0];
+  let player = null, menu = null;
+  const live = {
+    act: (action, step) => send({ do: action, at: step }),
+    keyOf,
+    keys: (press) => ({
+      ...Object.fromEntries(Object.entries(model.get("keys")).map(([key, kind]) => [key, () => press(kind)])),
+      z: () => send({ undo: true }),
+      x: () => send({ redo: true }),
+    }),
+    tools: (button) => {
+      const names = Object.entries(model.get("scenarios"));
+      menu = el("select", { "aria-label": "scenario" }, el("option", { value: "" }, "scenario ..."), ...names.map(([name, watch]) => el("option", { value: name, title: watch }, name)));
+      menu.addEventListener("change", () => { if (menu.value) send({ scenario: menu.value }); });
+      const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace and press Enter", "aria-label": "trace to open" });
+      paste.addEventListener("keydown", (event) => { if (event.key === "Enter") send({ open: paste.value }); });
+      return [
+        button("undo", "undo the last choice", () => send({ undo: true })),
+        button("redo", "redo", () => send({ redo: true })),
+        button("keep beside", "keep this run beside the next one, to compare", () => send({ keep: player.at() })),
+        menu, paste,
+      ];
+    },
+  };
+  const draw = () => {
+    const { story, beside, at, said, notice } = JSON.parse(model.get("shown"));
+    const shape = beside ? "pair" : "one";
+    if (!player || root.dataset.shape !== shape) {
+      const holder = el("div"), had = root.contains(document.activeElement);
+      root.replaceChildren(holder);
+      player?.stop();
+      player = beside ? mountPair(holder, { pair: [story, beside], said }, live) : mount(holder, story, live);
+      player.go(at);
+      root.dataset.shape = shape;
+      if (had) (root.querySelector("[tabindex]") ?? root).focus({ preventScroll: true });
+    } else {
+      player.update(story, at);
+      if (beside) player.beside(beside, said);
+    }
+    player.status.textContent = notice;
+  };
+  model.on("change:shown", draw);
+  draw();
+  return () => { model.off("change:shown", draw); player?.stop(); };
+}
+
+export default { render };

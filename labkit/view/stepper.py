@@ -1,0 +1,110 @@
+"""The player: a walk that can be stepped through wherever HTML is shown, without Python and without a network.
+
+What travels is the walk's data, one style sheet and one ESM module. Where scripts do not run (an untrusted notebook, a
+mail) a picture of the last step and its sentence are left. This module must not know any protocol.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from html import escape
+from typing import Any
+
+from labkit.sim.trace import Trace, replay
+from labkit.view.assets import asset
+from labkit.view.story import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
+from labkit.view.svg import picture, pieces
+
+
+def still(story: Story, step: int = -1) -> str:
+    """One step as a picture of its own: an SVG document. Raises `IndexError`."""
+    place = story.layout()
+    step = step % len(story.scenes)
+    drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
+    now = [name for name, piece in drawn[-1].items() if drawn[0][name] != piece]
+    sentence = story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
+    title = f"{story.title}, step {step}: {sentence}"
+    return picture(story.scenes[step], place, title=title, desc=story.model.text(story.states[step]), now=now)
+
+
+def embedded(data: object) -> str:
+    """JSON that may stand inside a script element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _page(data: dict[str, Any], fallback: str) -> str:
+    """The player as HTML; its id is the digest of what it shows."""
+    shown = embedded(data)
+    name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
+    script = asset("stepper.js").replace("export default { render };", "").replace("export function", "function")
+    return (
+        f'<div data-lk="{name}"><style>{asset("scene.css")}{asset("stepper.css")}</style>{fallback}'
+        f'<script type="application/json">{shown}</script>'
+        f'<script type="module">{{{script}\nmountAll("{name}");}}</script></div>'
+    )
+
+
+def _fallback(story: Story) -> str:
+    sentence = story.model.sentence(story.actions[-1]) if story.actions else SENTENCE_OF_START
+    source = f"data:image/svg+xml;base64,{b64encode(still(story).encode()).decode()}"
+    said = f"{story.title}, after step {len(story.actions)}: {sentence}"
+    return f'<div class="lk-static"><p>{escape(said)}</p><img src="{source}" alt="{escape(said)}"></div>'
+
+
+class Player:
+    """A walk in a notebook's output: `Player(trace)`. Raises a `LabError` for a trace that cannot be replayed."""
+
+    def __init__(self, trace: Trace, watch_for: str = "") -> None:
+        self.story = Story(replay(trace), watch_for)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the page shows."""
+        return {**self.story.to_json(), "keys": [list(pair) for pair in KEYS_SAID]}
+
+    def html(self) -> str:
+        """The player as HTML that needs nothing else."""
+        return _page(self.to_json(), _fallback(self.story))
+
+    def __str__(self) -> str:
+        return "\n".join(self.story.lines())
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": str(self)}
+
+
+class Pair:
+    """Two walks side by side, stepped together, the first difference marked."""
+
+    def __init__(self, left: Player, right: Player) -> None:
+        self.left, self.right = left, right
+        self.differs_at = first_difference(left.story, right.story)
+
+    @property
+    def said(self) -> str:
+        """Where the two part, in a sentence."""
+        if not self.differs_at:
+            return "The two runs do not differ."
+        left, right = (_what(player.story, self.differs_at) for player in (self.left, self.right))
+        return f"The first difference is in step {self.differs_at}. Left: {left} Right: {right}"
+
+    def html(self) -> str:
+        """Both players as HTML that needs nothing else."""
+        pair = [
+            {**player.story.to_json(self.differs_at), "keys": [list(keys) for keys in KEYS_SAID]}
+            for player in (self.left, self.right)
+        ]
+        return _page({"pair": pair, "said": self.said}, _fallback(self.left.story) + _fallback(self.right.story))
+
+    def __str__(self) -> str:
+        return f"{self.said}\n\nleft: {self.left}\n\nright: {self.right}"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": str(self)}
+
+
+def _what(story: Story, step: int) -> str:
+    return story.model.sentence(story.actions[step - 1]) if step <= len(story.actions) else "it has ended."

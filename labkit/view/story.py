@@ -1,0 +1,235 @@
+"""A walk as the player shows it: frames, sentences, verdicts and enabled actions as plain data, each thing said once.
+
+Everything that a learner reads is worked out here, in Python; the player only shows it. This module must not know how
+the data travels or what it looks like on a page.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from labkit.sim.model import Action, Model, Mood, Property
+from labkit.sim.trace import Replay, Trace, blueprint
+from labkit.view import spacetime
+from labkit.view.layout import Layout, layout
+from labkit.view.scene import Event, Place, Scene, draw
+from labkit.view.scenes import DRAWINGS
+from labkit.view.svg import legend, pieces, slots
+
+HOLDS, BROKEN, OPEN = "holds", "violated", "unknown"
+SENTENCE_OF_START = "The beginning: nothing has happened."
+
+
+class Verdict(NamedTuple):
+    """What is to be said of one property after one step."""
+
+    outcome: str
+    because: str
+
+
+class Story:
+    """A walk with everything that a player shows of it. It grows with the walk: what is known is not worked out again."""
+
+    def __init__(self, walk: Replay, watch_for: str = "") -> None:
+        self.model: Model[Any] = walk.model
+        self.drawing = DRAWINGS[walk.model.name]
+        self.watch_for = watch_for
+        self.actions: list[Action] = []
+        self.scenes: list[Scene] = []
+        self.follow(walk)
+
+    def follow(self, walk: Replay) -> None:
+        """Takes over where the walk is now; the steps that it shares with the last one are kept."""
+        shared = 0
+        if self.scenes:
+            while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
+                shared += 1
+            shared += 1
+        self.scenes = self.scenes[:shared] + [draw(self.drawing, self.model, each) for each in walk.states[shared:]]
+        self.actions, self.states = list(walk.actions), list(walk.states)
+
+    @property
+    def trace(self) -> Trace:
+        """The walk as a trace."""
+        return Trace.of(self.model, self.actions)
+
+    @property
+    def title(self) -> str:
+        """The model, as a person names it."""
+        return self.model.name.replace("_", " ")
+
+    @property
+    def chosen(self) -> str:
+        """The parameters that differ from their defaults."""
+        given = self.trace.to_json()["parameters"]
+        return ", ".join(f"{name}={value}" for name, value in given.items()) or "all parameters at their defaults"
+
+    def places(self) -> list[Place]:
+        """Where every step happened."""
+        return [self.drawing.place(self.model, action) for action in self.actions]
+
+    def said(self) -> list[str]:
+        """The sentence of every step."""
+        return [self.model.sentence(action) for action in self.actions]
+
+    def diagram(self) -> spacetime.Diagram:
+        """The walk as a space-time diagram."""
+        return spacetime.of_walk(self.scenes, self.places(), self.said())
+
+    def layout(self) -> Layout:
+        """One layout for all its states."""
+        return layout(self.scenes)
+
+    def verdicts(self) -> Iterator[list[Verdict]]:
+        """After every step, of every property: whether it holds, and why."""
+        claims = list(self.model.properties())
+        settled: dict[str, Verdict] = {}
+        for step, state in enumerate(self.states):
+            is_terminal = step == len(self.states) - 1 and not self.model.actions(state)
+            for claim in claims:
+                if claim.name not in settled and (verdict := _settling(claim, state, step)) is not None:
+                    settled[claim.name] = verdict
+            yield [settled.get(claim.name) or _open(claim, state, is_terminal=is_terminal) for claim in claims]
+
+    def to_json(self, differs_at: int = 0) -> dict[str, Any]:
+        """Everything as plain data, strings and pieces once each. `differs_at`: see `spacetime.body`."""
+        table = _Table()
+        place, diagram = self.layout(), self.diagram()
+        at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
+        names = slots(place)
+        frames = [[table.of(piece) for piece in pieces(scene, place).values()] for scene in self.scenes]
+        acts: dict[Action, int] = {}
+        sentences = [SENTENCE_OF_START, *self.said()]
+        lanes = [diagram.lanes[step.lane] for step in diagram.steps]
+        steps = [
+            {
+                "a": str(action) if action else "",
+                "s": table.of(sentence),
+                "x": table.of(self.model.text(state)),
+                "w": lane,
+                "l": table.of(scene.left),
+                "v": [[verdict.outcome[0], table.of(verdict.because)] for verdict in verdicts],
+                "e": [acts.setdefault(each, len(acts)) for each in self.model.actions(state)],
+            }
+            for action, sentence, state, lane, scene, verdicts in zip(
+                [None, *self.actions], sentences, self.states, ["", *lanes], self.scenes, self.verdicts(), strict=True
+            )
+        ]
+        return {
+            "title": self.title,
+            "chosen": self.chosen,
+            "watch": self.watch_for,
+            "head": str(Trace.of(self.model, ())),
+            "size": [round(place.width, 1), round(place.height, 1)],
+            "slots": names,
+            "table": table.texts,
+            "frames": frames,
+            "steps": steps,
+            "acts": [self._act(action) for action in acts],
+            "claims": [[claim.name.replace("_", " "), claim.sentence] for claim in self.model.properties()],
+            "lines": {"body": spacetime.body(diagram, differs_at), "size": [wide, high], "left": at.left, "step": at.step},
+            "legend": [list(entry) for entry in legend(self.scenes, self.keys())],
+            "differs": differs_at,
+        }
+
+    def keys(self) -> list[str]:
+        """The keys of the records, where the model has records with keys."""
+        words = self.model.values.get("words")
+        return list(dict.fromkeys(str(words).split("-"))) if words else []
+
+    def _act(self, action: Action) -> list[str]:
+        place = self.drawing.place(self.model, action)
+        return [str(action), self.model.sentence(action), place.box, place.event.value]
+
+    def lines(self) -> Iterator[str]:
+        """The walk for a person who reads text."""
+        yield f"{self.title} ({self.chosen}), {len(self.actions)} steps"
+        if self.watch_for:
+            yield f"watch for: {self.watch_for}"
+        yield spacetime.text(self.diagram())
+        *_, last = self.verdicts()
+        signs = {HOLDS: "+", BROKEN: "-", OPEN: "?"}
+        for claim, verdict in zip(self.model.properties(), last, strict=True):
+            yield f"  {signs[verdict.outcome]} {claim.sentence} {verdict.because}".rstrip()
+
+
+def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
+    """What decides about a claim for good: a state that breaks it, or one that reaches it."""
+    if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
+        return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
+    if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
+        return Verdict(HOLDS, f"Reached in step {step}.")
+    return None
+
+
+def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
+    if claim.mood is Mood.SOMETIMES:
+        return Verdict(OPEN, "This run has not reached it.")
+    if claim.mood is Mood.EVENTUALLY:
+        if not is_terminal:
+            return Verdict(OPEN, "It is judged when nothing more can happen.")
+        return Verdict(HOLDS, "") if claim.holds(state) else Verdict(BROKEN, claim.because(state))
+    if claim.where is not None and not claim.where(state):
+        return Verdict(OPEN, "It speaks of the end, which has not come.")
+    return Verdict(HOLDS, "")
+
+
+def first_difference(left: Story, right: Story) -> int:
+    """The first step in which the actions or the pictures of two walks differ; 0: they do not."""
+    for step, (one, other) in enumerate(zip(left.scenes, right.scenes, strict=False)):
+        if one != other or (step and left.actions[step - 1] != right.actions[step - 1]):
+            return max(step, 1)
+    shorter, longer = sorted((len(left.actions), len(right.actions)))
+    return 0 if shorter == longer else shorter + 1
+
+
+class _Table:
+    """Texts by number, each once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        """The number of a text."""
+        if text not in self._known:
+            self._known[text] = len(self.texts)
+            self.texts.append(text)
+        return self._known[text]
+
+
+def sentence_of(model: str) -> str:
+    """What a model is, in one sentence."""
+    return blueprint(model).sentence
+
+
+FAULT_KEYS: Mapping[str, Event] = {
+    "c": Event.CRASH,
+    "r": Event.RESTART,
+    "d": Event.DROP,
+    "u": Event.DUPLICATE,
+    "y": Event.DELAY,
+    "o": Event.REORDER,
+    "t": Event.TIMEOUT,
+    "i": Event.OPERATOR,
+}
+"""The stepper's key for each kind of fault, and for a restart."""
+
+KEYS_SAID: Sequence[tuple[str, str]] = (
+    ("→ ←", "next step, step back"),
+    ("Home End", "first step, last step"),
+    ("Space", "play, or stop playing"),
+    ("?", "show or hide this help"),
+)
+LIVE_KEYS_SAID: Sequence[tuple[str, str]] = (
+    ("c", "crash"),
+    ("r", "restart"),
+    ("d", "drop"),
+    ("u", "duplicate"),
+    ("y", "delay"),
+    ("o", "reorder"),
+    ("t", "timeout"),
+    ("i", "somebody interferes: deletes, restores, cancels"),
+    ("z", "undo"),
+    ("x", "redo"),
+)
+"""What a press on a fault's key does: it takes the fault if there is one such, and else goes to the first of them."""
