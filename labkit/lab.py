@@ -22,9 +22,22 @@ from labkit.spark.run import Run, conclude, history, observations, prepare, resu
 from labkit.spark.runner import PATIENCE, Setup, conduct
 from labkit.view import charts
 from labkit.view.report import label, write_report
+from labkit.view.run_diagram import write_diagram
 from labkit.view.timeline import by_key, timeline
 
-__all__ = ["Outcome", "crash", "crash_each", "doctor", "finish", "memory_sink", "run_all", "seen_over_time", "table"]
+__all__ = [
+    "Outcome",
+    "crash",
+    "crash_each",
+    "doctor",
+    "explorer",
+    "finish",
+    "memory_sink",
+    "run_all",
+    "seen_over_time",
+    "show",
+    "table",
+]
 
 
 WORDS = {
@@ -248,6 +261,7 @@ def judged(run: Run) -> Outcome:
     conclude(run)
     lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
     write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
+    write_diagram(run)
     return Outcome(run)
 
 

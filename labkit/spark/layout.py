@@ -49,6 +49,11 @@ class RunFolder:
         """The page for a person; opens offline."""
         return self.path / "report.html"
 
+    @property
+    def diagram(self) -> Path:
+        """The run as a space-time diagram."""
+        return self.path / "spacetime.svg"
+
     def store(self, kind: str) -> Path:
         """Where the store of this run lies: a database file for sqlite, a folder for files."""
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else "files")

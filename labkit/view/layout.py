@@ -89,7 +89,7 @@ def token_width(token: Token) -> float:
         return 10.0
     if token.shape is Shape.SLIP:
         return width(token.label, SMALL) + 14
-    return max(22.0, width(token.label, SMALL, bold=True) + 9)
+    return max(22.0, width(token.label, SMALL, bold=True) + (13 if token.shape is Shape.FLAG else 9))
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
@@ -157,7 +157,9 @@ def layout(scenes: Sequence[Scene]) -> Layout:
     """One layout for all of them. Boxes keep their place while others come and go."""
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
-    columns = [[name for name, alike in boxes.items() if alike[0].column == number] for number in range(_columns(boxes))]
+    columns = [
+        [name for name, alike in boxes.items() if alike[0].column == number] for number in range(_columns(boxes))
+    ]
     widths = [max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])]) for names in columns]
     sides = _sides(boxes, channels)
     heads, heights = {}, {}
@@ -246,10 +248,10 @@ def _gutters(
     scenes: Sequence[Scene], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
     """The room before the first column, between columns, and behind the last."""
-    queues = {name: 0.0 for name in channels}
+    queues = dict.fromkeys(channels, 0.0)
     for scene in scenes:
         for channel in scene.channels:
-            wanted = max(queue_width(channel.tokens), width(channel.note, SMALL))
+            wanted = max(queue_width(channel.tokens), width(channel.note, SMALL, bold=True))
             queues[channel.id] = max(queues[channel.id], wanted)
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
     for name, channel in channels.items():

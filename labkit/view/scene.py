@@ -191,7 +191,12 @@ def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
     """The lines of a space-time diagram, from all scenes of a run: the boxes that have one, with their titles."""
     order = sorted(
-        {(box.column, place, box.id, box.title) for scene in scenes for place, box in enumerate(scene.boxes) if box.lane}
+        {
+            (box.column, place, box.id, box.title)
+            for scene in scenes
+            for place, box in enumerate(scene.boxes)
+            if box.lane
+        }
     )
     found: dict[str, str] = {}
     for _, _, name, title in order:
@@ -202,7 +207,7 @@ def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
 def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
     """One state as a scene. Raises `ValueError` when two of its boxes or channels share a name."""
     scene = drawing.scene(model, state)
-    names = [part.id for part in (*scene.boxes, *scene.channels)]
+    names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):
         raise ValueError(f"{model.name}: two parts of a scene have one name: {listed(names)}.")
     return scene

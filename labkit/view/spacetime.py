@@ -1,15 +1,14 @@
 """Space-time diagrams: a line for every process, messages between the lines, crashes and restarts on them.
 
 Of a simulated walk everything is read off its scenes: a token that appears in a channel was sent, one that is gone was
-received, or lost if the step was a loss or a crash. A real run is told by its evidence. As SVG and as text.
+received, or lost if the step was a loss or a crash. As SVG and as text. Of a real run: `labkit.view.run_diagram`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from labkit.records import Observation, Reading
 from labkit.view.layout import SMALL
-from labkit.view.measure import width, wrap
+from labkit.view.measure import width
 from labkit.view.scene import KEYS, Channel, Event, Mark, Place, Scene, Shape, Token, lanes
 from labkit.view.svg import document, number, words
 
@@ -118,57 +117,6 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
         yield name, begun, len(scenes) - 1
 
 
-def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]) -> Diagram:
-    """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
-    names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
-    steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
-    for event in _shortened(list(events)):
-        if isinstance(event, Observation):
-            said = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
-            steps.append(Step("driver", Event.STEP, ("reader",), said))
-        elif isinstance(event, str):
-            steps.append(Step("driver", Event.STEP, ("reader",), event))
-        elif nth < len(crashes) and event.moment != "end":
-            crash, nth = crashes[nth], nth + 1
-            steps += _of_crash(crash, nth)
-            downs.append(("driver", len(steps) - 2, len(steps)))
-        else:
-            steps.append(Step("reader", Event.STEP, (), f"reads at {event.moment}"))
-    return Diagram(names, tuple(steps), (), tuple(downs))
-
-
-MOST_EVENTS = 200
-"""Observations of a real run that are drawn before the middle is left out."""
-
-
-def _shortened(events: list[Observation | Reading]) -> list[Observation | Reading | str]:
-    observed = sum(isinstance(event, Observation) for event in events)
-    if observed <= MOST_EVENTS:
-        return list(events)
-    kept: list[Observation | Reading | str] = []
-    skipped = seen = 0
-    for event in events:
-        seen += isinstance(event, Observation)
-        if isinstance(event, Observation) and MOST_EVENTS // 2 < seen <= observed - MOST_EVENTS // 2:
-            skipped += 1
-            continue
-        if skipped:
-            kept.append(f"{skipped} more rows become visible")
-            skipped = 0
-        kept.append(event)
-    return kept
-
-
-def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
-    logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
-    recovery = "; ".join(crash.get("recovery") or []) or "nothing in doubt"
-    return [
-        Step("driver", Event.CRASH, (), f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"),
-        Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
-        Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),
-    ]
-
-
 def scale(diagram: Diagram) -> Scale:
     """How far steps lie apart."""
     left = 16 + max(width(title, SMALL) for title in diagram.lanes.values())
@@ -197,8 +145,8 @@ def body(diagram: Diagram, differs_at: int = 0) -> str:
         parts.append(words(at.left - 14, y_of[name] + 4, title, "s le"))
         parts.append(_line(at.left - 6, y_of[name], wide - 6, y_of[name], "la"))
     for name, begun, ended in diagram.downs:
-        for kind in ("gone", "goneline"):
-            parts.append(_line(at.left + at.step * begun, y_of[name], at.left + at.step * ended, y_of[name], kind))
+        ends = at.left + at.step * begun, y_of[name], at.left + at.step * ended, y_of[name]
+        parts += [_line(*ends, "gone"), _line(*ends, "goneline")]
     if differs_at:
         x = at.left + at.step * (differs_at - 0.5)
         parts += [_line(x, 2, x, high - 2, "dif")]
@@ -275,8 +223,3 @@ def _got(diagram: Diagram, flight: Flight) -> str:
 
 def _sent(diagram: Diagram, flight: Flight) -> str:
     return f"sent {flight.token.name} to {diagram.lanes.get(flight.target, flight.target)}"
-
-
-def caption(diagram: Diagram) -> list[str]:
-    """What the signs mean, in words."""
-    return wrap("dot: step; line: message; cross: crash or loss; triangle: restart; dotted line: down", SMALL, 600)

@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
 
 
 class Story:
-    """A walk with everything that a player shows of it. It grows with the walk: what is known is not worked out again."""
+    """A walk with everything that a player shows of it. It grows with the walk: what is known stays."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -126,7 +126,12 @@ class Story:
             "steps": steps,
             "acts": [self._act(action) for action in acts],
             "claims": [[claim.name.replace("_", " "), claim.sentence] for claim in self.model.properties()],
-            "lines": {"body": spacetime.body(diagram, differs_at), "size": [wide, high], "left": at.left, "step": at.step},
+            "lines": {
+                "body": spacetime.body(diagram, differs_at),
+                "size": [wide, high],
+                "left": at.left,
+                "step": at.step,
+            },
             "legend": [list(entry) for entry in legend(self.scenes, self.keys())],
             "differs": differs_at,
         }
@@ -163,13 +168,13 @@ def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
 
 def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
     if claim.mood is Mood.SOMETIMES:
-        return Verdict(OPEN, "This run has not reached it.")
+        return Verdict(OPEN, "Not reached yet.")
     if claim.mood is Mood.EVENTUALLY:
         if not is_terminal:
-            return Verdict(OPEN, "It is judged when nothing more can happen.")
+            return Verdict(OPEN, "Not over yet.")
         return Verdict(HOLDS, "") if claim.holds(state) else Verdict(BROKEN, claim.because(state))
     if claim.where is not None and not claim.where(state):
-        return Verdict(OPEN, "It speaks of the end, which has not come.")
+        return Verdict(OPEN, "Not over yet.")
     return Verdict(HOLDS, "")
 
 

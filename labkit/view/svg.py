@@ -11,12 +11,10 @@ from itertools import chain
 from labkit.view.assets import asset
 from labkit.view.layout import (
     GAP,
-    ICON,
     LINE,
     PAD,
     ROW_SPACE,
     SMALL,
-    TEXT,
     TOKENS_LINE,
     Cell,
     Layout,
@@ -73,7 +71,9 @@ def words(x: float, y: float, text: str, kind: str = "") -> str:
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(text, quote=False)}</text>'
 
 
-def picture(scene: Scene, place: Layout | None = None, *, title: str = "", desc: str = "", now: Collection[str] = ()) -> str:
+def picture(
+    scene: Scene, place: Layout | None = None, *, title: str = "", desc: str = "", now: Collection[str] = ()
+) -> str:
     """A whole SVG document that needs nothing else. `now` are the boxes and channels that have just changed."""
     place = place or layout([scene])
     drawn = pieces(scene, place)
@@ -149,7 +149,9 @@ def _row(row: Row, set_in: Cell, at: Rect) -> str:
     if row.kind is not Kind.PLAIN:
         parts.append(_frame(at, 5, CLASSES[row.kind]))
         sign_y = at.y + at.height / 2 - 6 if set_in.is_level else at.y + 7
-        parts.append(f'<path transform="translate({number(at.x + 7)} {number(sign_y)})" d="{ICONS[row.kind]}" class="i"/>')
+        parts.append(
+            f'<path transform="translate({number(at.x + 7)} {number(sign_y)})" d="{ICONS[row.kind]}" class="i"/>'
+        )
     left, right = at.x + indent(row), at.x + at.width - (0 if row.kind is Kind.PLAIN else 8)
     if set_in.is_level:
         middle = at.y + at.height / 2
@@ -192,8 +194,10 @@ def token(each: Token, x: float, y: float) -> str:
         drawn = f'<path d="M{number(x)} {number(y - 13)}v26" class="st"/>'
     elif each.shape is Shape.FLAG:
         left, right, top = number(x - half + 1), number(x + half), number(y - 13)
-        drawn = f'<path d="M{left} {top}v26" class="fp"/><path d="M{left} {top}H{right}l-3 7.5 3 7.5H{left}z" class="fl"/>'
-        drawn += words(x, y - 1.5, each.label, "n")
+        drawn = (
+            f'<path d="M{left} {top}v26" class="fp"/><path d="M{left} {top}H{right}l-3 7.5 3 7.5H{left}z" class="fl"/>'
+        )
+        drawn += words(x - 1, y - 1.5, each.label, "n")
     elif each.shape is Shape.SLIP:
         drawn = _frame(Rect(x - half, y - 10, 2 * half, 20), 3, "sl") + words(x, y + 4, each.label, "m")
     else:
@@ -208,7 +212,8 @@ def token(each: Token, x: float, y: float) -> str:
 def _record(each: Token, x: float, y: float, half: float) -> str:
     kind = f"t k{KEYS.index(each.shape) + 1}"
     if each.shape is Shape.DIAMOND:
-        return f'<path d="M{number(x)} {number(y - 13)}l{number(half + 2)} 13-{number(half + 2)} 13-{number(half + 2)}-13z" class="{kind}"/>'
+        wide = number(half + 2)
+        return f'<path d="M{number(x)} {number(y - 13)}l{wide} 13-{wide} 13-{wide}-13z" class="{kind}"/>'
     if each.shape is Shape.HEXAGON:
         flat = number(2 * half - 10)
         return f'<path d="M{number(x - half + 5)} {number(y - 11)}h{flat}l5 11-5 11h-{flat}l-5-11z" class="{kind}"/>'
@@ -233,7 +238,7 @@ def _channel(channel: Channel, route: Route) -> str:
         x -= (2 * half + GAP) * onward
     if channel.note:
         left = min(knee[0], end[0]) + 4 if onward > 0 else end[0] + 4
-        left = end[0] - 8 - width(channel.note, SMALL) if onward > 0 else left
+        left = end[0] - 8 - width(channel.note, SMALL, bold=True) if onward > 0 else left
         parts.append(words(left, end[1] - 17, channel.note, "w"))
     return "".join(parts)
 
@@ -256,6 +261,16 @@ SAID_OF_MARKS = {
 }
 
 
+SIGNS = {
+    '<circle cx="15" cy="13" r="3.2" class="dot"/>': "step",
+    '<path d="M9 7l12 12m-12 0l12-12" class="cr"/>': "crash, or loss on the way",
+    '<path d="M10 18h10l-5-10z" class="dot"/>': "start",
+    '<path d="M15 6l6 7-6 7-6-7z" class="tg"/>': "another fault, or a timeout",
+    '<path d="M15 3v18" class="mt"/><path d="M13 19h4v4h-4z" class="dot"/>': "reaches it in the same step",
+}
+"""The signs of a space-time diagram."""
+
+
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Everything that these scenes use, as (picture, words); `keys` are the keys of records, in order."""
     kinds = {row.kind for scene in scenes for box in scene.boxes for row in box.rows}
@@ -264,7 +279,7 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
     shapes = {each.shape for each in tokens}
     found = [(_sample(token(Token(KEYS[n % 4], "0", key), 15, 13)), key) for n, key in enumerate(keys)]
     if Shape.FLAG in shapes:
-        name = next(each.name for each in tokens if each.shape is Shape.FLAG).split()[0]
+        name = next(each.name for each in tokens if each.shape is Shape.FLAG).split()[0].rstrip(":")
         found.append((_sample(token(Token(Shape.FLAG, "1", ""), 15, 13)), name))
     if Shape.STOP in shapes:
         found.append((_sample(token(Token(Shape.STOP, "", ""), 15, 13)), "read_committed reads up to here"))
@@ -275,7 +290,13 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
         found.append((_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now"))
     if any(channel.volatile for channel in channels):
         found.append((_sample('<path d="M1 13h28" class="c cv"/>'), "channel in memory: a crash takes it"))
-    found.append((_sample('<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'), "changed in this step"))
+    found += [(_sample(drawn), said) for drawn, said in SIGNS.items()]
+    found.append(
+        (
+            _sample('<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'),
+            "changed in this step",
+        )
+    )
     return found
 
 
@@ -296,6 +317,3 @@ def _swatch(kind: Kind) -> str:
 def _tag_alone(mark: Mark) -> str:
     frame = _frame(Rect(3, 4, 24, 18), 9, "tg")
     return f'{frame}<path transform="translate(10 8)" d="{MARKS[mark]}" class="i"/>'
-
-
-assert ICON >= 12 and TEXT >= 11  # the signs are drawn for twelve pixels, and smaller type is hard to read

@@ -74,6 +74,15 @@ def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
     """The driver's temporary files are gone, and what is kept is what the design says."""
     outcome = grid[Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT), 0]
     assert isinstance(outcome, lab.Outcome)
-    kept = {"checkpoint", "store", "config.json", "evidence.json", "history.jsonl", "verdict.json", "report.html"}
+    kept = {
+        "checkpoint",
+        "store",
+        "config.json",
+        "evidence.json",
+        "history.jsonl",
+        "verdict.json",
+        "report.html",
+        "spacetime.svg",
+    }
     assert {path.name for path in outcome.folder.iterdir()} == kept | {"driver-1.log", "driver-2.log", "reached-1.json"}
     assert not (outcome.folder.parent / "scratch").exists()

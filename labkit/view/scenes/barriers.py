@@ -1,4 +1,4 @@
-"""Barrier snapshots as a picture: sources, counts with their inputs, the sink, the coordinator, and the table outside."""
+"""Barrier snapshots as a picture: sources, counts with their inputs, the sink, the coordinator, the table outside."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,6 @@ from labkit.view.scene import (
     Place,
     Row,
     Scene,
-    Shape,
     Token,
     field,
     flag,
@@ -36,7 +35,9 @@ def scene(model: Barriers, state: State) -> Scene:
     for which, operator in enumerate(operators):
         is_sink = which == settings.counts
         boxes.append(_sink(model, operator, down=down) if is_sink else _count(model, which, operator, down=down))
-        senders = [f"count{n}" if is_sink else f"source{n}" for n in range(settings.counts if is_sink else settings.sources)]
+        senders = [
+            f"count{n}" if is_sink else f"source{n}" for n in range(settings.counts if is_sink else settings.sources)
+        ]
         target = "sink" if is_sink else f"count{which}"
         for into, sender in enumerate(senders):
             queue = operator.inputs[into] if operator.inputs else b""
@@ -91,8 +92,8 @@ def _held(model: Barriers, held: int) -> tuple[Token, ...]:
 
 
 def _count(model: Barriers, which: int, operator: Operator, *, down: bool) -> Box:
-    rows = [field(operator, "state", "counted", *_gone(down, model.settings.totals(operator.state), ()))]
-    rows.append(field(operator, "state", "that is", *_gone(down, "", _held(model, operator.state))))
+    counted = model.settings.totals(operator.state) if operator.state else ""
+    rows = [field(operator, "state", "counted", *_gone(down, counted, _held(model, operator.state)))]
     rows.append(field(operator, "done", "copied for", *_gone(down, f"checkpoint {operator.done}", ())))
     blocked = not down and any(_is_held(model, operator, into) for into in range(len(operator.inputs)))
     marks = (Mark.DOWN,) * down + (Mark.BLOCKED,) * blocked
@@ -138,11 +139,13 @@ def _coordinator(model: Barriers, state: State) -> Box:
         for each in coordinator.completed
     ]
     rows += [
-        field(coordinator, "pending", f"pending {each.id}", "; ".join(_parts(model, each))) for each in coordinator.pending
+        field(coordinator, "pending", f"pending {each.id}", "; ".join(_parts(model, each)))
+        for each in coordinator.pending
     ]
     if not coordinator.pending:
         rows.append(field(coordinator, "pending", "pending", "gone" if down else "none"))
-    return Box("coordinator", 0, "coordinator", "down" if down else "running", tuple(rows), (Mark.DOWN,) * down)
+    column = 1 if model.settings.counts < model.settings.sources else 0
+    return Box("coordinator", column, "coordinator", "down" if down else "running", tuple(rows), (Mark.DOWN,) * down)
 
 
 def _parts(model: Barriers, checkpoint: Checkpoint) -> Iterable[str]:

@@ -1,9 +1,24 @@
 """The changelog as a picture: the query with its counts, messages on their way, the log, the consumer's table."""
 
 from labkit.sim.changelog.model import Changelog
-from labkit.sim.changelog.parts import TAKES_BACK, Budget, Counts, Message, State
+from labkit.sim.changelog.parts import Budget, Counts, Message, State
 from labkit.sim.model import Action
-from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Place, Row, Scene, Token, field, may_follow, record, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Event,
+    Kind,
+    Mark,
+    Place,
+    Row,
+    Scene,
+    Token,
+    field,
+    may_follow,
+    record,
+    slip,
+)
 
 
 def scene(model: Changelog, state: State) -> Scene:
@@ -31,7 +46,9 @@ def scene(model: Changelog, state: State) -> Scene:
     log = Box(
         "log", 1, "log", "keeps every message", (Row(Kind.DURABLE, "messages", "" if messages else "none", messages),)
     )
-    table = tuple(slip(f"{row.key} = {row.value}" + (f" x{row.times}" if row.times != 1 else "")) for row in consumer.table)
+    table = tuple(
+        slip(f"{row.key} = {row.value}" + (f" x{row.times}" if row.times != 1 else "")) for row in consumer.table
+    )
     rows = [
         field(consumer, "table", "table", "" if table else "empty", table),
         field(consumer, "stored", "stored position", str(consumer.stored)),
@@ -53,7 +70,7 @@ _SIGNS = {"+": "add", "-": "retract", "=": "upsert", "x": "delete"}
 
 def _message(message: Message, *, faded: bool = False) -> Token:
     said = f"{_SIGNS[message.kind]} {message.key} {message.value}"
-    return Token(slip("").shape, f"{message.kind} {message.key} {message.value}", said, faded, message.kind in TAKES_BACK)
+    return Token(slip("").shape, f"{message.kind} {message.key} {message.value}", said, faded)
 
 
 def _counts(counts: Counts, *, gone: bool = False) -> tuple[str, tuple[Token, ...]]:

@@ -3,7 +3,22 @@
 from labkit.sim.delivery.model import Delivery
 from labkit.sim.delivery.parts import Faults, Ids, Message, Process, Stage, State
 from labkit.sim.model import Action
-from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Place, Row, Scene, Shape, Token, field, may_follow, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Event,
+    Kind,
+    Mark,
+    Place,
+    Row,
+    Scene,
+    Shape,
+    Token,
+    field,
+    may_follow,
+    slip,
+)
 
 _DOING = {
     Stage.DOWN: "down: its memory is gone",

@@ -1,15 +1,45 @@
-"""Kafka's log as a picture: the job, the transaction coordinator, the partitions, and readers at both isolation levels."""
+"""Kafka's log as a picture: the job, the coordinator, the partitions, and readers at both isolation levels."""
 
 from labkit.sim.kafka_log.enabled import TEN
 from labkit.sim.kafka_log.log import Fate, fates, last_stable_offset
 from labkit.sim.kafka_log.model import KafkaLog
-from labkit.sim.kafka_log.parts import COMMIT, NOBODY, PLAIN, Budget, Coordinator, Handle, Job, Partition, Phase, Reader, Sight, Stage, State
+from labkit.sim.kafka_log.parts import (
+    COMMIT,
+    NOBODY,
+    PLAIN,
+    Budget,
+    Coordinator,
+    Handle,
+    Job,
+    Partition,
+    Phase,
+    Reader,
+    Sight,
+    Stage,
+    State,
+)
 from labkit.sim.model import Action
-from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Place, Row, Scene, Shape, Token, field, flag, may_follow, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Event,
+    Kind,
+    Mark,
+    Place,
+    Row,
+    Scene,
+    Shape,
+    Token,
+    field,
+    flag,
+    may_follow,
+    slip,
+)
 
 
 def scene(model: KafkaLog, state: State) -> Scene:
-    """Job and coordinator left, partitions in the middle, readers right."""
+    """The job left, what a broker keeps in the middle, readers right."""
     boxes = [_job("job", "job", state.job)]
     if state.zombie is not NOBODY:
         boxes.append(_job("zombie", "the job thought dead", state.zombie))
@@ -38,9 +68,15 @@ def _job(name: str, title: str, job: Job) -> Box:
     if job.pending:
         rows.append(field(job, "pending", "pre-committed", _handles(job.pending)))
     if job.triggered is not None:
-        rows.append(field(job, "triggered", f"checkpoint {job.triggered.number}", f"under way: {_handles(job.triggered.handles)}"))
+        rows.append(
+            field(
+                job, "triggered", f"checkpoint {job.triggered.number}", f"under way: {_handles(job.triggered.handles)}"
+            )
+        )
     if job.due:
-        rows.append(field(job, "due", "to commit", " ".join(f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due)))
+        rows.append(
+            field(job, "due", "to commit", " ".join(f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due))
+        )
     if job.to_fence:
         rows.append(field(job, "to_fence", "to initialise", " ".join(f"t{number}" for number in job.to_fence)))
     marks = (Mark.DOWN,) * down + (Mark.ENDED,) * ended
@@ -71,7 +107,12 @@ _STAGES = {
 
 def _coordinator(coordinator: Coordinator) -> Box:
     rows = [
-        field(coordinator, "log", f"t{name}, epoch {entry.epoch}", _STAGES[entry.stage] + f", age {entry.age}" * bool(entry.age))
+        field(
+            coordinator,
+            "log",
+            f"t{name}, epoch {entry.epoch}",
+            _STAGES[entry.stage] + f", age {entry.age}" * bool(entry.age),
+        )
         for name, entry in enumerate(coordinator.log)
         if entry.epoch >= 0
     ]
@@ -80,7 +121,7 @@ def _coordinator(coordinator: Coordinator) -> Box:
     marked = " ".join(f"t{name}/p{where}" for name, where in coordinator.marked)
     rows.append(field(coordinator, "marked", "markers written", marked or "none" if coordinator.is_up else "gone"))
     says = "logs every decision" if coordinator.is_up else "down: its memory is gone"
-    return Box("coordinator", 0, "coordinator", says, tuple(rows), (Mark.DOWN,) * (not coordinator.is_up))
+    return Box("coordinator", 1, "coordinator", says, tuple(rows), (Mark.DOWN,) * (not coordinator.is_up))
 
 
 _FATES = {
@@ -99,7 +140,9 @@ def _partition(where: int, partition: Partition) -> Box:
     for fate, (kind, word) in _FATES.items():
         mine = [str(slot.record) for slot, each in zip(partition, found, strict=True) if each is fate]
         rows.append(Row(kind, word, " ".join(mine) or "none"))
-    return Box(f"partition{where}", 1, f"partition {where}", f"last stable offset {stable} of {len(partition)}", tuple(rows))
+    return Box(
+        f"partition{where}", 1, f"partition {where}", f"last stable offset {stable} of {len(partition)}", tuple(rows)
+    )
 
 
 def _slot(partition: Partition, position: int) -> Token:

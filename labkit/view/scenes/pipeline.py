@@ -8,7 +8,21 @@ from labkit.sim.model import Action
 from labkit.sim.pipeline.claims import Judge
 from labkit.sim.pipeline.model import Pipeline
 from labkit.sim.pipeline.parts import NOBODY, Driver, Faults, Handle, Op, Place, Query, State, Status, Task, Transaction
-from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Event,
+    Kind,
+    Mark,
+    Row,
+    Scene,
+    Token,
+    field,
+    may_follow,
+    record,
+    slip,
+)
 from labkit.view.scene import Place as Where
 from labkit.view.timeline import timeline
 
@@ -50,7 +64,11 @@ def scene(model: Pipeline, state: State) -> Scene:
     if zombie is not NOBODY:
         boxes.append(_driver("zombie", "the driver thought dead", query._replace(driver=zombie), zombie))
     boxes += [_store(model, state), _reader(model, state)]
-    arrows = [Channel("reads", "log", "driver"), Channel("keeps", "folder", "driver"), Channel("writes", "driver", "store")]
+    arrows = [
+        Channel("reads", "log", "driver"),
+        Channel("keeps", "folder", "driver"),
+        Channel("writes", "driver", "store"),
+    ]
     if zombie is not NOBODY:
         arrows.append(Channel("wakes", "zombie", "store"))
     left = may_follow(Faults._fields, faults) + (f"; the driver has failed {failures} times" if failures else "")
@@ -131,7 +149,9 @@ def _store(model: Pipeline, state: State) -> Box:
         rows.append(Row(Kind.COMMITTED, "markers", tokens=tuple(slip(f"q{q} b{b}") for q, b in store.markers)))
     open_transaction = _handed_over(state.query.driver)
     if open_transaction:
-        rows.append(Row(Kind.OPEN, "driver's transaction", tokens=tuple(_word(model, each) for each in open_transaction)))
+        rows.append(
+            Row(Kind.OPEN, "driver's transaction", tokens=tuple(_word(model, each) for each in open_transaction))
+        )
     doubt = any(each.status is Status.PREPARED for each in store.transactions)
     says = f"sink: {model.settings.strategy.value.replace('_', ' ')}, {model.settings.order.value} order"
     if model.settings.order.value == "none":
@@ -142,7 +162,7 @@ def _store(model: Pipeline, state: State) -> Box:
 
 
 def _handed_over(driver: Driver) -> tuple[int, ...]:
-    """The rows that the driver's one open transaction holds: what its marker will commit, less what is still to come."""
+    """The rows that the driver's one open transaction holds: what its marker will commit, less what is to come."""
     mark = next((task for task in driver.todo if task.op is Op.MARK), None)
     if mark is None or driver.todo[0].op is Op.LOOK:
         return ()

@@ -6,7 +6,22 @@ from labkit.sim.model import Action
 from labkit.sim.snapshot.model import Bank
 from labkit.sim.snapshot.parts import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
 from labkit.sim.snapshot.telling import transfer_name
-from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Place, Row, Scene, Token, field, flag, may_follow, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Event,
+    Kind,
+    Mark,
+    Place,
+    Row,
+    Scene,
+    Token,
+    field,
+    flag,
+    may_follow,
+    slip,
+)
 
 
 def scene(model: Bank, state: State) -> Scene:
@@ -14,7 +29,12 @@ def scene(model: Bank, state: State) -> Scene:
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
     channels = [
-        Channel(f"c{at.name}", f"process{at.sender}", f"process{at.receiver}", tuple(_message(model, each) for each in queue))
+        Channel(
+            f"c{at.name}",
+            f"process{at.sender}",
+            f"process{at.receiver}",
+            tuple(_message(model, each) for each in queue),
+        )
         for at, queue in zip(model.ends, state.channels, strict=True)
     ]
     left = may_follow(("transfers", "snapshots", "reorderings", "crashes"), state[4:])
@@ -37,7 +57,9 @@ def _process(model: Bank, number: int, process: Process) -> Box:
         rows.append(field(process, "awaited", "awaits markers of", _list([str(each + 1) for each in numbers(awaited)])))
         rows.append(field(process, "seen", "saved of channels", _names(model, seen)))
     if part is not None:
-        rows.append(field(process, "part", "stored part", f"{part.account.balance}, channels {_names(model, part.channels)}"))
+        rows.append(
+            field(process, "part", "stored part", f"{part.account.balance}, channels {_names(model, part.channels)}")
+        )
     says = "down: its memory is gone" if down else "paused" if paused else "working" if copy is None else "recording"
     marks = (Mark.DOWN,) * down + (Mark.BLOCKED,) * paused
     return Box(f"process{number}", 0, f"process {number + 1}", says, tuple(rows), marks)
@@ -57,7 +79,10 @@ def _store(model: Bank, state: State) -> Box:
         rows = [Row(Kind.DURABLE, "completed snapshot", "none")]
     else:
         rows = [Row(Kind.DURABLE, "completed snapshot", f"sum {money(state.completed)}")]
-        rows += [Row(Kind.DURABLE, f"process {number}", str(part.account.balance)) for number, part in enumerate(state.completed, start=1)]
+        rows += [
+            Row(Kind.DURABLE, f"process {number}", str(part.account.balance))
+            for number, part in enumerate(state.completed, start=1)
+        ]
         rows.append(Row(Kind.DURABLE, "in channels", _names(model, in_channels(state.completed))))
     return Box("store", 1, "snapshot store", says, tuple(rows))
 

@@ -9,7 +9,21 @@ from labkit.sim.model import Action
 from labkit.sim.textbook import Position, Textbook
 from labkit.sim.textbook import State as TextbookState
 from labkit.sim.two_phase_parts import Participant, Phase, Queue, State, holds_locks, in_doubt, names
-from labkit.view.scene import Box, Channel, Drawing, Event, Kind, Mark, Place, Row, Scene, Token, field, may_follow, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Event,
+    Kind,
+    Mark,
+    Place,
+    Row,
+    Scene,
+    Token,
+    field,
+    may_follow,
+    slip,
+)
 
 _BELIEF = {
     Phase.DOWN: "dead: its memory is gone",

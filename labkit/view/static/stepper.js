@@ -17,6 +17,7 @@ function el(tag, attributes = {}, ...children) {
 function svgOf(size, label) {
   const holder = el("div");
   holder.innerHTML = `<svg class="lk-pic" role="img" viewBox="0 0 ${size[0]} ${size[1]}" width="${size[0]}" height="${size[1]}"></svg>`;
+  holder.firstChild.style.cssText = `width:100%;height:auto;max-width:${size[0]}px;min-width:${Math.round(size[0] * 0.8)}px`;
   holder.firstChild.setAttribute("aria-label", label);
   return holder.firstChild;
 }
@@ -52,14 +53,14 @@ export function mount(root, story, live = null) {
   next.classList.add("lk-main");
   const slider = el("input", { type: "range", min: "0", step: "1", "aria-label": "step" });
   const place = el("span", { class: "lk-place" });
-  const controls = el("div", { class: "lk-bar" }, first, back, next, play, slider, place);
   const chips = el("div", { class: "lk-chips", role: "group" });
   const copy = button("copy trace", "copy the trace up to this step, as replay() takes it", copyTrace);
   const help = el("div", { class: "lk-help", hidden: true });
   const helper = button("?", "keys", () => toggleHelp());
   const status = el("span", { class: "lk-status", role: "status" });
   const field = el("input", { type: "text", class: "lk-trace", readonly: true, hidden: true, "aria-label": "trace up to this step" });
-  const tools = el("div", { class: "lk-bar lk-tools" }, copy, helper, field, status);
+  const controls = el("div", { class: "lk-bar" }, first, back, next, play, slider, place, copy, helper);
+  const tools = el("div", { class: "lk-bar lk-tools" }, field, status);
   const legend = el("div", { class: "lk-legend", role: "list", "aria-label": "legend" });
   const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
   const parts = [title, watch, say, stage, left, strip, claims, controls, chips, tools, help, legend, table];
@@ -83,7 +84,7 @@ export function mount(root, story, live = null) {
       go(Math.round((x - data.lines.left) / data.lines.step));
     });
     strip.replaceChildren(lines);
-    claims.replaceChildren(...data.claims.map(() => el("li", {}, el("b"), el("span"), el("i"))));
+    claims.replaceChildren(...data.claims.map(() => el("li", {}, el("b"), el("span", {}, el("span"), el("i")))));
     slider.max = String(last());
     legend.replaceChildren(...data.legend.map(([drawn, words]) => {
       const entry = el("span", { role: "listitem" });
@@ -111,8 +112,8 @@ export function mount(root, story, live = null) {
       item.className = word;
       item.children[0].textContent = sign;
       item.children[0].setAttribute("aria-label", word);
-      item.children[1].textContent = ` ${data.claims[number][1]}`;
-      item.children[2].textContent = data.table[because] ? ` ${data.table[because]}` : "";
+      item.children[1].children[0].textContent = data.claims[number][1];
+      item.children[1].children[1].textContent = data.table[because] ? ` ${data.table[because]}` : "";
     });
     const cursor = strip.firstChild.lastChild, half = Math.max(4, data.lines.step * 0.35);
     const x = data.lines.left + data.lines.step * step;
@@ -134,7 +135,7 @@ export function mount(root, story, live = null) {
     const taken = step < last() ? data.steps[step + 1].a : null;
     const made = now.e.map((number) => {
       const [action, sentence, box, event] = data.acts[number];
-      const fault = event !== "step";
+      const fault = event !== "step" && event !== "restart";
       const chip = el(live ? "button" : "span", { class: `lk-chip${fault ? " lk-fault" : ""}${action === taken ? " lk-taken" : ""}`, title: sentence, "data-event": event });
       if (live) {
         chip.setAttribute("type", "button");
@@ -142,7 +143,7 @@ export function mount(root, story, live = null) {
         chip.addEventListener("click", () => live.act(action, step));
       }
       chip.append(action.replaceAll("_", " "));
-      if (live && fault && live.keyOf(event)) chip.append(" ", el("kbd", {}, live.keyOf(event)));
+      if (live && live.keyOf(event)) chip.append(" ", el("kbd", {}, live.keyOf(event)));
       if (event === "crash") {
         const slot = groups[data.slots.indexOf(box)];
         for (const [on, off] of [["mouseenter", "mouseleave"], ["focus", "blur"]]) {

@@ -1,0 +1,68 @@
+"""The space-time diagram of a real run: its drivers, its checkpoint and the outside reader, from the run's evidence."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from labkit.records import Observation, Reading
+from labkit.spark.run import Run, history
+from labkit.stores import durable
+from labkit.view.report import label
+from labkit.view.scene import Event
+from labkit.view.spacetime import Diagram, Step, svg
+
+
+def write_diagram(run: Run) -> None:
+    """Writes `spacetime.svg` into the folder of a run that has been judged."""
+    diagram = of_run(run.crashes, history(run).events)
+    durable.replace(run.folder.diagram, svg(diagram, title=f"Space-time diagram of a real run: {label(run)}"))
+
+
+def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]) -> Diagram:
+    """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
+    names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
+    steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
+    for event in _shortened(list(events)):
+        if isinstance(event, Observation):
+            said = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
+            steps.append(Step("driver", Event.STEP, ("reader",), said))
+        elif isinstance(event, str):
+            steps.append(Step("driver", Event.STEP, ("reader",), event))
+        elif nth < len(crashes) and event.moment != "end":
+            crash, nth = crashes[nth], nth + 1
+            steps += _of_crash(crash, nth)
+            downs.append(("driver", len(steps) - 2, len(steps)))
+        else:
+            steps.append(Step("reader", Event.STEP, (), f"reads at {event.moment}"))
+    return Diagram(names, tuple(steps), (), tuple(downs))
+
+
+MOST_EVENTS = 200
+"""Observations of a real run that are drawn before the middle is left out."""
+
+
+def _shortened(events: list[Observation | Reading]) -> list[Observation | Reading | str]:
+    observed = sum(isinstance(event, Observation) for event in events)
+    if observed <= MOST_EVENTS:
+        return list(events)
+    kept: list[Observation | Reading | str] = []
+    skipped = seen = 0
+    for event in events:
+        seen += isinstance(event, Observation)
+        if isinstance(event, Observation) and MOST_EVENTS // 2 < seen <= observed - MOST_EVENTS // 2:
+            skipped += 1
+            continue
+        if skipped:
+            kept.append(f"{skipped} more rows become visible")
+            skipped = 0
+        kept.append(event)
+    return kept
+
+
+def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
+    logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
+    recovery = "; ".join(crash.get("recovery") or []) or "nothing in doubt"
+    return [
+        Step("driver", Event.CRASH, (), f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"),
+        Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
+        Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),
+    ]

@@ -1,0 +1,145 @@
+"""A walk that a learner steers: any enabled action at any step, branches, undo and redo, one run kept beside another.
+
+Everything that the live shell does is a method here, so that whoever prefers Python has the same. This module must not
+know how it is shown.
+"""
+
+from labkit.errors import InvalidAction, InvalidInput
+from labkit.failpoints import nearest
+from labkit.sim.model import Action
+from labkit.sim.scenarios import SHELVES, find
+from labkit.sim.trace import Replay, Trace, make, replay
+from labkit.view.story import Story, first_difference
+
+Memory = tuple[Trace, int, str]
+"""What undo brings back: the walk, where it was looked at, and what to watch for in it."""
+
+
+class Session:
+    """A walk, the step at which it is looked at, and what was before. Raises a `LabError` for whatever cannot be."""
+
+    def __init__(self, start: Trace, watch_for: str = "") -> None:
+        self._before: list[Memory] = []
+        self._after: list[Memory] = []
+        self._kept: Story | None = None
+        self.at = 0
+        self._play(start, len(start.actions), watch_for)
+
+    @classmethod
+    def of(cls, model: str, **parameters: object) -> "Session":
+        """A fresh walk of a model. Raises `InvalidInput`."""
+        return cls(Trace.of(make(model, parameters), ()))
+
+    @property
+    def trace(self) -> Trace:
+        """The whole walk."""
+        return self.story.trace
+
+    @property
+    def enabled(self) -> list[str]:
+        """What can happen at the step that is looked at."""
+        return [str(action) for action in self.story.model.actions(self.story.states[self.at])]
+
+    @property
+    def scenarios(self) -> dict[str, str]:
+        """The named runs of this model, each with what to watch for."""
+        shelf = SHELVES.get(self.trace.model)
+        return {name: each.watch_for for name, each in shelf.scenarios.items()} if shelf else {}
+
+    @property
+    def kept(self) -> Story | None:
+        """The run that is kept beside this one."""
+        return self._kept
+
+    @property
+    def differs_at(self) -> int:
+        """The first step in which this run differs from the one that is kept; 0: it does not."""
+        return first_difference(self.story, self._kept) if self._kept else 0
+
+    def do(self, action: str, at: int | None = None) -> None:
+        """Takes an action at the step that is looked at, or at another; what came after that step is left behind.
+
+        Raises `InvalidAction` for one that is not enabled there, saying what is.
+        """
+        step = self._step(self.at if at is None else at)
+        taken = Action.parse(action)
+        if step < len(self.story.actions) and self.story.actions[step] == taken:
+            self.at = step + 1
+            return
+        walk = Replay(self.story.model)
+        walk.states, walk.actions = self.story.states[: step + 1], self.story.actions[:step]
+        before = (self.trace, step, self.story.watch_for)
+        walk.forward(taken)
+        self._remember(before)
+        self.story.follow(walk)
+        self.at = step + 1
+
+    def go(self, step: int) -> None:
+        """Looks at another step. Raises `InvalidAction` where there is none."""
+        self.at = self._step(step)
+
+    def undo(self) -> None:
+        """Brings back what was before the last choice. Raises `InvalidAction` when there was none."""
+        if not self._before:
+            raise InvalidAction("There is nothing to undo.")
+        self._after.append((self.trace, self.at, self.story.watch_for))
+        self._play(*self._before.pop())
+
+    def redo(self) -> None:
+        """Takes the last undo back. Raises `InvalidAction` when there was none."""
+        if not self._after:
+            raise InvalidAction("There is nothing to redo.")
+        self._before.append((self.trace, self.at, self.story.watch_for))
+        self._play(*self._after.pop())
+
+    def scenario(self, name: str) -> None:
+        """Opens a named run at its beginning. Raises `InvalidInput` with the nearest one."""
+        found = find(name if "." in name else f"{self.trace.model}.{name}")
+        self._open(found.trace, 0, found.watch_for)
+
+    def open(self, text: str) -> None:
+        """Opens a trace that was copied. Raises `InvalidInput` or `InvalidAction`."""
+        trace = Trace.parse(text)
+        replay(trace)
+        self._open(trace, len(trace.actions), "")
+
+    def keep(self, at: int | None = None) -> None:
+        """Keeps this run up to a step, to compare the next one with it; again: lets it go."""
+        if self._kept:
+            self._kept = None
+            return
+        step = self._step(len(self.story.actions) if at is None else at)
+        self._kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
+
+    def _step(self, step: int) -> int:
+        if not 0 <= step <= len(self.story.actions):
+            raise InvalidAction(f"There is no step {step}: this run has the steps 0 to {len(self.story.actions)}.")
+        return step
+
+    def _open(self, trace: Trace, at: int, watch_for: str) -> None:
+        before = (self.trace, self.at, self.story.watch_for)
+        self._play(trace, at, watch_for)
+        self._remember(before)
+
+    def _remember(self, before: Memory) -> None:
+        self._before.append(before)
+        self._after.clear()
+
+    def _play(self, trace: Trace, at: int, watch_for: str) -> None:
+        self.story = Story(replay(trace), watch_for)
+        self.at = at
+
+
+def session(what: str) -> Session:
+    """A session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
+    if "~" in what:
+        return Session(Trace.parse(what))
+    if what in SHELVES or what == "two_phase_commit":
+        return Session.of(what)
+    try:
+        found = find(what)
+    except InvalidInput:
+        raise InvalidInput(
+            f"there is no model, scenario or trace {what[:40]!r}; {nearest(what, list(SHELVES))}"
+        ) from None
+    return Session(found.trace, found.watch_for)
