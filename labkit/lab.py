@@ -23,6 +23,7 @@ from labkit.spark.runner import PATIENCE, Setup, conduct
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram
+from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key, timeline
 
 __all__ = [

@@ -25,7 +25,7 @@ class Explorer(anywidget.AnyWidget):
     _esm = _STATIC / "stepper.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css"))
     shown = traitlets.Unicode().tag(sync=True)
-    keys = traitlets.Dict({key: event.value for key, event in FAULT_KEYS.items()}).tag(sync=True)
+    fault_keys = traitlets.Dict({key: event.value for key, event in FAULT_KEYS.items()}).tag(sync=True)
     scenarios = traitlets.Dict().tag(sync=True)
 
     def __init__(self, session: Session) -> None:

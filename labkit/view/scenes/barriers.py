@@ -153,7 +153,8 @@ def _parts(model: Barriers, checkpoint: Checkpoint) -> Iterable[str]:
     offsets = " ".join("?" if each == MISSING else str(each) for each in checkpoint.offsets)
     yield f"offsets {offsets}"
     for which, held in enumerate(checkpoint.states):
-        yield f"{settings.task(settings.sources + which).removeprefix('the ')} {'?' if held == MISSING else settings.totals(held)}"
+        task = settings.task(settings.sources + which).removeprefix("the ")
+        yield f"{task} {'?' if held == MISSING else settings.totals(held)}"
     flight = [str(item) for queue in checkpoint.flight for item in queue]
     if flight:
         yield f"in flight {' '.join(flight)}"

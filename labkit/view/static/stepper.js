@@ -274,13 +274,13 @@ export function mountAll(id) {
 
 function render({ model, el: root }) {
   const send = (message) => model.send(message);
-  const keyOf = (event) => Object.entries(model.get("keys")).find(([, kind]) => kind === event)?.[0];
+  const keyOf = (event) => Object.entries(model.get("fault_keys")).find(([, kind]) => kind === event)?.[0];
   let player = null, menu = null;
   const live = {
     act: (action, step) => send({ do: action, at: step }),
     keyOf,
     keys: (press) => ({
-      ...Object.fromEntries(Object.entries(model.get("keys")).map(([key, kind]) => [key, () => press(kind)])),
+      ...Object.fromEntries(Object.entries(model.get("fault_keys")).map(([key, kind]) => [key, () => press(kind)])),
       z: () => send({ undo: true }),
       x: () => send({ redo: true }),
     }),
