@@ -5,6 +5,7 @@ own in front of its reader, so that they cannot lie upon each other. This module
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -22,6 +23,10 @@ FIRST_PORT, PORT = 34.0, 42.0
 EMPTY_GUTTER, BEND = 56.0, 64.0
 MOST_TOKENS = 5
 """Tokens of a channel that are shown; the others are counted."""
+
+
+MEMORY = 20_000
+"""Parts whose size or drawing is remembered: from one step to the next most of them are the same."""
 
 
 class Rect(NamedTuple):
@@ -110,6 +115,7 @@ def indent(row: Row) -> float:
     return 0.0 if row.kind is Kind.PLAIN else ICON + 6
 
 
+@lru_cache(maxsize=MEMORY)
 def cell(row: Row, inner: float) -> Cell:
     """A row, set in a box of this inner width."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
@@ -147,6 +153,7 @@ def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
     return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
 
+@lru_cache(maxsize=MEMORY)
 def head_height(box: Box, inner: float) -> float:
     """Pixels down to the first row."""
     title, says = head(box, inner)
@@ -202,6 +209,7 @@ def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
     return 1 + max(alike[0].column for alike in boxes.values())
 
 
+@lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
     """The width at which a box would like to be: its rows on one line, but no wider than is pleasant to read."""
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
@@ -214,6 +222,7 @@ def _wish(box: Box) -> float:
     return max(least, min(most, WIDEST))
 
 
+@lru_cache(maxsize=MEMORY)
 def _rows_height(box: Box, inner: float) -> float:
     return sum(cell(row, inner).height + ROW_SPACE for row in box.rows) + 6
 

@@ -82,7 +82,8 @@ class Explorer(anywidget.AnyWidget):
             session.open(str(message["open"]))
             self.scenarios = session.scenarios
         elif "keep" in message:
-            session.keep(int(message["keep"]))
+            session.go(int(message["keep"]))
+            session.keep(session.at)
             return "This run is kept beside the next one." if session.kept else "The other run is put away."
         return ""
 

@@ -104,7 +104,7 @@ class Story:
             {
                 "a": str(action) if action else "",
                 "s": table.of(sentence),
-                "x": table.of(self.model.text(state)),
+                "x": [table.of(part) for part in self.model.text(state).split("; ")],
                 "w": lane,
                 "l": table.of(scene.left),
                 "v": [[verdict.outcome[0], table.of(verdict.because)] for verdict in verdicts],

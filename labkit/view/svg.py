@@ -5,6 +5,7 @@ the steps that show it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from html import escape
 from itertools import chain
 
@@ -12,6 +13,7 @@ from labkit.view.assets import asset
 from labkit.view.layout import (
     GAP,
     LINE,
+    MEMORY,
     PAD,
     ROW_SPACE,
     SMALL,
@@ -106,6 +108,7 @@ def pieces(scene: Scene, place: Layout) -> dict[str, str]:
     return drawn
 
 
+@lru_cache(maxsize=MEMORY)
 def _box(box: Box, at: Rect, head_height: float) -> str:
     inner = at.width - 2 * PAD
     frame = "x" if Mark.DOWN in box.marks else "b"
@@ -220,6 +223,7 @@ def _record(each: Token, x: float, y: float, half: float) -> str:
     return _frame(Rect(x - half, y - 11, 2 * half, 22), 11 if each.shape is Shape.CIRCLE else 3, kind)
 
 
+@lru_cache(maxsize=MEMORY)
 def _channel(channel: Channel, route: Route) -> str:
     start, knee, end = route.start, route.knee, route.end
     onward = 1 if end[0] >= knee[0] else -1

@@ -47,6 +47,7 @@ export function mount(root, story, live = null) {
     made.addEventListener("click", act);
     return made;
   };
+  const stateOf = (each) => each.x.map((part) => data.table[part]).join("; ");
   const last = () => data.steps.length - 1;
   const first = button("|<", "first step", () => go(0)), back = button("< back", "step back", () => go(step - 1));
   const next = button("next >", "next step", () => go(step + 1)), play = button("play", "play", toggle);
@@ -104,7 +105,7 @@ export function mount(root, story, live = null) {
       shown[slot] = piece;
       groups[slot].setAttribute("class", piece !== before[slot] ? "now" : "");
     });
-    stage.firstChild.setAttribute("aria-label", `${data.title}, step ${step}: ${data.table[now.x]}`);
+    stage.firstChild.setAttribute("aria-label", `${data.title}, step ${step}: ${stateOf(now)}`);
     say.textContent = `${step ? `${step}. ` : ""}${data.table[now.s]}`;
     left.textContent = data.table[now.l];
     now.v.forEach(([outcome, because], number) => {
@@ -122,8 +123,8 @@ export function mount(root, story, live = null) {
     slider.value = String(step);
     slider.setAttribute("aria-valuetext", `step ${step} of ${last()}: ${data.table[now.s]}`);
     place.textContent = `step ${step} of ${last()}`;
-    first.disabled = back.disabled = step === 0;
-    next.disabled = step === last();
+    // Not `disabled`: a button that is disabled while it has the focus drops it, and the keys go elsewhere.
+    for (const [each, off] of [[first, step === 0], [back, step === 0], [next, step === last()]]) each.setAttribute("aria-disabled", String(off));
     fillChips(now);
     field.value = traceHere();
     mark();
@@ -165,7 +166,7 @@ export function mount(root, story, live = null) {
     const rows = data.steps.map((each, number) => {
       const jump = el("button", { type: "button", "aria-label": `go to step ${number}` }, String(number));
       jump.addEventListener("click", () => go(number));
-      return el("tr", { class: number === data.differs && number ? "lk-differs" : false }, el("td", {}, jump), el("td", {}, each.w), el("td", {}, data.table[each.s]), el("td", {}, data.table[each.x]));
+      return el("tr", { class: number === data.differs && number ? "lk-differs" : false }, el("td", {}, jump), el("td", {}, each.w), el("td", {}, data.table[each.s]), el("td", {}, stateOf(each)));
     });
     table.replaceChildren(table.firstChild, el("div", { class: "lk-scroll" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
     mark();
