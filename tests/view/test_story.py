@@ -135,7 +135,7 @@ def test_show_takes_a_name_and_a_trace_and_refuses_the_rest():
     assert isinstance(shown, Player)
     assert str(show(str(shown.story.trace))).splitlines()[2:] == str(shown).splitlines()[3:]
     assert "watch for: hello is seen at 2" in str(shown)
-    with pytest.raises(InvalidInput, match="did you mean 'pipeline.jump_back'"):
+    with pytest.raises(InvalidInput, match=r"did you mean .pipeline.jump_back."):
         show("pipeline.jump_bakc")
     with pytest.raises(InvalidInput, match="not a trace, or not a whole one"):
         show("two_phase_commit~1~start")
