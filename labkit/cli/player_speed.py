@@ -34,7 +34,8 @@ _APPEAR = """async (html) => {
 }"""
 
 _CLICK = """async (clicks) => {
-  const next = document.querySelector(".lk-main"), back = document.querySelector("[aria-label='first step']"), taken = [];
+  const next = document.querySelector(".lk-main"), back = document.querySelector("[aria-label='first step']");
+  const taken = [];
   for (let nth = 0; nth < clicks; nth++) {
     if (next.getAttribute("aria-disabled") === "true") back.click();
     await new Promise((done) => setTimeout(done, 30 + (nth * 7) % 17));  // at any moment between two frames

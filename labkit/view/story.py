@@ -174,17 +174,21 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
             return Verdict(OPEN, "Not over yet.")
         return Verdict(HOLDS, "") if claim.holds(state) else Verdict(BROKEN, claim.because(state))
     if claim.where is not None and not claim.where(state):
-        return Verdict(OPEN, "Not over yet.")
+        return Verdict(OPEN, "Nothing to judge yet.")
     return Verdict(HOLDS, "")
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """The first step in which the actions or the pictures of two walks differ; 0: they do not."""
-    for step, (one, other) in enumerate(zip(left.scenes, right.scenes, strict=False)):
-        if one != other or (step and left.actions[step - 1] != right.actions[step - 1]):
-            return max(step, 1)
+    """The first step in which two walks do different things, or, if none does, leave different states; 0: none."""
+    for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
+        if one != other:
+            return step
     shorter, longer = sorted((len(left.actions), len(right.actions)))
-    return 0 if shorter == longer else shorter + 1
+    if shorter != longer:
+        return shorter + 1
+    states = zip(left.states[1:], right.states[1:], strict=True)
+    texts = ((left.model.text(one), right.model.text(other)) for one, other in states)
+    return next((step for step, (one, other) in enumerate(texts, start=1) if one != other), 0)
 
 
 class _Table:

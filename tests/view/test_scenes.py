@@ -49,7 +49,7 @@ def test_every_model_has_a_picture():
     assert set(DRAWINGS) == set(MODELS) == set(SMALL)
 
 
-@pytest.mark.parametrize(("name", "given"), CASES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "given"), CASES, ids=str)
 def test_every_state_can_be_drawn_and_nothing_overlaps(name, given):
     model = make(name, given)
     states = list(islice(reachable(model, max_states=STATES), STATES))

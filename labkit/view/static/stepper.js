@@ -17,7 +17,7 @@ function el(tag, attributes = {}, ...children) {
 function svgOf(size, label) {
   const holder = el("div");
   holder.innerHTML = `<svg class="lk-pic" role="img" viewBox="0 0 ${size[0]} ${size[1]}" width="${size[0]}" height="${size[1]}"></svg>`;
-  holder.firstChild.style.cssText = `width:100%;height:auto;max-width:${size[0]}px;min-width:${Math.round(size[0] * 0.8)}px`;
+  holder.firstChild.style.cssText = `width:100%;height:auto;max-width:${size[0]}px;min-width:calc(var(--least, .8) * ${Math.round(size[0])}px)`;
   holder.firstChild.setAttribute("aria-label", label);
   return holder.firstChild;
 }
@@ -119,7 +119,7 @@ export function mount(root, story, live = null) {
     const cursor = strip.firstChild.lastChild, half = Math.max(4, data.lines.step * 0.35);
     const x = data.lines.left + data.lines.step * step;
     for (const [name, value] of Object.entries({ x: x - half, width: 2 * half, height: data.lines.size[1] - 4 })) cursor.setAttribute(name, value);
-    if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = x - strip.clientWidth / 2;
+    if (data.lines.size[0] > 1000) strip.scrollLeft = x - strip.clientWidth / 2;
     slider.value = String(step);
     slider.setAttribute("aria-valuetext", `step ${step} of ${last()}: ${data.table[now.s]}`);
     place.textContent = `step ${step} of ${last()}`;
