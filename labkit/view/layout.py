@@ -178,7 +178,8 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
             heights[name] = max(heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0)
     total = max(sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE for names in columns if names)
-    gutters = _gutters(scenes, boxes, channels, len(columns))
+    queues = _queues(scenes)
+    gutters = _gutters(queues, boxes, channels, len(columns))
     lefts = list(accumulate((wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)), initial=gutters[0]))
     places: dict[str, Rect] = {}
     for left, wide, names in zip(lefts, widths, columns, strict=False):
@@ -187,7 +188,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             height = max(heights[name], total) if boxes[name][0].tall else heights[name]
             places[name] = Rect(left, top, wide, height)
             top += height + BOX_SPACE
-    routes = {each.id: _route(each, boxes, places, sides, scenes) for each in channels.values()}
+    routes = {each.id: _route(each, boxes, places, sides, queues[each.id].tokens) for each in channels.values()}
     return Layout(places, heads, routes, lefts[-1], total + 8)
 
 
@@ -253,15 +254,27 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
     return found
 
 
+class Queue(NamedTuple):
+    """The most that a channel ever has to show: its tokens, and its note, in pixels."""
+
+    tokens: float
+    note: float
+
+
+def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
+    different = {(each.id, each.tokens, each.note): None for scene in scenes for each in scene.channels}
+    found: dict[str, Queue] = {}
+    for name, tokens, note in different:
+        known = found.get(name, Queue(0.0, 0.0))
+        wide = width(note, SMALL, bold=True)
+        found[name] = Queue(max(known.tokens, queue_width(tokens)), max(known.note, wide))
+    return found
+
+
 def _gutters(
-    scenes: Sequence[Scene], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
+    queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
     """The room before the first column, between columns, and behind the last."""
-    queues = dict.fromkeys(channels, 0.0)
-    for scene in scenes:
-        for channel in scene.channels:
-            wanted = max(queue_width(channel.tokens), width(channel.note, SMALL, bold=True))
-            queues[channel.id] = max(queues[channel.id], wanted)
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
     for name, channel in channels.items():
         target = boxes[channel.target][0]
@@ -269,7 +282,7 @@ def _gutters(
             number, extra = target.column, width(_from(boxes, channel), SMALL) + 40
         else:
             number, extra = max(target.column, boxes[channel.source][0].column), BEND if _bends(channel, boxes) else 34
-        wide[number] = max(wide[number], queues[name] + extra)
+        wide[number] = max(wide[number], max(queues[name]) + extra)
     return wide
 
 
@@ -290,13 +303,10 @@ def _route(
     boxes: Mapping[str, Sequence[Box]],
     places: Mapping[str, Rect],
     sides: Sides,
-    scenes: Sequence[Scene],
+    queue: float,
 ) -> Route:
     source, target = boxes[channel.source][0], boxes[channel.target][0]
     here, there = places[channel.source], places[channel.target]
-    queue = max(
-        [queue_width(each.tokens) for scene in scenes for each in scene.channels if each.id == channel.id] or [0.0]
-    )
     if is_stub(channel, boxes):
         y = _port(channel, target.id, "left", places, sides)
         knee = (there.x - queue - 26, y)

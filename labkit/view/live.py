@@ -4,7 +4,6 @@ The same ESM module as in a page; every choice goes to a `Session`, and what com
 must not decide what is possible: the session asks the model.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ class Explorer(anywidget.AnyWidget):
 
     _esm = _STATIC / "stepper.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css"))
-    shown = traitlets.Unicode().tag(sync=True)
+    shown = traitlets.Dict().tag(sync=True)
     fault_keys = traitlets.Dict({key: event.value for key, event in FAULT_KEYS.items()}).tag(sync=True)
     scenarios = traitlets.Dict().tag(sync=True)
 
@@ -93,7 +92,7 @@ class Explorer(anywidget.AnyWidget):
         told: dict[str, Any] = {"story": _told(session.story, differs), "at": session.at, "notice": notice}
         if session.kept:
             told |= {"beside": _told(session.kept, differs), "said": _said(session.story, session.kept)}
-        self.shown = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        self.shown = told
 
     def __str__(self) -> str:
         return "\n".join(self.session.story.lines())

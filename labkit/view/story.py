@@ -35,6 +35,8 @@ class Story:
         self.watch_for = watch_for
         self.actions: list[Action] = []
         self.scenes: list[Scene] = []
+        self.texts: list[list[str]] = []
+        self.enabled: list[Sequence[Action]] = []
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
@@ -44,7 +46,10 @@ class Story:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
                 shared += 1
             shared += 1
-        self.scenes = self.scenes[:shared] + [draw(self.drawing, self.model, each) for each in walk.states[shared:]]
+        new = walk.states[shared:]
+        self.scenes = self.scenes[:shared] + [draw(self.drawing, self.model, each) for each in new]
+        self.texts = self.texts[:shared] + [self.model.text(each).split("; ") for each in new]
+        self.enabled = self.enabled[:shared] + [self.model.actions(each) for each in new]
         self.actions, self.states = list(walk.actions), list(walk.states)
 
     @property
@@ -84,7 +89,7 @@ class Story:
         claims = list(self.model.properties())
         settled: dict[str, Verdict] = {}
         for step, state in enumerate(self.states):
-            is_terminal = step == len(self.states) - 1 and not self.model.actions(state)
+            is_terminal = not self.enabled[step]
             for claim in claims:
                 if claim.name not in settled and (verdict := _settling(claim, state, step)) is not None:
                     settled[claim.name] = verdict
@@ -100,19 +105,19 @@ class Story:
         acts: dict[Action, int] = {}
         sentences = [SENTENCE_OF_START, *self.said()]
         lanes = [diagram.lanes[step.lane] for step in diagram.steps]
+        told = zip(sentences, [None, *self.actions], ["", *lanes], self.scenes, strict=True)
+        judged = zip(self.verdicts(), self.texts, self.enabled, strict=True)
         steps = [
             {
                 "a": str(action) if action else "",
                 "s": table.of(sentence),
-                "x": [table.of(part) for part in self.model.text(state).split("; ")],
+                "x": [table.of(part) for part in text],
                 "w": lane,
                 "l": table.of(scene.left),
                 "v": [[verdict.outcome[0], table.of(verdict.because)] for verdict in verdicts],
-                "e": [acts.setdefault(each, len(acts)) for each in self.model.actions(state)],
+                "e": [acts.setdefault(each, len(acts)) for each in enabled],
             }
-            for action, sentence, state, lane, scene, verdicts in zip(
-                [None, *self.actions], sentences, self.states, ["", *lanes], self.scenes, self.verdicts(), strict=True
-            )
+            for (sentence, action, lane, scene), (verdicts, text, enabled) in zip(told, judged, strict=True)
         ]
         return {
             "title": self.title,
@@ -174,7 +179,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
             return Verdict(OPEN, "Not over yet.")
         return Verdict(HOLDS, "") if claim.holds(state) else Verdict(BROKEN, claim.because(state))
     if claim.where is not None and not claim.where(state):
-        return Verdict(OPEN, "Nothing to judge yet.")
+        return Verdict(OPEN, "Not yet.")
     return Verdict(HOLDS, "")
 
 

@@ -32,7 +32,7 @@ const short = (action) => action.replace("(", "-").replace(")", "");
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export function mount(root, story, live = null) {
-  let data = story, step = 0, timer = null, groups = [], shown = [], follower = null;
+  let data = story, step = 0, timer = null, groups = [], shown = [], follower = null, built = "";
   root.classList.add("lk");
   root.replaceChildren();
   for (const [name, value] of Object.entries({ role: "group", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-roledescription": "stepper" })) root.setAttribute(name, value);
@@ -85,8 +85,12 @@ export function mount(root, story, live = null) {
       go(Math.round((x - data.lines.left) / data.lines.step));
     });
     strip.replaceChildren(lines);
-    claims.replaceChildren(...data.claims.map(() => el("li", {}, el("b"), el("span", {}, el("span"), el("i")))));
     slider.max = String(last());
+    if (table.open) fillTable();
+    const fixed = JSON.stringify([data.claims, data.legend, data.keys]);
+    if (fixed === built) return;
+    built = fixed;
+    claims.replaceChildren(...data.claims.map(() => el("li", {}, el("b"), el("span", {}, el("span"), el("i")))));
     legend.replaceChildren(...data.legend.map(([drawn, words]) => {
       const entry = el("span", { role: "listitem" });
       entry.innerHTML = drawn;
@@ -94,7 +98,6 @@ export function mount(root, story, live = null) {
       return entry;
     }));
     help.replaceChildren(...data.keys.map(([keys, words]) => el("div", {}, el("kbd", {}, keys), ` ${words}`)));
-    if (table.open) fillTable();
   }
 
   function go(to, following = false) {
@@ -291,6 +294,7 @@ function render({ model, el: root }) {
       menu.addEventListener("change", () => { if (menu.value) send({ scenario: menu.value }); });
       const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace and press Enter", "aria-label": "trace to open" });
       paste.addEventListener("keydown", (event) => { if (event.key === "Enter") send({ open: paste.value }); });
+      menu.hidden = !names.length;
       return [
         button("undo", "undo the last choice", () => send({ undo: true })),
         button("redo", "redo", () => send({ redo: true })),
@@ -300,7 +304,7 @@ function render({ model, el: root }) {
     },
   };
   const draw = () => {
-    const { story, beside, at, said, notice } = JSON.parse(model.get("shown"));
+    const { story, beside, at, said, notice } = model.get("shown");
     const shape = beside ? "pair" : "one";
     if (!player || root.dataset.shape !== shape) {
       const holder = el("div"), had = root.contains(document.activeElement);
