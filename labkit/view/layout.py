@@ -188,7 +188,8 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             height = max(heights[name], total) if boxes[name][0].tall else heights[name]
             places[name] = Rect(left, top, wide, height)
             top += height + BOX_SPACE
-    routes = {each.id: _route(each, boxes, places, sides, queues[each.id].tokens) for each in channels.values()}
+    room = _room(queues, boxes, channels)
+    routes = {each.id: _route(each, boxes, places, sides, room[_way(each, boxes)]) for each in channels.values()}
     return Layout(places, heads, routes, lefts[-1], total + 8)
 
 
@@ -268,6 +269,23 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
         known = found.get(name, Queue(0.0, 0.0))
         wide = width(note, SMALL, bold=True)
         found[name] = Queue(max(known.tokens, queue_width(tokens)), max(known.note, wide))
+    return found
+
+
+def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
+    """From which column to which: all channels of one way have their knees below each other."""
+    source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
+    return (target, target) if is_stub(channel, boxes) else (source, target)
+
+
+def _room(
+    queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
+) -> dict[tuple[int, int], float]:
+    """For every way the room behind the knees, so that no slanting line crosses what waits in another channel."""
+    found: dict[tuple[int, int], float] = {}
+    for name, channel in channels.items():
+        way = _way(channel, boxes)
+        found[way] = max(found.get(way, 0.0), *queues[name])
     return found
 
 

@@ -30,7 +30,6 @@ def scene(model: Barriers, state: State) -> Scene:
     coordinator, sources, operators, _, _, faults = state
     down = not coordinator.running
     boxes = [_source(model, which, source, down=down) for which, source in enumerate(sources)]
-    boxes.append(_coordinator(model, state))
     channels: list[Channel] = []
     for which, operator in enumerate(operators):
         is_sink = which == settings.counts
@@ -45,7 +44,7 @@ def scene(model: Barriers, state: State) -> Scene:
             note = f"held back: barrier {operator.at[into]} came" if held else ""
             name = f"{sender}-{target}"
             channels.append(Channel(name, sender, target, _queue(model, queue), note, held, volatile=True))
-    boxes.append(_outside(model, state))
+    boxes += [_coordinator(model, state), _outside(model, state)]
     return Scene(tuple(boxes), tuple(channels), may_follow(faults._fields, faults))
 
 
