@@ -192,6 +192,20 @@ def test_what_is_drawn_fits_as_it_was_measured(page, tmp_path):
     assert wrong == []
 
 
+def test_axe_finds_nothing_serious(page, tmp_path):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
+    pair = show("pipeline.commit_then_decide", "pipeline.decide_then_commit")
+    for scheme in ("light", "dark"):
+        page.page.emulate_media(color_scheme=scheme)
+        shown = page.open(tmp_path, ALIGN.html() + pair.html())
+        for slider in shown.get_by_role("slider").all():
+            slider.fill("9")
+        for summary in shown.locator("summary").all():
+            summary.click()
+        found = axe.Axe().run(shown).response["violations"]
+        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == [], found
+
+
 # The live shell, with Python behind it and a model of anywidget's in front.
 
 SHELL = """<div id="live"></div><script type="module">

@@ -255,7 +255,7 @@ export function mount(root, story, live = null) {
 }
 
 function mountPair(root, pair, live) {
-  root.classList.add("lk-pair");
+  root.classList.add("lk", "lk-pair");
   const said = el("p", { class: "lk-say" }, pair.said), sides = pair.pair.map(() => el("div"));
   root.replaceChildren(said, el("div", { class: "lk-sides" }, ...sides));
   const [one, other] = pair.pair.map((story, number) => mount(sides[number], story, number ? null : live));
