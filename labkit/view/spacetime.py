@@ -7,8 +7,8 @@ received, or lost if the step was a loss or a crash. As SVG and as text. Of a re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from labkit.view.layout import SMALL
-from labkit.view.measure import width
+from labkit.view.layout import SMALL, TEXT
+from labkit.view.measure import width, wrap
 from labkit.view.scene import KEYS, Channel, Event, Mark, Place, Scene, Shape, Token, lanes
 from labkit.view.svg import document, number, words
 
@@ -126,13 +126,18 @@ def scale(diagram: Diagram) -> Scale:
 def size(diagram: Diagram) -> tuple[float, float]:
     """Width and height of the picture."""
     at = scale(diagram)
-    return max(WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8), TOP + LANE * len(diagram.lanes) + 4
+    return max(WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8), TOP + LANE * len(diagram.lanes) + 18
 
 
-def svg(diagram: Diagram, *, title: str, differs_at: int = 0) -> str:
-    """The diagram as a whole SVG document, its text form as the description."""
+def svg(diagram: Diagram, *, title: str) -> str:
+    """The diagram as a whole SVG document, every step in words below it, its text form as the description."""
     wide, high = size(diagram)
-    return document(body(diagram, differs_at), wide, high, title=title, desc=text(diagram))
+    parts = [body(diagram)]
+    for step, each in enumerate(diagram.steps, start=1):
+        for line in wrap(f"{step}. {diagram.lanes[each.lane]}: {each.said}", TEXT, wide - 32):
+            high += 16
+            parts.append(words(16, high, line))
+    return document("".join(parts), wide, high + 12, title=title, desc=text(diagram))
 
 
 def body(diagram: Diagram, differs_at: int = 0) -> str:
@@ -151,8 +156,11 @@ def body(diagram: Diagram, differs_at: int = 0) -> str:
         x = at.left + at.step * (differs_at - 0.5)
         parts += [_line(x, 2, x, high - 2, "dif")]
     parts += [_flight(flight, at, y_of, len(diagram.steps)) for flight in diagram.flights]
+    every = 1 if at.step >= 22 else 5 if at.step >= 8 else 10
     for step, each in enumerate(diagram.steps, start=1):
         parts.append(_step(each, at.left + at.step * step, y_of))
+        if step % every == 0:
+            parts.append(words(at.left + at.step * step, high - 4, str(step), "s ax"))
     return "".join(part for part in parts if part)
 
 
