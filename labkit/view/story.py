@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property
-from labkit.sim.trace import Replay, Trace, blueprint
+from labkit.sim.trace import Replay, Trace
 from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.scene import Event, Place, Scene, draw
@@ -209,11 +209,6 @@ class _Table:
             self._known[text] = len(self.texts)
             self.texts.append(text)
         return self._known[text]
-
-
-def sentence_of(model: str) -> str:
-    """What a model is, in one sentence."""
-    return blueprint(model).sentence
 
 
 FAULT_KEYS: Mapping[str, Event] = {
