@@ -149,6 +149,7 @@ def other_disk() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_the_checkpoint_may_lie_on_another_disk(java: Java, tmp_path: Path, other_disk: Path):
     run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     run.folder.checkpoint.symlink_to(other_disk, target_is_directory=True)
@@ -237,6 +238,7 @@ def finished(folder: Path) -> dict:
     return {"code": done.returncode, "words": done.stderr} | (json.loads(done.stdout) if done.stdout else {})
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(java: Java, tmp_path: Path):
     folder = tmp_path / "run"
     with running(folder, "--patience", "30") as (process, mark):
@@ -253,6 +255,7 @@ def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(ja
     assert (again["guarantee"], again["final"]) == ("exactly-once", {"hello": 2, "world": 1})
 
 
+@pytest.mark.slow
 def test_while_a_stopped_driver_may_come_back_no_other_takes_its_checkpoint(java: Java, tmp_path: Path):
     """Runner dead, supervisor and driver stopped: the zombie holds its lock, and when it goes on it only dies."""
     folder = tmp_path / "run"

@@ -95,6 +95,7 @@ def kept(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.
     return dict(zip(("hdfs", "rocksdb"), lab.run_all(runs, base / "scratch"), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "ending"), [("hdfs", ".delta"), ("rocksdb", ".zip")])
 def test_what_the_state_store_leaves_at_a_crash(state: str, ending: str, kept: dict[str, lab.Outcome | LabError]):
     """The first batch's state is durable, the second's was not committed yet, and the count is right in the end."""
