@@ -8,10 +8,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
+
+ScenarioT = TypeVar("ScenarioT")
 
 Value = int | bool | str
 Values = Mapping[str, Value]
@@ -119,3 +121,10 @@ def settle(model: str, parameters: Mapping[str, Parameter], given: Mapping[str, 
 def chosen(parameters: Mapping[str, Parameter], values: Values) -> dict[str, Value]:
     """Only the values that differ from their defaults, in the order of the parameters."""
     return {name: values[name] for name, parameter in parameters.items() if values[name] != parameter.default}
+
+
+def named(scenarios: Mapping[str, ScenarioT], name: str) -> ScenarioT:
+    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
+    if name not in scenarios:
+        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(scenarios))}")
+    return scenarios[name]

@@ -7,12 +7,10 @@ What a script leaves open goes on until the job has ended, without a further fau
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
 from labkit.sim.barriers.model import Barriers
 from labkit.sim.barriers.settings import PARAMETERS
 from labkit.sim.model import Action
-from labkit.sim.parameters import settle
+from labkit.sim.parameters import named, settle
 from labkit.sim.trace import Replay, Trace
 
 _SETTLES = ("store", "complete", "announce", "process", "take_barrier", "take_end")
@@ -193,9 +191,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in SCENARIOS:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(SCENARIOS))}")
-    return SCENARIOS[name]
+    return named(SCENARIOS, name)
 
 
 def trace_of(name: str) -> Trace:

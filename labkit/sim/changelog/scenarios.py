@@ -7,12 +7,10 @@ module must not know what should come out.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
 from labkit.sim.changelog.model import Changelog
 from labkit.sim.changelog.settings import PARAMETERS
 from labkit.sim.model import Action
-from labkit.sim.parameters import settle
+from labkit.sim.parameters import named, settle
 from labkit.sim.trace import Replay, Trace
 
 
@@ -136,9 +134,7 @@ def play(model: Changelog, steps: str) -> Replay:
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in SCENARIOS:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(SCENARIOS))}")
-    return SCENARIOS[name]
+    return named(SCENARIOS, name)
 
 
 def trace_of(name: str) -> Trace:

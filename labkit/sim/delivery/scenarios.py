@@ -6,12 +6,11 @@ What goes wrong is given action by action; after that all simply go on, and noth
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
 from labkit.judge import Verdict
 from labkit.sim.delivery.claims import Judge
 from labkit.sim.delivery.model import Delivery
 from labkit.sim.model import Action
+from labkit.sim.parameters import named
 from labkit.sim.trace import Replay, Trace, make
 
 
@@ -164,9 +163,7 @@ _FAULTS = ("send_early", "drop", "drop_ack", "duplicate", "reorder", "crash", "c
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in SCENARIOS:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(SCENARIOS))}")
-    return SCENARIOS[name]
+    return named(SCENARIOS, name)
 
 
 def trace_of(name: str) -> Trace:

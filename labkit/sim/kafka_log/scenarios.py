@@ -7,14 +7,12 @@ module must not know what should come out.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
 from labkit.judge import Verdict
 from labkit.sim.kafka_log.claims import Judge
 from labkit.sim.kafka_log.model import KafkaLog
 from labkit.sim.kafka_log.settings import PARAMETERS
 from labkit.sim.model import Action
-from labkit.sim.parameters import settle
+from labkit.sim.parameters import named, settle
 from labkit.sim.trace import Replay, Trace
 
 
@@ -162,9 +160,7 @@ def play(model: KafkaLog, steps: str) -> Replay:
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in SCENARIOS:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(SCENARIOS))}")
-    return SCENARIOS[name]
+    return named(SCENARIOS, name)
 
 
 def trace_of(name: str) -> Trace:

@@ -7,11 +7,11 @@ know what should come out: that is `labkit/expected.toml`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput, JobFailed
-from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
+from labkit.errors import JobFailed
+from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.judge import Verdict
 from labkit.sim.model import Action
-from labkit.sim.parameters import settle
+from labkit.sim.parameters import named, settle
 from labkit.sim.pipeline.claims import Judge
 from labkit.sim.pipeline.model import Pipeline
 from labkit.sim.pipeline.parts import State
@@ -248,9 +248,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in SCENARIOS:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(SCENARIOS))}")
-    return SCENARIOS[name]
+    return named(SCENARIOS, name)
 
 
 def trace_of(name: str) -> Trace:

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
 from labkit.sim.model import Action
+from labkit.sim.parameters import named
 from labkit.sim.trace import Replay, Trace, make
 
 
@@ -107,9 +106,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in SCENARIOS:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(SCENARIOS))}")
-    return SCENARIOS[name]
+    return named(SCENARIOS, name)
 
 
 def trace_of(name: str) -> Trace:
