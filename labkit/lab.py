@@ -20,6 +20,7 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
+from labkit.study import Prediction, Search, Walk, columns, explore, predict, replay
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram
@@ -28,12 +29,19 @@ from labkit.view.timeline import by_key, timeline
 
 __all__ = [
     "Outcome",
+    "Prediction",
+    "Search",
+    "Walk",
+    "columns",
     "crash",
     "crash_each",
     "doctor",
+    "explore",
     "explorer",
     "finish",
     "memory_sink",
+    "predict",
+    "replay",
     "run_all",
     "seen_over_time",
     "show",
@@ -210,17 +218,15 @@ def _planned(at: str | Sequence[str] = (), input: Path | str | None = None, **op
     return plan(input=None if input is None else Path(input), crashes=points, **options)
 
 
-def table(outcomes: Mapping[str, Outcome], predictions: Mapping[str, str | None] | None = None) -> str:
-    """The verdicts as lines of text, and beside them what was predicted, where anything was."""
+def table(outcomes: Mapping[str, Outcome | Walk], predictions: Mapping[str, str | None] | None = None) -> str:
+    """The verdicts of real or simulated runs as lines of text, and beside them what was predicted, if anything was."""
     rows: list[tuple[str, ...]] = [("", "guarantee", "lost", "duplicate", "jumped back", "you said")]
     for name, outcome in outcomes.items():
         verdict, said = outcome.verdict, (predictions or {}).get(name)
         counts = (str(len(found)) for found in (verdict.lost, verdict.duplicate, verdict.regression))
         rows.append((name, verdict.guarantee.value, *counts, said or ""))
-    columns = list(zip(*rows, strict=True))[: None if predictions and any(predictions.values()) else -1]
-    widths = [max(map(len, column)) for column in columns]
-    lines = (zip(cells, widths, strict=True) for cells in zip(*columns, strict=True))
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
+    width = None if predictions and any(predictions.values()) else -1
+    return columns([row[:width] for row in rows])
 
 
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:

@@ -19,9 +19,8 @@ from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput
 from labkit.files import read_trace
 from labkit.judge import Verdict
-from labkit.sim.explore import Exploration, Progress, Violation, explore, walk
-from labkit.sim.model import Mood
-from labkit.sim.scenarios import MEANING, every, facts, find
+from labkit.sim.explore import Exploration, Progress, Violation, explore, violations, walk
+from labkit.sim.scenarios import every, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make, replay
 
 _MEGABYTE = 1_000_000
@@ -197,22 +196,6 @@ def run_replay(text: str | None, as_json: bool) -> int:
     return int(bool(broken))
 
 
-def violations(walked: Replay) -> list[Violation]:
-    """What the states of a walk violate, each with the first prefix that shows it."""
-    found = []
-    for claim in walked.model.properties():
-        states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []
-        if claim.mood is Mood.EVENTUALLY and not walked.model.actions(walked.state):
-            states = walked.states[-1:]
-        for state in states:
-            if not claim.is_kept(state):
-                steps = walked.states.index(state)
-                prefix = Trace.of(walked.model, walked.actions[:steps])
-                found.append(Violation(claim.name, claim.because(state), prefix))
-                break
-    return found
-
-
 def _outcome(walked: Replay) -> dict[str, Any]:
     """What a model has to say of a whole walk, as plain data."""
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
@@ -244,14 +227,8 @@ def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | 
         print(line)
     _print_violations(broken)
     for name, fact in facts(walked).items():
-        print(f"\n{fact.text()}" if isinstance(fact, Verdict) else f"\n{MEANING[name]}: {_said(fact)}")
+        print(f"\n{say(name, fact)}")
     print(f"\nlabkit replay {walked.trace}")
-
-
-def _said(fact: int | list[int] | None) -> str:
-    if fact is None:
-        return "none"
-    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
 
 
 def _list_scenarios(as_json: bool) -> int:

@@ -11,7 +11,7 @@ from itertools import filterfalse
 from typing import Any, Generic, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property, StateT
-from labkit.sim.trace import Trace
+from labkit.sim.trace import Replay, Trace
 
 MAX_STATES = 1_000_000
 """States after which a search stops unless it is told otherwise."""
@@ -226,3 +226,19 @@ def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tupl
 def _new_violations(model: Model[StateT], claims: _Claims[StateT], taken: list[Action]) -> tuple[Violation, ...]:
     broken, claims.broken = claims.broken, []
     return tuple(Violation(claim.name, claim.because(state), Trace.of(model, taken)) for claim, state in broken)
+
+
+def violations(walked: Replay) -> list[Violation]:
+    """What the states of a walk violate, each with the first prefix that shows it."""
+    found = []
+    for claim in walked.model.properties():
+        states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []
+        if claim.mood is Mood.EVENTUALLY and not walked.model.actions(walked.state):
+            states = walked.states[-1:]
+        for state in states:
+            if not claim.is_kept(state):
+                steps = walked.states.index(state)
+                prefix = Trace.of(walked.model, walked.actions[:steps])
+                found.append(Violation(claim.name, claim.because(state), prefix))
+                break
+    return found

@@ -130,3 +130,11 @@ MEANING = {
     "moment": "the step after which everything was as the last snapshot says; none: never",
 }
 """Each fact in words."""
+
+
+def say(name: str, fact: Fact) -> str:
+    """A fact for a person: the verdict's own lines, or the fact's meaning and its numbers."""
+    if isinstance(fact, Verdict):
+        return fact.text()
+    numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact
+    return f"{MEANING[name]}: {'none' if fact is None else numbers}"

@@ -1,0 +1,173 @@
+"""What notebooks do with the simulators: say beforehand what will happen, replay a run, search all schedules.
+
+Everything here has its equal on the command line (`labkit replay`, `labkit explore`). This module must know no model
+and count nothing: the models' claims and the one judge do.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labkit.errors import InvalidInput
+from labkit.failpoints import nearest
+from labkit.judge import Verdict
+from labkit.sim.explore import MAX_STATES, Exploration, violations
+from labkit.sim.explore import explore as search
+from labkit.sim.scenarios import Fact, facts, find, say
+from labkit.sim.trace import Replay, Trace, make
+from labkit.sim.trace import replay as play
+
+__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "predict", "replay"]
+
+
+class Walk:
+    """A run of a simulator that is over: what the judge says of it, what it cost, which claims it breaks."""
+
+    def __init__(self, walk: Replay, watch_for: str = "") -> None:
+        self.walk, self.watch_for = walk, watch_for
+        self.facts: Mapping[str, Fact] = facts(walk)
+        """What the model has to say of the whole run: counts of steps and records, and the judge's verdict."""
+        self.violated = {violation.property: violation.because for violation in violations(walk)}
+        """The claims that do not hold in this run, each with the reason."""
+
+    @property
+    def trace(self) -> Trace:
+        """What happened, for `lab.show`."""
+        return self.walk.trace
+
+    @property
+    def state(self) -> Any:
+        """The model's last state."""
+        return self.walk.state
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the judge says of the rows that an outside reader saw. Raises `InvalidInput` where there are no rows."""
+        verdict = self.facts.get("verdict")
+        if not isinstance(verdict, Verdict):
+            raise InvalidInput(
+                f"A run of {self.walk.model.name} writes no rows that could be judged; see its violated."
+            )
+        return verdict
+
+    def __str__(self) -> str:
+        """The whole outcome; not the steps, which are for `lab.show`."""
+        lines = [say(name, fact) for name, fact in self.facts.items()]
+        lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
+        return "\n".join(lines or ["No claim is violated in this run."])
+
+
+class Search:
+    """What was found by trying every schedule of one configuration."""
+
+    def __init__(self, found: Exploration) -> None:
+        self.found = found
+        self.violated = {violation.property: violation.because for violation in found.violations}
+        """The claims that some schedule breaks, each with the reason."""
+
+    @property
+    def states(self) -> int:
+        """How many different states can be reached."""
+        return self.found.unique_states
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every reachable state was seen."""
+        return self.found.exhausted
+
+    def counterexample(self, claim: str | None = None) -> Trace:
+        """A shortest run that breaks a claim, the first one that was found if none is named, for `lab.show`.
+
+        Raises `InvalidInput` when no schedule breaks it.
+        """
+        by_name = {violation.property: violation.trace for violation in self.found.violations}
+        if not by_name:
+            raise InvalidInput("No schedule breaks a claim, so there is no counterexample to show.")
+        if claim is not None and claim not in by_name:
+            raise InvalidInput(f"No schedule breaks {claim!r}; {nearest(claim, list(by_name))}")
+        return by_name[claim] if claim else next(iter(by_name.values()))
+
+    def __str__(self) -> str:
+        """States, whether these are all, and what is broken, with the number of steps that it takes."""
+        seen = "all there are" if self.exhausted else f"not all: {self.found.stopped}"
+        lines = [f"{self.states:,} states, {seen}"]
+        lines += [
+            f"VIOLATED {each.property}, {len(each.trace.actions)} steps: {each.because}"
+            for each in self.found.violations
+        ]
+        lines += [f"NEVER REACHED {name}" for name in self.found.never_reached]
+        return "\n".join(lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."])
+
+
+def replay(what: str | Trace) -> Walk:
+    """A named scenario (`pipeline.jump_back`), a trace or its text, played to its end.
+
+    Raises `InvalidInput` for an unknown scenario or text that is no trace, `InvalidAction` for a trace that does not
+    replay.
+    """
+    if isinstance(what, Trace):
+        return Walk(play(what))
+    if "~" in what:
+        return Walk(play(Trace.parse(what)))
+    found = find(what)
+    return Walk(play(found.trace), found.watch_for)
+
+
+def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
+    """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
+    return Search(search(make(model, parameters), max_states=max_states))
+
+
+class Prediction:
+    """What a learner expects, by name; `None` where nothing was said. Shown beside what came."""
+
+    def __init__(self, said: Mapping[str, object]) -> None:
+        if not said:
+            raise InvalidInput("lab.predict() needs something to be predicted, as in lab.predict(lost=0).")
+        self.said = dict(said)
+
+    @property
+    def made(self) -> bool:
+        """Whether anything was predicted."""
+        return any(value is not None for value in self.said.values())
+
+    def beside(self, outcome: Mapping[str, object] | None = None, **more: object) -> str:
+        """The prediction and the outcome side by side, and which of them agree.
+
+        Raises `InvalidInput` when the outcome does not answer exactly what was asked.
+        """
+        came = {**(outcome or {}), **more}
+        if missing := [name for name in self.said if name not in came]:
+            raise InvalidInput(f"The outcome says nothing about {', '.join(missing)}, which was to be predicted.")
+        if extra := [name for name in came if name not in self.said]:
+            raise InvalidInput(f"{', '.join(extra)} was not to be predicted; leave it out or add it to lab.predict().")
+        rows = [("", "you said", "it was", "")]
+        for name, said in self.said.items():
+            agrees = "" if said is None else "as you said" if _plain(said) == _plain(came[name]) else "not so"
+            rows.append((name, "-" if said is None else _plain(said), _plain(came[name]), agrees))
+        if self.made:
+            return columns(rows)
+        return f"{columns([(row[0], row[2]) for row in rows])}\nNothing was predicted, so nothing is compared."
+
+
+def predict(expected: Mapping[str, object] | None = None, **more: object) -> Prediction:
+    """What you expect of the next run: `lab.predict(lost=0, duplicate=[1])`; `None`: no prediction.
+
+    Names that are no Python names go into a dict: `lab.predict({"at-least-once": None})`.
+    """
+    return Prediction({**(expected or {}), **more})
+
+
+def _plain(value: object) -> str:
+    """A value as it is compared and shown: of a list its members in order, of a word its letters."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_plain, value))}]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value).strip().lower()
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of words as lines of text, each column as wide as its widest word, without blanks at the ends."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (zip(row, widths, strict=True) for row in rows)
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)

@@ -1,0 +1,77 @@
+"""Predictions, replays and searches as notebooks call them."""
+
+import pytest
+
+from labkit import lab
+from labkit.errors import InvalidInput
+
+
+def test_a_prediction_stands_beside_what_came():
+    said = lab.predict(lost=0, duplicate=(1, 2), guarantee="Exactly-Once", regression=None)
+    shown = said.beside(lost=2, duplicate=[1, 2], guarantee="exactly-once", regression=1)
+    assert shown.splitlines() == [
+        "            you said      it was",
+        "lost        0             2             not so",
+        "duplicate   [1, 2]        [1, 2]        as you said",
+        "guarantee   exactly-once  exactly-once  as you said",
+        "regression  -             1",
+    ]
+
+
+def test_without_a_prediction_the_outcome_is_shown_and_that_is_said():
+    asked = lab.predict({"at least": None})
+    assert not asked.made
+    assert asked.beside({"at least": True}).splitlines() == [
+        "          it was",
+        "at least  yes",
+        "Nothing was predicted, so nothing is compared.",
+    ]
+
+
+@pytest.mark.parametrize("outcome", [{}, {"lost": 0, "duplicate": 0}])
+def test_an_outcome_answers_exactly_what_was_asked(outcome):
+    with pytest.raises(InvalidInput, match="predict"):
+        lab.predict(lost=0).beside(outcome)
+
+
+def test_nothing_to_predict_is_refused():
+    with pytest.raises(InvalidInput, match="lost=0"):
+        lab.predict()
+
+
+def test_a_replayed_scenario_has_the_judges_verdict():
+    walk = lab.replay("pipeline.jump_back")
+    assert walk.verdict.regression
+    assert walk.watch_for
+    assert "regression" in str(walk) or "back" in str(walk)
+    again = lab.replay(str(walk.trace))
+    assert again.verdict == walk.verdict
+    assert not again.watch_for
+    assert lab.table({"jump back": walk}).splitlines()[1].startswith("jump back  exactly-once")
+
+
+def test_a_model_without_rows_has_no_verdict():
+    walk = lab.replay("snapshot.stopped_world")
+    with pytest.raises(InvalidInput, match="snapshot"):
+        _ = walk.verdict
+
+
+def test_a_search_names_what_is_broken_and_shows_the_shortest_run():
+    good = lab.explore("two_phase_commit", participants=2)
+    assert good.exhausted
+    assert not good.violated
+    assert "No schedule breaks a claim." in str(good)
+    with pytest.raises(InvalidInput, match="no counterexample"):
+        good.counterexample()
+    bad = lab.explore("two_phase_commit", participants=2, broken="forget_decision")
+    claim, because = next(iter(bad.violated.items()))
+    assert because
+    assert f"VIOLATED {claim}" in str(bad)
+    assert lab.replay(bad.counterexample(claim)).violated[claim] == because
+    assert bad.counterexample() == bad.counterexample(claim)
+    with pytest.raises(InvalidInput, match="No schedule breaks"):
+        bad.counterexample("nonsense")
+
+
+def test_a_search_that_was_cut_says_so():
+    assert "not all" in str(lab.explore("pipeline", max_states=50))
