@@ -8,13 +8,14 @@ so lost are the records after the one that the key's last effect shows; an unexp
 This module must not read files, clocks or chance, must not depend on hash order, and never holds the observations.
 """
 
+import struct
 from array import array
 from bisect import bisect_left, insort
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import replace
-from itertools import chain, compress, count, islice
-from operator import ge, itemgetter
+from itertools import chain, compress, count, islice, repeat
+from operator import ge, gt, itemgetter, not_
 from typing import Any
 
 from labkit.errors import InvalidInput
@@ -34,6 +35,13 @@ from labkit.verdict import (
 
 __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
 
+NEW, FACTS, WRITTEN = struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq")
+"""A record's row of bytes: value, number of its key, number of its epoch; has it an effect, of which batch and attempt;
+and a bit for each anomaly. The parts that are read or written together."""
+NOWHERE = (0, -1, -1, False)
+EPOCH, EFFECT, MARKS, SIZE = 12, 16, 33, NEW.size
+"""Where in its row the epoch, the effect and the bits start, and where it ends."""
+
 COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
@@ -41,91 +49,107 @@ def judge(expected: Iterable[Record], history: History) -> Verdict:
     """Judges a history in one pass. Raises `InvalidInput` for expected records or epochs out of order."""
     try:
         tally = _Tally(_Expected(expected), history)
-        for event in history.events:
-            tally.looked = True
-            if isinstance(event, Reading):
-                tally.read(event.moment)
-            else:
-                tally.observe(event)
+        tally.observe(history.events)
         tally.settle()
         for row in history.hidden:
             tally.hide(row)
-    except OverflowError as error:
+    except (OverflowError, struct.error) as error:
         raise InvalidInput("A number of a record or row does not fit into 64 bits; count from 0.") from error
     return _verdict(tally)
 
 
 class _Expected:
-    """The expected records in columns. Keys are numbered, since a dict of millions of keys must not outlive this."""
+    """The expected records, their keys, and which record has an offset.
+
+    A record is a row of bytes, not an item of several columns: out of order, each column is another wait for memory.
+    Keys are numbered, since a dict of millions of keys must not outlive this.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self.values, self.numbers, offsets = array("q"), array("q"), array("q")
         number_of: dict[str, int] = defaultdict(count().__next__)
+        self.rows, offsets = bytearray(), array("q")
         records = iter(records)
         while some := list(islice(records, 500)):  # few enough not to wake the garbage collector
             its_offsets, keys, values = zip(*some, strict=True)
             offsets.extend(its_offsets)
-            self.numbers.extend(map(number_of.__getitem__, keys))
-            self.values.extend(values)
+            self.rows += b"".join(map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1)))
         for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
             raise InvalidInput(
                 f"Expected record {index + 1}: {offsets[index]} after {offsets[index - 1]}; sort by offset."
             )
         self.keys = list(number_of)
-        self.first = offsets[0] if offsets else 0
-        self.gap = bool(offsets) and offsets[-1] - self.first >= len(offsets)
-        self.offsets: Sequence[int] = offsets if self.gap else range(self.first, self.first + len(offsets))
+        del number_of
+        self._place(offsets)
 
-    def key(self, index: int) -> str:
-        return self.keys[self.numbers[index]]
+    def _place(self, offsets: "array[int]") -> None:
+        """Prepares finding a record by its offset: in a table as long as the span of the offsets, or in a dict."""
+        self.offsets: Sequence[int] = offsets
+        self.first = offsets[0] if offsets else 0
+        self.span = offsets[-1] - self.first + 1 if offsets else 0
+        self.table: Sequence[int] = ()
+        self.sparse: dict[int, int] = {}
+        if self.span == len(offsets):
+            self.offsets, self.table = range(self.first, self.first + self.span), range(self.span)
+        elif self.span <= 4 * len(offsets):
+            self.table = table = array("i", [-1]) * self.span
+            for index, offset in enumerate(offsets):
+                table[offset - self.first] = index
+        else:
+            self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
 
     def place(self, offset: int) -> int:
-        """The index of the record with an offset, or -1: directly where the offsets have no gap."""
-        if not self.gap:
-            index = offset - self.first
-            return index if 0 <= index < len(self.values) else -1
-        index = bisect_left(self.offsets, offset)
-        return index if index < len(self.values) and self.offsets[index] == offset else -1
+        """The index of the record with an offset, or -1."""
+        position = offset - self.first
+        return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
-    def explained(self, index: int, key: str, value: int) -> int:
-        """The number of the key, if the record at the place of a row's offset explains the row, else -1."""
-        if index >= 0 and value == self.values[index] and key == self.keys[number := self.numbers[index]]:
-            return number
-        return -1
+    def facts(self, index: int) -> tuple[int, int, int, bool]:
+        """Value, number of the key, number of the epoch, and whether it has an effect."""
+        value, number, epoch, seen = FACTS.unpack_from(self.rows, index * SIZE)
+        return value, number, epoch, seen
+
+    def key(self, index: int) -> str:
+        return self.keys[self.facts(index)[1]]
 
 
 class _Epochs:
     """Which records of an epoch appeared while others had not, without ever scanning all epochs."""
 
-    def __init__(self, epochs: Sequence[Epoch], offsets: Sequence[int]) -> None:
-        self.epochs, self.absent, self.epoch_of = epochs, array("q"), array("q", [-1]) * len(offsets)
-        # An index leaves when its epoch is complete or was read, so that each is handled at most twice.
-        self.partial: dict[int, array[int]] = defaultdict(lambda: array("q"))
+    def __init__(self, epochs: Sequence[Epoch], expected: _Expected) -> None:
+        self.epochs, self.absent = epochs, array("q")
+        self.fresh, self.fresh_epochs = array("i"), array("i")
+        epoch_of = array("i", [-1]) * len(expected.offsets)
         for number, epoch in enumerate(epochs):
             if epoch.end < epoch.start or (number and epoch.start < epochs[number - 1].end):
                 raise InvalidInput(f"Epoch {number + 1}: {epoch} ends early or starts before the last end; sort them.")
-            begin, end = bisect_left(offsets, epoch.start), bisect_left(offsets, epoch.end)
-            self.epoch_of[begin:end] = array("q", [number]) * (end - begin)
+            begin, end = (bisect_left(expected.offsets, offset) for offset in (epoch.start, epoch.end))
+            epoch_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
+        self.absent.append(0)  # of no epoch
+        lanes = epoch_of.tobytes()
+        for lane in range(4):
+            expected.rows[EPOCH + lane :: SIZE] = lanes[lane::4]
 
-    def appear(self, index: int) -> None:
-        number = self.epoch_of[index]
-        if number >= 0:
-            self.absent[number] -= 1
-            if self.absent[number]:
-                self.partial[number].append(index)
-            else:
-                self.partial.pop(number, None)
+    def appear(self, index: int, epoch: int) -> None:
+        self.fresh.append(index)
+        self.fresh_epochs.append(epoch)
 
-    def planned_batch(self, index: int) -> int | None:
-        return self.epochs[self.epoch_of[index]].batch if self.epoch_of[index] >= 0 else None
+    def read(self) -> Sequence[int]:
+        """The records that appeared since the last reading while others of their epoch have not."""
+        for number, appeared in Counter(self.fresh_epochs).items():
+            if number >= 0:
+                self.absent[number] -= appeared
+        partial = array("i", compress(self.fresh, map(self.absent.__getitem__, self.fresh_epochs)))
+        del self.fresh[:], self.fresh_epochs[:]
+        return partial
 
 
 class _Found:
-    """The distinct offsets of one anomaly, as marks beside the expected records, and few witnesses."""
+    """The distinct offsets of one anomaly, as a bit in the rows of the expected records, and few witnesses."""
 
-    def __init__(self, offsets: Sequence[int], *, in_order: bool) -> None:
-        self.offsets, self.marks, self.others = offsets, bytearray(len(offsets)), set[int]()
+    def __init__(self, rows: bytearray, bit: int, *, in_order: bool) -> None:
+        self.rows, self.bit = rows, bit
+        self.others: MutableSequence[int] = array("q")
+        self.room = 1 << 23
         self.order = array("q") if in_order else None
         self.ranked: list[tuple[int, Witness]] = []
 
@@ -134,144 +158,183 @@ class _Found:
 
         The ten first are kept, so that the first of a list always has its witness.
         """
-        if self.marks[index] if index >= 0 else offset in self.others:
+        if index < 0:
+            return self._add_other(offset)
+        place = index * SIZE + MARKS
+        if self.rows[place] & self.bit:
             return False
-        if index >= 0:
-            self.marks[index] = 1
-        else:
-            self.others.add(offset)
+        self.rows[place] |= self.bit
         if self.order is not None:
             self.order.append(offset)
             return len(self.order) <= TEN
         return len(self.ranked) < TEN or offset < self.ranked[-1][0]
 
+    def _add_other(self, offset: int) -> bool:
+        try:
+            self.others.append(offset)
+        except OverflowError:
+            self.others = [*self.others, offset]
+        if len(self.others) > self.room:  # the same ones again and again
+            self.others, others = self.others[:0], set(self.others)
+            self.others.extend(others)
+            self.room = max(self.room, 2 * len(others))
+        if len(self.ranked) == TEN and offset >= self.ranked[-1][0]:
+            return False
+        return all(offset != kept for kept, _ in self.ranked)
+
     def keep(self, witness: Witness) -> None:
         insort(self.ranked, (witness.offset if self.order is None else len(self.order), witness), key=itemgetter(0))
         del self.ranked[TEN:]
 
-    def all(self) -> tuple[int, ...]:
+    def all(self, offsets: Sequence[int], marks: bytearray) -> tuple[int, ...]:
         if self.order is not None:
             return tuple(self.order)
-        marked = compress(self.offsets, self.marks)
-        return tuple(sorted(chain(marked, self.others)) if self.others else marked)
+        marked = compress(offsets, marks.translate(bytes(bits & self.bit for bits in range(256))))
+        return tuple(sorted(chain(marked, set(self.others))) if self.others else marked)
 
 
 class _Tally:
-    """What is remembered of a history: columns by record and by key, anomalies by offset, few witnesses."""
+    """What is remembered of a history: rows by record and by key, anomalies by offset, few witnesses."""
 
     def __init__(self, expected: _Expected, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = expected, history.keyed, False, 0
-        self.epochs = _Epochs(history.epochs, expected.offsets)
-        self.seen = bytearray(len(expected.values))
-        # The write of a row's first effect, but of an upsert's latest: that is the one which overwrites.
-        self.batch, self.attempt = (array("q", [0]) * len(self.seen) for _ in range(2))
-        # By key: its latest record that was read, and the record of its last effect; or that effect's value, if odd.
-        self.largest, self.shown = (array("q", [-1]) * len(expected.keys) for _ in range(2))
+        self.epochs = _Epochs(history.epochs, expected)
+        # By key, side by side: its latest record that was read, and the record of its last effect
+        self.latest = array("i", [-1, -1]) * len(expected.keys)
         self.odd: dict[str, int] = {}
         self.found = {
-            anomaly: _Found(expected.offsets, in_order=anomaly == "regression")
-            for anomaly in (*ANOMALY.values(), "unseen")
+            anomaly: _Found(expected.rows, 1 << number, in_order=anomaly == "regression")
+            for number, anomaly in enumerate((*ANOMALY.values(), "unseen"))
         }
 
-    def observe(self, row: Observation) -> None:
-        offset, key, value, _, _, visibility = row
-        place = self.expected.place(offset)
-        number = self.expected.explained(place, key, value)
-        if number >= 0:
-            largest = self.largest[number]
-            if place > largest:
-                self.largest[number] = place
-            elif place < largest:
-                self._note("regression", place, row, from_value=self.expected.values[largest], to_value=value)
-        if visibility != COMMITTED:
-            self._note(f"{visibility}_read", place, row)
-            if visibility == ABORTED:
-                return
-        self.rows += 1
-        if number >= 0:
-            self._effect(place, number, row)
-        else:
-            known = self.expected.key(place) if place >= 0 else key
-            self.odd[known if known == key else key] = value  # one object for a key, since there may be millions
-            self._note("unexpected", place, row)
+    def observe(self, events: Iterable[Observation | Reading]) -> None:
+        """Takes in all events, in one loop and with few calls, since they may be millions."""
+        expected, latest, odd, regression = self.expected, self.latest, self.odd, self.found["regression"]
+        rows, keys, first, span, table = expected.rows, expected.keys, expected.first, expected.span, expected.table
+        facts, write = FACTS.unpack_from, WRITTEN.pack_into
+        for event in events:
+            self.looked = True
+            if isinstance(event, Reading):
+                self.read(event.moment)
+                continue
+            offset, key, value, batch, attempt, visibility = event
+            index = offset - first
+            index = table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
+            right, number, epoch, seen = facts(rows, index * SIZE) if index >= 0 else NOWHERE
+            if index < 0 or value != right or key != keys[number]:
+                self._unexplained(index, event)
+                continue
+            number *= 2
+            if index > latest[number]:
+                latest[number] = index
+            elif index < latest[number] and regression.add(index, offset):
+                regression.keep(Witness(*event[:5], from_value=expected.facts(latest[number])[0], to_value=value))
+            if visibility != COMMITTED and self._is_no_effect(index, event):
+                continue
+            self.rows += 1
+            latest[number + 1] = index
+            if odd:
+                odd.pop(key, None)
+            if not seen:
+                self.epochs.appear(index, epoch)
+            elif not self.keyed:
+                self._note("duplicate", index, event)
+                continue
+            write(rows, index * SIZE + EFFECT, 1, batch, attempt)
 
-    def _effect(self, index: int, number: int, row: Observation) -> None:
-        self.shown[number] = index
-        if self.odd:
-            self.odd.pop(row.key, None)
-        if not self.seen[index]:
-            self.seen[index] = 1
-            self.epochs.appear(index)
-        elif not self.keyed:
-            if self.found["duplicate"].add(index, row.offset):
-                self.found["duplicate"].keep(Witness(*row[:5], earlier=self._written(index)))
+    def _unexplained(self, index: int, row: Observation) -> None:
+        if row.visibility != COMMITTED and self._is_no_effect(index, row):
             return
-        self.batch[index], self.attempt[index] = row.batch, row.attempt
+        self.rows += 1
+        known = self.expected.key(index) if index >= 0 else row.key
+        self.odd[known if known == row.key else row.key] = row.value  # one object for a key: there may be millions
+        self._note("unexpected", index, row)
+
+    def _is_no_effect(self, index: int, row: Observation) -> bool:
+        """Notes a row that was read before its transaction committed."""
+        self._note(f"{row.visibility}_read", index, row)
+        return row.visibility == ABORTED
 
     def read(self, moment: str) -> None:
         found = self.found["fractured_read"]
-        for index in chain.from_iterable(self.epochs.partial.values()):
+        for index in self.epochs.read():
             if found.add(index, self.expected.offsets[index]):
                 found.keep(self._written(index, moment=moment))
-        self.epochs.partial.clear()
 
     def settle(self) -> None:
         """After all events: a key whose last effect nothing explains shows no record."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
-            if key in self.odd:
-                self.shown[number] = -1
+            if self.latest[number * 2 + 1] >= 0 and key in self.odd:
+                self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
         """Notes a row of an undecided transaction, after all events."""
         index = self.expected.place(row.offset)
-        may_count = self.expected.explained(index, row.key, row.value) >= 0 and row.visibility != ABORTED
-        if may_count and (self._is_missing(index) or not self.seen[index]):
+        if index < 0 or row.visibility == ABORTED:
+            return
+        value, number, _, seen = self.expected.facts(index)
+        if value == row.value and self.expected.keys[number] == row.key and (self._is_missing(index) or not seen):
             self._note("unseen", index, row)
 
     def lose(self) -> None:
         """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
-        found, unseen = self.found["lost"], self.found["unseen"].marks
-        for index, offset in enumerate(self.expected.offsets if self.looked else ()):
-            if self._is_missing(index) and not unseen[index] and found.add(index, offset):
+        found, unseen, rows = self.found["lost"], self.found["unseen"].bit, self.expected.rows
+        if self.keyed:
+            numbers = chain.from_iterable(struct.Struct("=8xi22x").iter_unpack(rows))
+            missing = map(gt, count(), map(self.latest[1::2].__getitem__, numbers))
+        else:
+            missing = map(not_, rows[EFFECT::SIZE])
+        for index in compress(count(), missing) if self.looked else ():
+            if not rows[index * SIZE + MARKS] & unseen and found.add(index, self.expected.offsets[index]):
                 found.keep(self._lost(index))
 
     def last(self) -> ByKey:
         """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
-        del self.batch, self.attempt, self.largest, self.seen, self.epochs, self.expected.numbers
-        keys, shown, values, odd = self.expected.keys, self.shown, self.expected.values, self.odd
-        numbers = [number for number, index in enumerate(shown) if index >= 0]
-        numbers.extend(range(len(keys), len(keys) + len(odd)))
-        keys.extend(odd)
-        numbers.sort(key=keys.__getitem__)
-        last = (values[shown[number]] if number < len(shown) else odd[keys[number]] for number in numbers)
+        expected, shown, odd = self.expected, self.latest[1::2], self.odd
+        unsorted = list(compress(expected.keys, map((-1).__ne__, shown)))
+        last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]
         # What nothing explains may be a number of any size.
-        final = ByKey([keys[number] for number in numbers], list(last) if odd else array("q", last))
-        del self.shown, self.odd, self.expected.keys, self.expected.values
-        return final
+        of_unsorted: MutableSequence[int] = last if odd else array("q", last)
+        unsorted.extend(odd)
+        of_unsorted.extend(odd.values())
+        del self.latest, self.epochs, expected.rows, expected.keys, self.odd, odd
+        keys: list[str] = []
+        values = of_unsorted[:0]
+        order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
+        for start in range(0, len(order), 500):
+            some = order[start : start + 500]
+            keys.extend([unsorted[place] for place in some])
+            values.extend([of_unsorted[place] for place in some])
+        return ByKey(keys, values)
 
     def _is_missing(self, index: int) -> bool:
-        return index > self.shown[self.expected.numbers[index]] if self.keyed else not self.seen[index]
+        _, number, _, seen = self.expected.facts(index)
+        return index > self.latest[number * 2 + 1] if self.keyed else not seen
 
     def _lost(self, index: int) -> Witness:
-        shown = self.shown[self.expected.numbers[index]]
-        if self.seen[index] and shown >= 0:
+        _, number, epoch, seen = self.expected.facts(index)
+        shown = self.latest[number * 2 + 1]
+        if seen and shown >= 0:
             return self._written(index, overwritten_by=self._written(shown))
-        return self._written(index)._replace(batch=self.epochs.planned_batch(index), attempt=None)
+        batch = self.epochs.epochs[epoch].batch if epoch >= 0 else None
+        return self._written(index)._replace(batch=batch, attempt=None)
 
     def _written(self, index: int, **more: Any) -> Witness:
-        record = self.expected.offsets[index], self.expected.key(index), self.expected.values[index]
-        return Witness(*record, self.batch[index], self.attempt[index], **more)
+        value, number, _, _ = self.expected.facts(index)
+        _, batch, attempt = WRITTEN.unpack_from(self.expected.rows, index * SIZE + EFFECT)
+        return Witness(self.expected.offsets[index], self.expected.keys[number], value, batch, attempt, **more)
 
-    def _note(self, anomaly: str, index: int, row: Observation, **more: Any) -> None:
+    def _note(self, anomaly: str, index: int, row: Observation) -> None:
         found = self.found[anomaly]
         if found.add(index, row.offset):
-            found.keep(Witness(*row[:5], **more))
+            found.keep(Witness(*row[:5], earlier=self._written(index) if anomaly == "duplicate" else None))
 
 
 def _verdict(tally: _Tally) -> Verdict:
     tally.lose()
-    records, final = len(tally.seen), tally.last()
-    found = {name: found.all() for name, found in tally.found.items()}
+    marks, offsets = tally.expected.rows[MARKS::SIZE], tally.expected.offsets
+    final = tally.last()
+    found = {name: found.all(offsets, marks) for name, found in tally.found.items()}
     properties = {name: Outcome.VIOLATED if found[ANOMALY[name]] else Outcome.HOLDS for name in ANOMALY}
     in_doubt = ["no_loss"] if found["unseen"] and not found["lost"] else []
     properties |= dict.fromkeys(in_doubt if tally.looked else ANOMALY, Outcome.UNKNOWN)
@@ -284,4 +347,4 @@ def _verdict(tally: _Tally) -> Verdict:
         rows=len(final) if tally.keyed else tally.rows,
         witnesses={anomaly: tuple(case for _, case in found.ranked) for anomaly, found in tally.found.items()},
     )
-    return replace(verdict, because=because(verdict, records, keyed=tally.keyed, looked=tally.looked))
+    return replace(verdict, because=because(verdict, len(offsets), keyed=tally.keyed, looked=tally.looked))
