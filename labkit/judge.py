@@ -11,8 +11,8 @@ This module must not read files, clocks or chance, must not depend on hash order
 import struct
 from array import array
 from bisect import bisect_left, insort
-from collections import Counter, defaultdict
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import replace
 from itertools import chain, compress, count, islice, repeat
 from operator import ge, gt, itemgetter, not_
@@ -35,12 +35,13 @@ from labkit.verdict import (
 
 __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
 
-NEW, FACTS, WRITTEN = struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq")
-"""A record's row of bytes: value, number of its key, number of its epoch; has it an effect, of which batch and attempt;
-and a bit for each anomaly. The parts that are read or written together."""
+# An expected record is a row of bytes: its value, the numbers of its key and its epoch; whether it has an effect, and
+# which batch and attempt wrote it; a bit for each anomaly. Out of order, a row costs one wait for memory, and several
+# columns would cost several. These are its parts, the places where some start, and what stands for no record.
+NEW, FACTS, EFFECT = struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq")
+NUMBER = struct.Struct("=8xi22x")
+EPOCH_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
 NOWHERE = (0, -1, -1, False)
-EPOCH, EFFECT, MARKS, SIZE = 12, 16, 33, NEW.size
-"""Where in its row the epoch, the effect and the bits start, and where it ends."""
 
 COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
@@ -54,16 +55,14 @@ def judge(expected: Iterable[Record], history: History) -> Verdict:
         for row in history.hidden:
             tally.hide(row)
     except (OverflowError, struct.error) as error:
-        raise InvalidInput("A number of a record or row does not fit into 64 bits; count from 0.") from error
+        raise InvalidInput(
+            "A number of a record or row is not a whole one that fits into 64 bits; count from 0."
+        ) from error
     return _verdict(tally)
 
 
 class _Expected:
-    """The expected records, their keys, and which record has an offset.
-
-    A record is a row of bytes, not an item of several columns: out of order, each column is another wait for memory.
-    Keys are numbered, since a dict of millions of keys must not outlive this.
-    """
+    """The expected records in rows. Keys are numbered, since a dict of millions of keys must not outlive this."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         number_of: dict[str, int] = defaultdict(count().__next__)
@@ -82,7 +81,7 @@ class _Expected:
         self._place(offsets)
 
     def _place(self, offsets: "array[int]") -> None:
-        """Prepares finding a record by its offset: in a table as long as the span of the offsets, or in a dict."""
+        """Prepares to find records by offset: in a table as long as the span of the offsets, or else in a dict."""
         self.offsets: Sequence[int] = offsets
         self.first = offsets[0] if offsets else 0
         self.span = offsets[-1] - self.first + 1 if offsets else 0
@@ -124,32 +123,32 @@ class _Epochs:
             begin, end = (bisect_left(expected.offsets, offset) for offset in (epoch.start, epoch.end))
             epoch_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
-        self.absent.append(0)  # of no epoch
-        lanes = epoch_of.tobytes()
-        for lane in range(4):
-            expected.rows[EPOCH + lane :: SIZE] = lanes[lane::4]
+        self.absent.append(0)
+        for byte in range(epoch_of.itemsize):  # of all rows at once
+            expected.rows[EPOCH_AT + byte :: SIZE] = epoch_of.tobytes()[byte :: epoch_of.itemsize]
 
     def appear(self, index: int, epoch: int) -> None:
         self.fresh.append(index)
         self.fresh_epochs.append(epoch)
 
-    def read(self) -> Sequence[int]:
+    def read(self) -> Iterator[int]:
         """The records that appeared since the last reading while others of their epoch have not."""
-        for number, appeared in Counter(self.fresh_epochs).items():
-            if number >= 0:
-                self.absent[number] -= appeared
-        partial = array("i", compress(self.fresh, map(self.absent.__getitem__, self.fresh_epochs)))
-        del self.fresh[:], self.fresh_epochs[:]
-        return partial
+        fresh, numbers, self.fresh, self.fresh_epochs = self.fresh, self.fresh_epochs, array("i"), array("i")
+        for number in numbers:
+            self.absent[number] -= 1
+        self.absent[-1] = 0  # of no epoch
+        return compress(fresh, map(self.absent.__getitem__, numbers))
 
 
 class _Found:
     """The distinct offsets of one anomaly, as a bit in the rows of the expected records, and few witnesses."""
 
+    room = 1 << 23
+    """How many offsets without a record are kept before repeated ones are taken out."""
+
     def __init__(self, rows: bytearray, bit: int, *, in_order: bool) -> None:
         self.rows, self.bit = rows, bit
         self.others: MutableSequence[int] = array("q")
-        self.room = 1 << 23
         self.order = array("q") if in_order else None
         self.ranked: list[tuple[int, Witness]] = []
 
@@ -160,7 +159,7 @@ class _Found:
         """
         if index < 0:
             return self._add_other(offset)
-        place = index * SIZE + MARKS
+        place = index * SIZE + MARKS_AT
         if self.rows[place] & self.bit:
             return False
         self.rows[place] |= self.bit
@@ -174,7 +173,7 @@ class _Found:
             self.others.append(offset)
         except OverflowError:
             self.others = [*self.others, offset]
-        if len(self.others) > self.room:  # the same ones again and again
+        if len(self.others) > self.room:
             self.others, others = self.others[:0], set(self.others)
             self.others.extend(others)
             self.room = max(self.room, 2 * len(others))
@@ -194,7 +193,7 @@ class _Found:
 
 
 class _Tally:
-    """What is remembered of a history: rows by record and by key, anomalies by offset, few witnesses."""
+    """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
 
     def __init__(self, expected: _Expected, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = expected, history.keyed, False, 0
@@ -211,7 +210,7 @@ class _Tally:
         """Takes in all events, in one loop and with few calls, since they may be millions."""
         expected, latest, odd, regression = self.expected, self.latest, self.odd, self.found["regression"]
         rows, keys, first, span, table = expected.rows, expected.keys, expected.first, expected.span, expected.table
-        facts, write = FACTS.unpack_from, WRITTEN.pack_into
+        facts, write = FACTS.unpack_from, EFFECT.pack_into
         for event in events:
             self.looked = True
             if isinstance(event, Reading):
@@ -240,7 +239,7 @@ class _Tally:
             elif not self.keyed:
                 self._note("duplicate", index, event)
                 continue
-            write(rows, index * SIZE + EFFECT, 1, batch, attempt)
+            write(rows, index * SIZE + EFFECT_AT, 1, batch, attempt)
 
     def _unexplained(self, index: int, row: Observation) -> None:
         if row.visibility != COMMITTED and self._is_no_effect(index, row):
@@ -280,12 +279,12 @@ class _Tally:
         """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
         found, unseen, rows = self.found["lost"], self.found["unseen"].bit, self.expected.rows
         if self.keyed:
-            numbers = chain.from_iterable(struct.Struct("=8xi22x").iter_unpack(rows))
+            numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
             missing = map(gt, count(), map(self.latest[1::2].__getitem__, numbers))
         else:
-            missing = map(not_, rows[EFFECT::SIZE])
+            missing = map(not_, rows[EFFECT_AT::SIZE])
         for index in compress(count(), missing) if self.looked else ():
-            if not rows[index * SIZE + MARKS] & unseen and found.add(index, self.expected.offsets[index]):
+            if not rows[index * SIZE + MARKS_AT] & unseen and found.add(index, self.expected.offsets[index]):
                 found.keep(self._lost(index))
 
     def last(self) -> ByKey:
@@ -297,14 +296,15 @@ class _Tally:
         of_unsorted: MutableSequence[int] = last if odd else array("q", last)
         unsorted.extend(odd)
         of_unsorted.extend(odd.values())
-        del self.latest, self.epochs, expected.rows, expected.keys, self.odd, odd
+        expected.rows.clear()  # which the lists of anomalies also hold
+        del self.latest, self.epochs, self.odd, odd, expected.keys, expected.table, expected.sparse
         keys: list[str] = []
         values = of_unsorted[:0]
         order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
         for start in range(0, len(order), 500):
-            some = order[start : start + 500]
-            keys.extend([unsorted[place] for place in some])
-            values.extend([of_unsorted[place] for place in some])
+            pick = itemgetter(*order[start : start + 500], 0)  # the 0, since of one place it would be no tuple
+            keys += pick(unsorted)[:-1]
+            values.extend(pick(of_unsorted)[:-1])
         return ByKey(keys, values)
 
     def _is_missing(self, index: int) -> bool:
@@ -321,7 +321,7 @@ class _Tally:
 
     def _written(self, index: int, **more: Any) -> Witness:
         value, number, _, _ = self.expected.facts(index)
-        _, batch, attempt = WRITTEN.unpack_from(self.expected.rows, index * SIZE + EFFECT)
+        _, batch, attempt = EFFECT.unpack_from(self.expected.rows, index * SIZE + EFFECT_AT)
         return Witness(self.expected.offsets[index], self.expected.keys[number], value, batch, attempt, **more)
 
     def _note(self, anomaly: str, index: int, row: Observation) -> None:
@@ -332,7 +332,7 @@ class _Tally:
 
 def _verdict(tally: _Tally) -> Verdict:
     tally.lose()
-    marks, offsets = tally.expected.rows[MARKS::SIZE], tally.expected.offsets
+    marks, offsets = tally.expected.rows[MARKS_AT::SIZE], tally.expected.offsets
     final = tally.last()
     found = {name: found.all(offsets, marks) for name, found in tally.found.items()}
     properties = {name: Outcome.VIOLATED if found[ANOMALY[name]] else Outcome.HOLDS for name in ANOMALY}
