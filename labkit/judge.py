@@ -290,21 +290,14 @@ class _Tally:
     def last(self) -> ByKey:
         """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
-        unsorted = list(compress(expected.keys, map((-1).__ne__, shown)))
+        keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]
         # What nothing explains may be a number of any size.
-        of_unsorted: MutableSequence[int] = last if odd else array("q", last)
-        unsorted.extend(odd)
-        of_unsorted.extend(odd.values())
+        values: MutableSequence[int] = last if odd else array("q", last)
+        keys.extend(odd)
+        values.extend(odd.values())
         expected.rows.clear()  # which the lists of anomalies also hold
         del self.latest, self.epochs, self.odd, odd, expected.keys, expected.table, expected.sparse
-        keys: list[str] = []
-        values = of_unsorted[:0]
-        order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
-        for start in range(0, len(order), 500):
-            pick = itemgetter(*order[start : start + 500], 0)  # the 0, since of one place it would be no tuple
-            keys += pick(unsorted)[:-1]
-            values.extend(pick(of_unsorted)[:-1])
         return ByKey(keys, values)
 
     def _is_missing(self, index: int) -> bool:

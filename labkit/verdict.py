@@ -3,11 +3,13 @@
 This module must not look at a history: it finds no anomaly, and tells the guarantee from those that were found.
 """
 
+from array import array
 from bisect import bisect_left
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 TEN = 10
@@ -79,19 +81,39 @@ class Witness(NamedTuple):
 
 
 class ByKey(Mapping[str, int]):
-    """The last value of each key, in the order of the keys, in two columns: they may be millions."""
+    """The last value of each key, in the order of the keys, in two columns: they may be millions.
+
+    They are sorted when they are first looked at: a sort takes more than linear time, and most of a verdict needs none.
+    """
 
     def __init__(self, keys: Sequence[str], values: Sequence[int]) -> None:
-        self._keys, self._values = keys, values
+        self._keys, self._values, self._sorted = keys, values, False
+
+    def _sort(self) -> None:
+        order = sorted(range(len(self._keys)), key=self._keys.__getitem__)
+        keys: list[str] = []
+        values: MutableSequence[int] = array("q") if isinstance(self._values, array) else []
+        for start in range(0, len(order), 500):  # few enough not to wake the garbage collector
+            pick = itemgetter(*order[start : start + 500], 0)  # the 0, since of one place it would be no tuple
+            keys += pick(self._keys)[:-1]
+            values.extend(pick(self._values)[:-1])
+        self._keys, self._values, self._sorted = keys, values, True
+
+    @property
+    def _columns(self) -> tuple[Sequence[str], Sequence[int]]:
+        if not self._sorted:
+            self._sort()
+        return self._keys, self._values
 
     def __getitem__(self, key: object) -> int:
-        place = bisect_left(self._keys, key) if isinstance(key, str) else len(self._keys)
-        if place == len(self._keys) or self._keys[place] != key:
+        keys, values = self._columns
+        place = bisect_left(keys, key) if isinstance(key, str) else len(keys)
+        if place == len(keys) or keys[place] != key:
             raise KeyError(key)
-        return self._values[place]
+        return values[place]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
+        return iter(self._columns[0])
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -104,7 +126,7 @@ class ByKey(Mapping[str, int]):
 
     def pairs(self) -> Iterator[tuple[str, int]]:
         """What `items` goes through: without a search for each key."""
-        return zip(self._keys, self._values, strict=True)
+        return zip(*self._columns, strict=True)
 
 
 class _Items(ItemsView[str, int]):
