@@ -291,7 +291,7 @@ def test_nothing_is_left_of_a_hundred_runners_killed_at_random_moments(java: Jav
             threading.Event().wait(moments[number])
             alive = process.poll() is None
             process.kill()
-            process.communicate()
+            process.wait()
             until(lambda: not marked(mark), f"the processes of runner {number} to be gone")
             until(lambda: not any((folder / "scratch").glob("driver-*/")), f"the temporary files of runner {number}")
             return alive

@@ -37,7 +37,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 def marked(mark: str) -> list[str]:
