@@ -20,7 +20,7 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
-from labkit.study import Prediction, Search, Walk, columns, explore, predict, replay
+from labkit.study import Chains, Prediction, Search, Walk, chains, columns, explore, need, predict, replay
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram
@@ -28,10 +28,12 @@ from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key, timeline
 
 __all__ = [
+    "Chains",
     "Outcome",
     "Prediction",
     "Search",
     "Walk",
+    "chains",
     "columns",
     "crash",
     "crash_each",
@@ -40,6 +42,7 @@ __all__ = [
     "explorer",
     "finish",
     "memory_sink",
+    "need",
     "predict",
     "replay",
     "run_all",

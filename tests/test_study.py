@@ -4,6 +4,7 @@ import pytest
 
 from labkit import lab
 from labkit.errors import InvalidInput
+from labkit.study import predicted
 
 
 def test_a_prediction_stands_beside_what_came():
@@ -75,3 +76,75 @@ def test_a_search_names_what_is_broken_and_shows_the_shortest_run():
 
 def test_a_search_that_was_cut_says_so():
     assert "not all" in str(lab.explore("pipeline", max_states=50))
+
+
+def test_a_guarantee_is_what_is_left_whichever_schedule_comes():
+    assert lab.explore("delivery", processes=2, records=1).guarantee == "exactly-once"
+    assert lab.explore("delivery", processes=2, records=1, dedup="none").guarantee == "at-least-once"
+    assert lab.explore("delivery", processes=2, records=1, retry=False).guarantee == "at-most-once"
+    both = lab.explore("delivery", processes=2, records=1, retry=False, dedup="none")
+    assert (both.guarantee, both.broken) == ("none", "no_loss, no_duplicate")
+    assert lab.explore("delivery", max_states=3).guarantee == "unknown"
+    assert lab.explore("delivery", processes=2).broken == "nothing"
+
+
+def test_a_model_without_rows_has_no_guarantee():
+    with pytest.raises(InvalidInput, match="snapshot claims nothing of rows"):
+        _ = lab.explore("snapshot", processes=2).guarantee
+
+
+def test_a_search_says_how_it_is_repeated():
+    found = lab.explore("delivery", processes=2, records=1, dedup="none")
+    again = eval(found.call, {"lab": lab})
+    assert (again.states, again.violated) == (found.states, found.violated)
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return lab.chains()
+
+
+def test_every_chain_is_there_and_was_searched_to_the_end(chains):
+    assert len(list(chains)) == 2 * 3 * 5
+    assert all(chains[each].exhausted for each in chains)
+
+
+def test_the_log_chains_are_as_real_spark_is_predicted(chains):
+    """The predictions are compared with real Spark by `tests/spark/test_matrix.py`."""
+    kept = [each for each in chains if each.source == "log" and each.keeps_checkpoint]
+    assert len(kept) == 10
+    for each in kept:
+        worst, points = predicted(each)
+        assert chains[each].guarantee == worst, each
+        assert points >= 4
+
+
+def test_a_link_that_nobody_knows_is_refused_with_the_nearest(chains):
+    with pytest.raises(InvalidInput, match="there is no sink 'two_fase'; did you mean 'two_phase'"):
+        _ = chains["log", "note, then commit", "two_fase"]
+    with pytest.raises(InvalidInput, match="there is no engine"):
+        _ = chains["log", "spark", "append"]
+
+
+def test_the_grid_says_of_each_square_how_anybody_knows(chains):
+    text, html = str(chains), chains._repr_mimebundle_()["text/html"]
+    assert "two_phase     at-least-once *    exactly-once *     at-least-once" in text
+    assert html.count("<details") == 30
+    assert html.count("Simulated: every schedule with at most one crash") == 30
+    assert html.count("Real Spark, killed at each of its") == 10
+    assert html.count("Real Spark with its socket source (notebook 07)") == 3
+    assert html.count("lab.explore(") == 30
+    assert "<script" not in html
+
+
+def test_a_cell_that_needs_another_names_it():
+    with pytest.raises(InvalidInput, match="some_name is set in the first code cell: run that cell first"):
+        lab.need("some_name", "lab", cell="the first code cell")
+    lab.need("lab", cell="the first code cell")
+
+
+def test_a_notebook_shows_an_error_as_its_sentence():
+    with pytest.raises(InvalidInput) as refused:
+        lab.replay("pipeline.jump_bak")
+    [line] = refused.value._render_traceback_()
+    assert line == f"InvalidInput: {refused.value}"

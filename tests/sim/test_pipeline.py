@@ -113,7 +113,7 @@ def told_task(task) -> tuple:
 
 def test_a_crash_drops_the_driver_and_nothing_of_the_checkpoint():
     handle = Handle(0, 0, 1, 1)
-    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, Driver(Place.RUNNING, 1, 2, 0))
+    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, 0, Driver(Place.RUNNING, 1, 2, 0))
     assert crash(query) == query._replace(driver=NOBODY)
     assert [field for field, mark in declared(Query).items() if mark == "volatile"] == ["driver"]
 
@@ -168,6 +168,8 @@ NAMED = {
     "abrupt_end": (Guarantee.UNKNOWN, {"unseen": (0, 1, 2)}),
     "deleted_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "deleted_checkpoint_and_markers": (Guarantee.AT_MOST_ONCE, {"lost": (1, 2)}),
+    "forgetful_source": (Guarantee.AT_MOST_ONCE, {"lost": (0, 1, 2), "duplicate": ()}),
+    "lost_and_doubled": (Guarantee.NONE, {"lost": (2,), "duplicate": (1,)}),
     "raw_table": (Guarantee.EXACTLY_ONCE, {"aborted_read": (0, 1, 2), "precommitted_read": (0, 1, 2)}),
 }
 
@@ -189,6 +191,25 @@ def test_every_scenario_is_tested():
     assert set(NAMED) == set(SCENARIOS)
     with pytest.raises(InvalidInput, match="there is no scenario 'zombi'; did you mean 'zombie'"):
         trace_of("zombi")
+
+
+def test_a_socket_gives_every_record_once():
+    """After a crash the batch that was planned is empty, also in a fresh checkpoint folder; the next one is not."""
+    model = build(source="socket", strategy="append", words="hello-world-hello", records_per_batch=1, deletions=1)
+    for state in reachable(model):
+        written = [row.offset for row in state.store.seen if row.offset >= 0]
+        assert written == sorted(set(written)), "no record is ever written twice, and none out of order"
+    again = [str(action) for action in trace_of("forgetful_source").actions]
+    assert again.index("crash") < again.index("plan_nothing(0)")
+    with pytest.raises(InvalidInput, match="rollbacks=1: a socket cannot go back; set source=log"):
+        build(source="socket", rollbacks=1)
+
+
+def test_a_vote_of_nobody_is_settled_without_a_commit():
+    for strategy in ("two_phase", "wal"):
+        found = explore(build(source="socket", strategy=strategy, records_per_batch=2, lost_notices=1))
+        assert "ends" not in {violation.property for violation in found.violations}
+        assert found.never_reached == ()
 
 
 REFUSED = {

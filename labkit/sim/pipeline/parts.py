@@ -121,7 +121,13 @@ class Query(NamedTuple):
     """How many drivers this checkpoint has had."""
     generation: Durable[int] = 0
     """The query's name: new with every checkpoint folder."""
+    first: Durable[int] = 0
+    """The offset at which the query began to read: of a log 0, of a socket the first that nobody has read."""
     driver: Volatile[Driver] = NOBODY
+
+    def start_of(self, batch: int) -> int:
+        """The offset at which a batch starts that follows those before it."""
+        return self.ends[batch - 1] if batch else self.first
 
 
 class Status(Word):

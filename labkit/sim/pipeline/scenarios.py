@@ -238,6 +238,16 @@ SCENARIOS: dict[str, Scenario] = {
         {"strategy": "batch_marker", "markers": "batch", "deletions": 1, **_SMALL_BATCHES},
         (Cue(FailPoint.AFTER_COMMIT_LOG, ("crash", "delete_checkpoint")),),
     ),
+    "forgetful_source": Scenario(
+        "The rows were pre-committed and undecided, so recovery drops them; the socket cannot give them again: lost.",
+        {"source": "socket"},
+        (Cue(_BETWEEN),),
+    ),
+    "lost_and_doubled": Scenario(
+        "The log of batch 0 is flushed again, and batch 1 died with the driver: one record twice, another never.",
+        {"source": "socket", "strategy": "wal", "records_per_batch": 2},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("plan", "notify", "notified_look", "notified_flush", "crash")),),
+    ),
     "raw_table": Scenario(
         "Two-phase commit is simulated in a table that everybody can read: rows are seen that were never committed.",
         {"store": "sqlite", "reader": "table"},

@@ -37,6 +37,11 @@ PARAMETERS: dict[str, Parameter] = {
         "committed",
         ("committed", "table"),
     ),
+    "source": Choice(
+        "What a restarted driver can read again: everything (log), or nothing that was read before (socket).",
+        "log",
+        ("log", "socket"),
+    ),
     "words": Words("The input, one word a record.", "hello-world-hello"),
     "records_per_batch": Whole("Records in a micro-batch.", 8, 1, 8),
     "crashes": Whole("How many crashes there may be.", 1, 0, 4),
@@ -66,6 +71,7 @@ class Settings:
 
     strategy: Strategy
     order: Order
+    replayable: bool
     words: tuple[str, ...]
     records_per_batch: int
     faults: Faults
@@ -100,10 +106,13 @@ def settings(values: Values) -> Settings:
     early = values["reader"] == "table"
     if early and not kind.simulated:
         raise InvalidInput("reader=table: the store files has no table with uncommitted rows; set store=sqlite.")
+    if values["source"] == "socket" and int(values["rollbacks"]):
+        raise InvalidInput(f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0.")
     names = Faults._fields
     return Settings(
         strategy=strategy,
         order=order,
+        replayable=values["source"] == "log",
         words=tuple(str(values["words"]).split("-")),
         records_per_batch=int(values["records_per_batch"]),
         faults=Faults(*(int(values[name]) for name in names)),
