@@ -1,7 +1,8 @@
 """A grid whose every square is a run: the guarantee in it, how it was found out, and what happened, one click away.
 
 Text and HTML that need no script: a square is a `details` element, so that it opens with the mouse, with the keyboard,
-in an exported page and in a notebook that nobody trusts. This module must not judge: a square says what it was given.
+in an exported page and in a notebook that nobody trusts; the first one is open.
+This module must not judge: a square says what it was given.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ class Grid:
 
     def __str__(self) -> str:
         """The guarantees as text; an asterisk: real runs say the same."""
-        lines = [(self._corner(), *self.columns)]
+        lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))
             lines += [(f"  {row}", *(self._word(block, row, column) for column in self.columns)) for row in self.rows]
@@ -58,19 +59,15 @@ class Grid:
 
     __repr__ = __str__
 
-    @staticmethod
-    def _corner() -> str:
-        return ""
-
     def _word(self, block: str, row: str, column: str) -> str:
         square = self.squares[block, row, column]
         return square.guarantee + (" *" if square.real else "")
 
     def html(self) -> str:
         """The grid as HTML that needs nothing else."""
+        cols = "<col>" * (len(self.columns) + 1)
         head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
-        width = len(self.columns) + 1
-        body = []
+        width, body = len(self.columns) + 1, []
         for block in self.blocks:
             body.append(f'<tr><th class="lk-block" colspan="{width}" scope="rowgroup">{escape(block)}</th></tr>')
             for row in self.rows:
@@ -78,22 +75,26 @@ class Grid:
                 body.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
         return (
             f'<div class="lk lk-grid" data-lm-suppress-shortcuts="true"><style>{asset("scene.css")}{asset("grid.css")}'
-            f"</style><table><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+            f"</style><table><colgroup>{cols}</colgroup><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
             '<p class="lk-hint">Choose a square: here it says how it was found out, and what happened.</p></div>'
         )
 
     def _details(self, name: Name) -> str:
         square = self.squares[name]
         sign = SIGNS.get(square.guarantee, "?")
-        marks = "".join(f"<small>{escape(said)}</small>" for said in square.meanwhile)
+        seen = f"<small>{escape(', '.join(square.meanwhile))}</small>" if square.meanwhile else ""
         known = "simulated and real" if square.real else "simulated"
+        is_open = " open" if name == next(iter(self.squares)) else ""
         told = "".join(f"<li>{escape(step)}</li>" for step in square.steps)
-        parts = [f"<h4>{escape(', '.join(name))}: {escape(square.guarantee)}</h4>", f"<p>{escape(square.because)}</p>"]
+        parts = [
+            f"<h4>{escape(f'{name[0]} | {name[2]} | {name[1]}')}: {escape(square.guarantee)}</h4>",
+            f"<p>{escape(square.because)}</p>",
+        ]
         parts.append(f"<p>{escape(' '.join(filter(None, (square.origin, square.real))))}</p>")
         parts.append(f"<p>Again: <code>{escape(square.call)}</code></p>" + (f"<ol>{told}</ol>" if told else ""))
         return (
-            f'<details name="lk-grid" class="lk-{_CLASSES.get(square.guarantee, "open")}"><summary><b>'
-            f"<i>{sign}</i> {escape(square.guarantee)}</b><small>{known}</small>{marks}</summary>"
+            f'<details name="lk-grid"{is_open} class="lk-{_CLASSES.get(square.guarantee, "open")}"><summary><b>'
+            f"<i>{sign}</i> {escape(square.guarantee)}</b><small>{known}</small>{seen}</summary>"
             f'<div class="lk-panel" tabindex="0">{"".join(parts)}</div></details>'
         )
 

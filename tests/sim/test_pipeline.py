@@ -147,6 +147,7 @@ def test_a_point_that_is_never_reached_is_no_result():
 NAMED = {
     "jump_back": (Guarantee.EXACTLY_ONCE, {"regression": (0,)}),
     "append_twice": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "append_once": (Guarantee.EXACTLY_ONCE, {"regression": ()}),
     "half_flushed_log": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
     "marker": (Guarantee.EXACTLY_ONCE, {}),
     "commit_then_decide": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),

@@ -127,6 +127,11 @@ SCENARIOS: dict[str, Scenario] = {
         {"strategy": "append"},
         (Cue(_BETWEEN),),
     ),
+    "append_once": Scenario(
+        "Killed after commits/0 instead: the batch is noted and does not run again. The same chain, a harmless moment.",
+        {"strategy": "append"},
+        (Cue(FailPoint.AFTER_COMMIT_LOG),),
+    ),
     "half_flushed_log": Scenario(
         "Nobody noted how far the flush had come, so world comes twice: a write-ahead log is at-least-once.",
         {"strategy": "wal"},
