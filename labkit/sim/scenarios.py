@@ -19,6 +19,7 @@ from labkit.sim.kafka_log import scenarios as kafka_log
 from labkit.sim.pipeline import scenarios as pipeline
 from labkit.sim.snapshot import claims as snapshot_claims
 from labkit.sim.snapshot import scenarios as snapshot
+from labkit.sim.snapshot.parts import AMOUNT, in_channels
 from labkit.sim.trace import Replay, Trace
 from labkit.sim.two_phase_commit import TwoPhaseCommit
 from labkit.sim.two_phase_parts import blocked
@@ -95,7 +96,10 @@ def _delivery(walk: Replay) -> dict[str, Fact]:
 
 
 def _snapshot(walk: Replay) -> dict[str, Fact]:
+    held = walk.state.completed
     return {
+        "snapshot_accounts": [part.account.balance for part in held] if held else None,
+        "snapshot_channels": AMOUNT * in_channels(held).bit_count() if held else None,
         "paused_steps": list(snapshot_claims.paused(walk.states)),
         "stood_still_steps": snapshot_claims.stood_still(walk.states),
         "moment": snapshot_claims.moment(walk.states),
@@ -121,6 +125,8 @@ MEANING = {
     "blocked_steps": "steps in doubt with locks held, by participant",
     "executions": "how often each process worked on each record",
     "waiting_steps": "steps for which each process had something that it must be able to send again",
+    "snapshot_accounts": "money in each account of the last completed snapshot",
+    "snapshot_channels": "money under way in the last completed snapshot",
     "paused_steps": "steps for which each process was told to pause",
     "stood_still_steps": "steps for which everybody stood still",
     "held_records": "records that were held back in a blocked channel",
