@@ -67,6 +67,14 @@ def test_a_second_interpreter_reaches_the_same(strategy: str, order: str, size: 
     assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, size, crashes, lost))
 
 
+@pytest.mark.parametrize(("strategy", "order"), [cell[:2] for cell in SMALL if cell[2] == 3])
+def test_a_second_interpreter_forgets_the_same(strategy: str, order: str):
+    given = {"strategy": strategy, "order": "default" if order == "none" else order, "source": "socket"}
+    mine = reachable(build(**given, records_per_batch=2, crashes=2))
+    words = ["hello", "world", "hello"]
+    assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, 2, 2, 0, "socket"))
+
+
 def told(state: State) -> dict:
     query, driver, store = state.query, state.query.driver, state.store
     transactions = {status: {} for status in Status}
