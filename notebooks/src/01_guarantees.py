@@ -68,13 +68,15 @@ lab.show("pipeline.append_twice")
 #
 # ## One run proves little
 #
-# The same chain, killed a moment later: the batch has just been noted.
+# The same chain, killed a moment later: the batch has just been noted. Which guarantee do you see in each of the two runs?
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-moments = {"before the note": "append_twice", "after the note": "append_once"}
-print(lab.table({moment: lab.replay(f"pipeline.{name}") for moment, name in moments.items()}))
+said = {"before the note": None, "after the note": None}
+
+names = dict(zip(said, ("append_twice", "append_once"), strict=True))
+print(lab.table({moment: lab.replay(f"pipeline.{name}") for moment, name in names.items()}, said))
 
 # %% [raw] tags=["expected"]
 #                  guarantee      lost  duplicate  jumped back
@@ -83,21 +85,23 @@ print(lab.table({moment: lab.replay(f"pipeline.{name}") for moment, name in mome
 
 # %% [markdown]
 # All looks well there. But a guarantee speaks of *every* run. So let the simulator crash this chain at every step,
-# and take the worst.
+# and take the worst. What is left?
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
+said = lab.predict(guarantee=None)
+
 found = lab.explore("pipeline", strategy="append")
-print(f"{found.states} states, {'all there are' if found.exhausted else 'not all'}")
-print("some schedule breaks:", found.broken)
-print("so the guarantee is:", found.guarantee)
+print(said.beside(guarantee=found.guarantee))
+print(f"{found.states} states; some schedule breaks: {found.broken}")
 assert found.exhausted
 
 # %% [raw] tags=["expected"]
-# 64 states, all there are
-# some schedule breaks: no_duplicate, no_fractured_read, no_regression
-# so the guarantee is: at-least-once
+#            it was
+# guarantee  at-least-once
+# Nothing was predicted, so nothing is compared.
+# 64 states; some schedule breaks: no_duplicate, no_fractured_read, no_regression
 
 # %% [markdown]
 # One run can refute a guarantee; to have one, all runs must keep it. (These are all runs of a *small* configuration: few
@@ -172,23 +176,29 @@ print(lab.chains())
 #
 # ## A weak source
 #
-# Look at the lower half: no square says *exactly-once*. Let us see why the best sink does not help.
+# Look at the lower half: no square says *exactly-once*. Take the best sink, *two_phase*, and three records from a socket in
+# one batch. It is killed when all three are pre-committed and nothing is decided. How many are lost?
+
+# %% tags=["nbval-check-output"]
+from labkit import lab
+
+said = lab.predict(lost=None, duplicate=None)
+
+verdict = lab.replay("pipeline.forgetful_source").verdict
+print(said.beside(lost=len(verdict.lost), duplicate=len(verdict.duplicate)))
+chains = lab.chains()
+assert not any(chains[each].guarantee == "exactly-once" for each in chains if each.source == "socket")
+
+# %% [raw] tags=["expected"]
+#            it was
+# lost       3
+# duplicate  0
+# Nothing was predicted, so nothing is compared.
 
 # %%
 from labkit import lab
 
 lab.show("pipeline.forgetful_source")
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-verdict = lab.replay("pipeline.forgetful_source").verdict
-print("lost:", list(verdict.lost), "| duplicate:", list(verdict.duplicate), "|", verdict.guarantee)
-chains = lab.chains()
-assert not any(chains[each].guarantee == "exactly-once" for each in chains if each.source == "socket")
-
-# %% [raw] tags=["expected"]
-# lost: [0, 1, 2] | duplicate: [] | at-most-once
 
 # %% [markdown]
 # Two-phase commit did what it should: nothing was decided, so the prepared rows were dropped, and the batch ran again.
@@ -197,49 +207,54 @@ assert not any(chains[each].guarantee == "exactly-once" for each in chains if ea
 #
 # ## A weak engine
 #
-# Same log, same sink *two_phase*, same moment: every transaction is committed. Left, the batch is not noted yet;
-# right, it was noted before.
-
-# %%
-from labkit import lab
-
-lab.show("pipeline.commit_then_decide", beside="pipeline.decide_then_commit")
+# Now a log, the same sink *two_phase*, and both orders of commit and note. The job is killed between the two: committed
+# and not noted, or noted and not committed. Which guarantee does each run show?
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-orders = {"commit, then note": "commit_then_decide", "note, then commit": "decide_then_commit"}
-print(lab.table({order: lab.replay(f"pipeline.{name}") for order, name in orders.items()}))
+said = {"commit, then note": None, "note, then commit": None}
+
+names = dict(zip(said, ("commit_then_decide", "decide_then_commit"), strict=True))
+print(lab.table({order: lab.replay(f"pipeline.{name}") for order, name in names.items()}, said))
 
 # %% [raw] tags=["expected"]
 #                    guarantee      lost  duplicate  jumped back
 # commit, then note  at-least-once  0     3          1
 # note, then commit  exactly-once   0     0          0
 
+# %%
+from labkit import lab
+
+lab.show("pipeline.commit_then_decide", beside="pipeline.decide_then_commit")
+
 # %% [markdown]
 # Not only the sink decides: the *order* between engine and sink does. And an engine has results of its own, the counts
-# that it keeps. Flink's barriers ([notebook 04](04_barriers.ipynb)) can be told not to align its inputs. Is the count
-# right after a crash? And does *two_phase* save the rows?
+# that it keeps. Flink's barriers ([notebook 04](04_barriers.ipynb)) can be told not to align a task's inputs
+# (*at_least_once*). Is the engine's count always right after a crash? Which guarantee do the rows have, behind *two_phase*?
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-rows = [("inputs", "sink", "rows", "the engine's own count")]
+said = lab.predict(aligned_count=None, aligned_rows=None, at_least_once_count=None, at_least_once_rows=None)
+
+came = {}
 for mode in ("aligned", "at_least_once"):
-    for sink in ("append", "two_phase"):
-        found = lab.explore("barriers", mode=mode, sink=sink, counts=1, words="hello-hello")
-        rows.append((mode, sink, found.guarantee, "wrong" if "counted_once" in found.violated else "right"))
-print(lab.columns(rows))
+    found = lab.explore("barriers", mode=mode, sink="two_phase", counts=1, words="hello-hello")
+    came[f"{mode}_count"] = "wrong" if "counted_once" in found.violated else "right"
+    came[f"{mode}_rows"] = found.guarantee
+print(said.beside(came))
 
 # %% [raw] tags=["expected"]
-# inputs         sink       rows           the engine's own count
-# aligned        append     at-least-once  right
-# aligned        two_phase  exactly-once   right
-# at_least_once  append     at-least-once  wrong
-# at_least_once  two_phase  at-least-once  wrong
+#                      it was
+# aligned_count        right
+# aligned_rows         exactly-once
+# at_least_once_count  wrong
+# at_least_once_rows   at-least-once
+# Nothing was predicted, so nothing is compared.
 
 # %% [markdown]
-# A perfect sink hands on whatever it is given, also a wrong count.
+# The best sink hands on whatever it is given, also a wrong count.
 #
 # ## A sink that repairs
 #
