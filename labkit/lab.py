@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from labkit.chains import Chains, chains
 from labkit.errors import InvalidInput, LabError
 from labkit.judge import Verdict
 from labkit.records import Observation
@@ -20,7 +21,7 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
-from labkit.study import Chains, Prediction, Search, Walk, chains, columns, explore, need, predict, replay
+from labkit.study import Prediction, Search, Walk, columns, explore, need, predict, replay
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram

@@ -5,16 +5,12 @@ and count nothing: the models' claims and the one judge do.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.errors import InvalidInput
-from labkit.expected import expectations
-from labkit.failpoints import Order, nearest
+from labkit.failpoints import nearest
 from labkit.judge import Guarantee, Outcome, Verdict
-from labkit.sim import chains as links
-from labkit.sim.chains import Chain
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.parameters import chosen
@@ -22,9 +18,8 @@ from labkit.sim.scenarios import Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
 from labkit.verdict import guarantee
-from labkit.view.grid import Grid, Name, Square
 
-__all__ = ["Chains", "Prediction", "Search", "Walk", "chains", "columns", "explore", "need", "predict", "replay"]
+__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "predict", "replay"]
 
 
 class Walk:
@@ -148,96 +143,6 @@ def replay(what: str | Trace) -> Walk:
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
     """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
     return Search(search(make(model, parameters), max_states=max_states))
-
-
-ON_THE_WAY = {
-    "no_regression": "a value jumps back",
-    "no_fractured_read": "half a batch is seen",
-    "no_orphan": "a transaction stays open",
-}
-"""What a chain's reader may meet although the end may be right, by the claim that is broken."""
-
-ON_A_SOCKET = ("append", "two_phase")
-"""The sinks that notebook 07 runs behind Spark's socket source."""
-
-
-class Chains:
-    """Every chain of source, engine and sink with all its schedules, as `chains["log", "note, then commit", "wal"]`."""
-
-    def __init__(self) -> None:
-        self.searches = {each: Search(search(make("pipeline", each.parameters()))) for each in links.every()}
-        self.grid = Grid({_name(each): _square(each, found) for each, found in self.searches.items()})
-
-    def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """The search of one chain. Raises `InvalidInput` with the nearest name of a link."""
-        return self.searches[links.chain(*name)]
-
-    def __iter__(self) -> Iterator[Chain]:
-        return iter(self.searches)
-
-    def __str__(self) -> str:
-        return str(self.grid)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        return self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
-
-
-@cache
-def chains() -> Chains:
-    """Tries every schedule of every chain, with one crash at any step: once, since nothing in it can change."""
-    return Chains()
-
-
-def _name(chain: Chain) -> Name:
-    return chain.source, chain.sink, chain.engine
-
-
-def _square(chain: Chain, search: Search) -> Square:
-    shown = next((name for name in ("no_loss", "no_duplicate", *ON_THE_WAY) if name in search.violated), None)
-    steps: Sequence[str] = ()
-    if shown:
-        walk = play(search.counterexample(shown))
-        steps = [walk.model.sentence(action) for action in walk.actions]
-    return Square(
-        guarantee=search.guarantee.value,
-        origin=f"Simulated: every schedule with at most one crash, {search.states} states.",
-        because=f"A shortest run that shows it: {search.violated[shown]}" if shown else "No schedule breaks a claim.",
-        call=search.call,
-        meanwhile=[said for name, said in ON_THE_WAY.items() if name in search.violated],
-        real=said_of_spark(chain),
-        steps=steps,
-    )
-
-
-def said_of_spark(chain: Chain) -> str:
-    """What is known of this chain on real Spark; empty where it was not run."""
-    if chain.source == "log" and chain.keeps_checkpoint:
-        worst, points = predicted(chain)
-        return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
-    if chain.source == "socket" and chain.keeps_checkpoint and chain.sink in ON_A_SOCKET and _is_default(chain):
-        return f"Real Spark with its socket source (notebook 07): {Guarantee.AT_MOST_ONCE.value}."
-    return ""
-
-
-def _is_default(chain: Chain) -> bool:
-    return chain.order in (Order.NONE, Order.DECISION)
-
-
-def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """The weakest guarantee that is predicted of real Spark for a sink in its order, and at how many failpoints.
-
-    The predictions were written by hand, and tests compare each with a real run.
-    """
-    cells = {
-        cell.point: each
-        for cell, each in expectations().items()
-        if (cell.strategy, cell.order) == (chain.sink, chain.order)
-    }
-    found = {"no_loss": any(each.lost for each in cells.values()), "no_unexpected": False}
-    found["no_duplicate"] = any(each.duplicate for each in cells.values())
-    return guarantee({name: Outcome.VIOLATED if is_so else Outcome.HOLDS for name, is_so in found.items()}), len(cells)
 
 
 def need(*names: str, cell: str) -> None:
