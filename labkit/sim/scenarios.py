@@ -108,13 +108,13 @@ def _barriers(walk: Replay) -> dict[str, Fact]:
     found = cost(walk.model.settings, walk.states)
     price: dict[str, Fact] = {"held_records": found.held, "waiting_records_steps": found.waited}
     price |= {"stored_records": found.stored, "standing_steps": found.stood}
-    coordinator, _, operators, _, _, _ = walk.state
+    coordinator, _, operators, visible, _, _ = walk.state
     settings, counted = walk.model.settings, sum(operator.state for operator in operators[:-1])
     if coordinator.completed:
         _, _, _, offsets, states, _ = coordinator.completed[-1]
         held = sum(max(state, 0) for state in states[:-1])
         price |= {"checkpoint_offsets": list(offsets), "checkpoint_counts": settings.totals(held)}
-    return {**price, "counts": settings.totals(counted)}
+    return {**price, "counts": settings.totals(counted), "visible": settings.totals(visible)}
 
 
 FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
@@ -144,6 +144,7 @@ MEANING = {
     "checkpoint_offsets": "the next offset of each source in the latest complete checkpoint",
     "checkpoint_counts": "the counts in the latest complete checkpoint",
     "counts": "the counts that the running job holds",
+    "visible": "how many rows of each word readers see",
     "moment": "the step after which everything was as the last snapshot says; none: never",
 }
 """Each fact in words."""

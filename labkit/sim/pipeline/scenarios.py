@@ -170,7 +170,7 @@ SCENARIOS: dict[str, Scenario] = {
         (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
     ),
     "commit_raises_again": Scenario(
-        "One of two was committed before the crash, and a second commit is an error: every new driver meets it, for ever.",
+        "One of two is committed before the crash, and a second commit is an error: every new driver meets it.",
         {"order": "decision", "committed_again": "raise"},
         (Cue(FailPoint.MID_COMMIT),),
     ),
