@@ -342,9 +342,9 @@ assert not ends["cancelled_and_kept"].violated
 # ## Your turn
 #
 # You choose what happens next. **Find a run without alignment in which *hello* is counted three times, although the input
-# has two.** You need two barriers that arrive at different times, one record too early, and a crash after `complete`. The
-# verdict *counted_once* turns red when you are there; `?` shows the keys, *copy trace* keeps your run. Then try the same with
-# `mode = "aligned"`: which step can you not take any more?
+# has two.** You need two barriers that arrive at different times, one record too early, and a crash after `complete`; then
+# restore, and go on to the end. *In the end every record is counted once* turns red when you are there. `?` shows the keys,
+# *copy trace* keeps your run. Then try the same with `mode = "aligned"`: which step can you not take any more?
 
 # %%
 steering = lab.explorer("barriers", words=words, counts=1, mode=mode)
@@ -399,7 +399,9 @@ steering
 # <details><summary>c) Keep it, and commit it with the next checkpoint.</summary>Yes. A later checkpoint includes
 # everything before it.</details>
 #
-# Sources: Carbone and others, *Lightweight Asynchronous Snapshots for Distributed Dataflows*
+# ## Sources
+#
+# Carbone and others, *Lightweight Asynchronous Snapshots for Distributed Dataflows*
 # ([arXiv:1506.08603](https://arxiv.org/abs/1506.08603)); in Apache Flink `CheckpointCoordinator` (store, then notify),
 # `SingleCheckpointBarrierHandler` (alignment), `CheckpointBarrierTracker` (at-least-once) and `CheckpointListener`; Chandy and
 # Lamport, *Distributed Snapshots*, 1985 ([doi:10.1145/214451.214456](https://doi.org/10.1145/214451.214456)).
