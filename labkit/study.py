@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.errors import InvalidInput
-from labkit.failpoints import Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.failpoints import POINTS, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.judge import Verdict
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
@@ -18,7 +18,7 @@ from labkit.sim.trace import Replay, Trace, make
 from labkit.sim.trace import replay as play
 from labkit.view.timeline import timeline
 
-__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "predict", "replay", "simulate"]
+__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "points", "predict", "replay", "simulate"]
 
 
 class Walk:
@@ -144,17 +144,26 @@ def simulate(at: str | Sequence[str] = (), *, sink: str, store: str = "files", o
 
     `at` is `POINT`, or several, the nth for the nth driver. Raises `InvalidInput` for what is not modelled.
     """
+    strategy, taken = _sink(sink, order)
+    crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
+    for planned in crashes:
+        check_crash(planned, strategy, taken)
+    return Walk(crashed(strategy, taken, store, crashes))
+
+
+def points(sink: str, order: str | None = None) -> list[str]:
+    """The failpoints that a batch passes with this sink, in order. Raises `InvalidInput`."""
+    return [point.value for point in POINTS[_sink(sink, order)]]
+
+
+def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
     if sink not in list(Strategy):
         raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}")
     strategy = Strategy(sink)
     known = [each.value for each in orders(strategy)]
     if order is not None and order not in known:
         raise InvalidInput(f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], known)}")
-    taken = orders(strategy)[0] if order is None else Order(order)
-    points = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
-    for point in points:
-        check_crash(point, strategy, taken)
-    return Walk(crashed(strategy, taken, store, points))
+    return strategy, orders(strategy)[0] if order is None else Order(order)
 
 
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:

@@ -55,6 +55,10 @@ def test_a_crash_is_simulated_as_the_real_one_is_named():
     late = {order: lab.simulate("sink.after_commit", sink="two_phase", order=order) for order in ("engine", "decision")}
     assert [walk.verdict.guarantee.value for walk in late.values()] == ["at-least-once", "exactly-once"]
     assert lab.simulate(sink="two_phase").seen == "world=1 hello=1 hello=2"
+    assert [point for point in lab.points("wal") if lab.simulate(point, sink="wal").verdict.duplicate] == [
+        "sink.mid_commit",
+        "sink.before_confirm",
+    ]
 
 
 @pytest.mark.parametrize(
