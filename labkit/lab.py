@@ -20,7 +20,7 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
-from labkit.study import Prediction, Search, Walk, columns, explore, points, predict, replay, simulate
+from labkit.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram
@@ -40,6 +40,7 @@ __all__ = [
     "explorer",
     "finish",
     "memory_sink",
+    "need",
     "points",
     "predict",
     "replay",

@@ -122,3 +122,9 @@ def test_a_search_names_what_is_broken_and_shows_the_shortest_run():
 
 def test_a_search_that_was_cut_says_so():
     assert "not all" in str(lab.explore("pipeline", max_states=50))
+
+
+def test_a_cell_says_which_cell_comes_first():
+    with pytest.raises(InvalidInput, match=r"^nowhere is set in the cell above: run that cell first"):
+        lab.need("pytest", "nowhere", cell="the cell above")
+    lab.need("pytest", cell="the cell above")

@@ -7,15 +7,11 @@
 #
 # **Everything in this notebook is simulated.** No Spark runs here. The simulator has sources with offsets, tasks that
 # count, a sink and a checkpoint coordinator, as in Apache Flink; it tries any order of steps, and every claim below is
-# checked by a run. It takes about fifteen minutes. Run the cells from top to bottom; each section begins with a cell
-# that needs only the next two.
+# checked by a run. It takes about fifteen minutes. Run the cells from top to bottom; one that needs another says which.
 
 # %% tags=["parameters"]
 words = "hello-hello-world"  # the input of the searches, one word a record
 mode = "at_least_once"  # what you begin with in "Your turn": aligned, at_least_once or unaligned
-
-# %%
-from labkit import lab
 
 # %% [markdown]
 # ## An example to hold on to
@@ -27,19 +23,19 @@ from labkit import lab
 # runs without them, too.
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict(offset=None, counts=None)  # a number, and for example "hello=1 world=0"
 stored = lab.replay("barriers.offset_three").until("complete").facts
 print(said.beside(offset=stored["checkpoint_offsets"][0], counts=stored["checkpoint_counts"]))
+assert stored["checkpoint_offsets"] == [3]
+assert stored["checkpoint_counts"] == "hello=2 world=1"
 
 # %% [raw] tags=["expected"]
 #         it was
 # offset  3
 # counts  hello=2 world=1
 # Nothing was predicted, so nothing is compared.
-
-# %%
-assert stored["checkpoint_offsets"] == [3]
-assert stored["checkpoint_counts"] == "hello=2 world=1"
 
 # %% [markdown]
 # Offset 3 is the *next* record to read. The counts hold exactly the records 0, 1 and 2: those before the barrier.
@@ -48,6 +44,8 @@ assert stored["checkpoint_counts"] == "hello=2 world=1"
 # takes; solid ones are durable. Watch the coordinator collect an offset and three states, and who stores its part when.
 
 # %%
+from labkit import lab
+
 lab.show("barriers.offset_three")
 
 # %% [markdown]
@@ -57,6 +55,8 @@ lab.show("barriers.offset_three")
 # When the checkpoint is complete, where is the source?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"source is at": None})
 job = lab.replay("barriers.epochs").until("complete")
 print(said.beside({"source is at": job.state.sources[0].position}))
@@ -75,6 +75,9 @@ print("the job itself has:  offset", job.state.sources[0].position, "and", job.f
 # copies fit: all of them hold the records before the barrier and no other. A checkpoint is a consistent cut, not a photo.
 
 # %%
+from labkit import lab
+
+lab.need("job", cell="the cell above")
 assert job.facts["checkpoint_offsets"] == [1]
 assert job.state.sources[0].position == 2
 
@@ -86,6 +89,8 @@ assert job.state.sources[0].position == 2
 # and one *world*. What will the counts be in the end?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"first run": None, "second run": None})  # for example "hello=2 world=1"
 runs = [lab.replay("barriers.sink_offset_twice"), lab.replay("barriers.sink_offset_lost")]
 print(said.beside({"first run": runs[0].facts["counts"], "second run": runs[1].facts["counts"]}))
@@ -101,6 +106,9 @@ for copied in (run.until("copy").facts for run in runs):
 # copied: offset 2 with world=1
 
 # %%
+from labkit import lab
+
+lab.need("runs", cell="the cell above")
 assert runs[0].facts["counts"] == "hello=3 world=1"  # one hello too many
 assert runs[1].facts["counts"] == "hello=1 world=1"  # one hello lost
 print(runs[0].violated["exact"], runs[1].violated["exact"], sep="\n")
@@ -112,6 +120,9 @@ print(runs[0].violated["exact"], runs[1].violated["exact"], sep="\n")
 # A search through *every* order of steps finds the shortest way to a wrong copy. Here it is, in three steps:
 
 # %%
+from labkit import lab
+
+lab.need("words", cell="the first code cell")
 search = lab.explore("barriers", words=words, sources=1, broken="sink_offset")
 lab.show(search.counterexample("exact"))
 
@@ -132,10 +143,15 @@ lab.show(search.counterexample("exact"))
 # Each time a new job starts and reads to the end. How many rows of each word does a reader see then?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict(third_record=None, too_early=None, not_told=None, told_first=None)  # as in "hello=2 world=1"
 names = ("crash_at_the_third", "before_the_first_checkpoint", "complete_not_announced", "announced_first")
 crashed = dict(zip(said.said, [lab.replay(f"barriers.{name}") for name in names], strict=True))
 print(said.beside({name: run.facts["visible"] for name, run in crashed.items()}))
+assert crashed["third_record"].until("complete").facts["checkpoint_offsets"] == [2]
+assert all(run.facts["counts"] == "hello=2 world=1" for run in crashed.values())  # the job itself counts right
+print(crashed["told_first"].violated["decided_first"])
 
 # %% [raw] tags=["expected"]
 #               it was
@@ -144,11 +160,7 @@ print(said.beside({name: run.facts["visible"] for name, run in crashed.items()})
 # not_told      hello=2 world=1
 # told_first    hello=3 world=1
 # Nothing was predicted, so nothing is compared.
-
-# %%
-assert crashed["third_record"].until("complete").facts["checkpoint_offsets"] == [2]
-assert all(run.facts["counts"] == "hello=2 world=1" for run in crashed.values())  # the job itself counts right
-print(crashed["told_first"].violated["decided_first"])
+# the row of offset 0 of source 0 (hello) is visible, and the latest complete checkpoint does not hold it.
 
 # %% [markdown]
 # The restarted job loads the last **complete** checkpoint (offset 2, hello=1, world=1), commits what that checkpoint had
@@ -171,6 +183,8 @@ print(crashed["told_first"].violated["decided_first"])
 # crashes afterwards and restarts. The sink uses two-phase commit. How often is *hello* counted?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict(hello=None)
 naive = lab.replay("barriers.no_alignment")
 print(said.beside(hello=naive.facts["counts"].split()[0].removeprefix("hello=")))
@@ -186,6 +200,8 @@ print(naive.violated["counted_once"])
 # Step to the moment when a record from behind barrier 1 is counted before the copy is taken, and then to the restart:
 
 # %%
+from labkit import lab
+
 lab.show("barriers.no_alignment")
 
 # %% [markdown]
@@ -193,6 +209,9 @@ lab.show("barriers.no_alignment")
 # barrier and sent that one again. This mode is called *at-least-once*, and it is not the sink that doubles:
 
 # %%
+from labkit import lab
+
+naive = lab.replay("barriers.no_alignment")
 assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"  # the state itself is wrong
 
 # %% [markdown]
@@ -204,11 +223,15 @@ assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"  # t
 # can a record be counted wrongly in the end?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("words", cell="the first code cell")
 said = lab.predict(aligned=None, counting=None, no_crash=None, one_input=None)  # "yes" or "no" for each
 job, counting = {"words": words, "counts": 1}, {"mode": "at_least_once"}
 given = ({}, counting, {**counting, "crashes": 0}, {**counting, "sources": 1})
 found = dict(zip(said.said, [lab.explore("barriers", **job, **each) for each in given], strict=True))
 print(said.beside({name: "counted_once" in search.violated for name, search in found.items()}))
+assert all(search.exhausted for search in found.values())  # every order of steps was tried
 
 # %% [raw] tags=["expected"]
 #            it was
@@ -218,10 +241,6 @@ print(said.beside({name: "counted_once" in search.violated for name, search in f
 # one_input  no
 # Nothing was predicted, so nothing is compared.
 
-# %%
-assert all(search.exhausted for search in found.values())  # every order of steps was tried
-assert "exact" in found["no_crash"].violated  # the checkpoint is wrong, but nobody loads it
-
 # %% [markdown]
 # Without alignment the checkpoint is wrong whether the job crashes or not; it hurts only whoever **restores** it. A job
 # with one input everywhere has nothing to align and is exact in this mode, too.
@@ -230,7 +249,12 @@ assert "exact" in found["no_crash"].violated  # the checkpoint is wrong, but nob
 # seen is right, because putting a word into a set again changes nothing:
 
 # %%
-assert {count.split("=")[0] for count in naive.facts["counts"].split()} == {"hello", "world"}
+from labkit import lab
+
+unused = lab.explore("barriers", counts=1, mode="at_least_once", crashes=0)
+assert "exact" in unused.violated  # the checkpoint is wrong, and nobody loads it
+counts = lab.replay("barriers.no_alignment").facts["counts"]
+assert {count.split("=")[0] for count in counts.split()} == {"hello", "world"}
 
 # %% [markdown]
 # ## What alignment costs, and another way
@@ -240,27 +264,25 @@ assert {count.split("=")[0] for count in naive.facts["counts"].split()} == {"hel
 # In which mode do records wait, and in which are records stored in the checkpoint?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 names = {"aligned": "alignment", "at_least_once": "no_alignment", "unaligned": "overtaking"}
 said = lab.predict({"records wait": None, "records are stored": None})  # a mode each
 cost = {each: lab.replay(f"barriers.{name}").facts for each, name in names.items()}
-waits = [each for each, facts in cost.items() if facts["held_records"]]
-stores = [each for each, facts in cost.items() if facts["stored_records"]]
-print(said.beside({"records wait": waits[0], "records are stored": stores[0]}))
-rows = [(each, str(facts["held_records"]), str(facts["stored_records"])) for each, facts in cost.items()]
-print("\n" + lab.columns([("", "held back", "stored in flight"), *rows]))
+held = {facts["held_records"]: each for each, facts in cost.items()}
+stored = {facts["stored_records"]: each for each, facts in cost.items()}
+print(said.beside({"records wait": held[1], "records are stored": stored[3]}))
+assert len(held) == len(stored) == 2  # in the two other modes: none
 
 # %% [raw] tags=["expected"]
 #                     it was
 # records wait        aligned
 # records are stored  unaligned
 # Nothing was predicted, so nothing is compared.
-#
-#                held back  stored in flight
-# aligned        1          0
-# at_least_once  0          0
-# unaligned      0          3
 
 # %%
+from labkit import lab
+
 lab.show("barriers.overtaking")
 
 # %% [markdown]
@@ -270,24 +292,27 @@ lab.show("barriers.overtaking")
 # out?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("words", cell="the first code cell")
 overtaking = lab.explore("barriers", words=words, counts=1, mode="unaligned")
 forgetful = lab.explore("barriers", words=words, counts=1, mode="unaligned", broken="skip_channel_state")
 print("unaligned:", list(overtaking.violated) or "no claim is broken")
 print("without what is in flight:", forgetful.violated["no_loss"])
+assert overtaking.exhausted
+assert not overtaking.violated
 
 # %% [raw] tags=["expected"]
 # unaligned: no claim is broken
 # without what is in flight: the row of offset 0 of source 0 (hello) is lost.
-
-# %%
-assert overtaking.exhausted
-assert not overtaking.violated
 
 # %% [markdown]
 # The copy itself has a price, too: it has to be written to a store. If a task stands still until that is done, it pays with
 # time; a task that copies in memory and stores in the background goes on at once. The same run in both ways:
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 for name in ("copied_standing", "copied_in_the_background"):
     print(f"{name:25} steps standing still:", lab.replay(f"barriers.{name}").facts["standing_steps"])
 
@@ -308,9 +333,15 @@ for name in ("copied_standing", "copied_in_the_background"):
 # reader see in the end? The input has two *hello* and one *world*.
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict(expired=None, expired_and_aborted=None, cancelled=None, cancelled_and_kept=None)  # "hello=2 world=1"
 ends = {name: lab.replay(f"barriers.{name}") for name in said.said}
 print(said.beside({name: run.facts["visible"] for name, run in ends.items()}))
+assert not ends["expired"].violated
+assert "no_loss" in ends["expired_and_aborted"].violated
+assert "no_duplicate" in ends["cancelled"].violated
+assert not ends["cancelled_and_kept"].violated
 
 # %% [raw] tags=["expected"]
 #                      it was
@@ -319,12 +350,6 @@ print(said.beside({name: run.facts["visible"] for name, run in ends.items()}))
 # cancelled            hello=3 world=1
 # cancelled_and_kept   hello=2 world=1
 # Nothing was predicted, so nothing is compared.
-
-# %%
-assert not ends["expired"].violated
-assert "no_loss" in ends["expired_and_aborted"].violated
-assert "no_duplicate" in ends["cancelled"].violated
-assert not ends["cancelled_and_kept"].violated
 
 # %% [markdown]
 # A checkpoint that expires must not take its rows with it: the sources do not go back, so nobody would send them again. The
@@ -347,6 +372,9 @@ assert not ends["cancelled_and_kept"].violated
 # *copy trace* keeps your run. Then try the same with `mode = "aligned"`: which step can you not take any more?
 
 # %%
+from labkit import lab
+
+lab.need("mode", "words", cell="the first code cell")
 steering = lab.explorer("barriers", words=words, counts=1, mode=mode)
 steering
 

@@ -7,15 +7,11 @@
 #
 # **Everything in this notebook is simulated**: the job, its checkpoint folder and the outside store. The failpoints have the same
 # names as in real Spark, the same judge counts, and [notebook 07](07_crash_spark.ipynb) does the same with real processes and
-# real kills. It takes about fifteen minutes. Run the cells from top to bottom; each section begins with a cell that needs
-# only the next two.
+# real kills. It takes about fifteen minutes. Run the cells from top to bottom; one that needs another says which.
 
 # %% tags=["parameters"]
 failpoint = "sink.after_pre_commit"  # where the job is killed first: all rows written, commits/0 not yet there
 sink = "wal"  # what you begin with in "Your turn": wal, two_phase, batch_marker or append
-
-# %%
-from labkit import lab
 
 # %% [markdown]
 # ## Naive: write each row at once
@@ -25,10 +21,15 @@ from labkit import lab
 # in place of `None`, then run the cell. It runs without them, too.
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("failpoint", cell="the first code cell")
 said = lab.predict(rows=None, guarantee=None)  # a number; exactly-once, at-least-once, at-most-once or none
 append = lab.simulate(failpoint, sink="append")
 print(said.beside(rows=append.verdict.rows, guarantee=append.verdict.guarantee))
 print("seen:", append.seen)
+assert not append.verdict.lost  # at least once, wherever you let it die
+assert lab.replay("pipeline.append_twice").verdict.duplicate == (0, 1, 2)
 
 # %% [raw] tags=["expected"]
 #            it was
@@ -37,10 +38,6 @@ print("seen:", append.seen)
 # Nothing was predicted, so nothing is compared.
 # seen: world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2
 
-# %%
-assert not append.verdict.lost  # at least once, wherever you let it die
-assert lab.replay("pipeline.append_twice").verdict.duplicate == (0, 1, 2)
-
 # %% [markdown]
 # ## Idempotent: write the value of a key
 #
@@ -48,6 +45,9 @@ assert lab.replay("pipeline.append_twice").verdict.duplicate == (0, 1, 2)
 # Same kill. What does a reader see of *hello*, in order?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("failpoint", cell="the first code cell")
 said = lab.predict({"hello is seen as": None, "guarantee": None})  # a list such as [1, 2]; and a guarantee
 upsert = lab.simulate(failpoint, sink="idempotent", store="sqlite")
 hello = [int(word.removeprefix("hello=")) for word in upsert.seen.split() if word.startswith("hello=")]
@@ -60,6 +60,9 @@ print(said.beside({"hello is seen as": hello, "guarantee": upsert.verdict.guaran
 # Nothing was predicted, so nothing is compared.
 
 # %%
+from labkit import lab
+
+lab.need("upsert", cell="the cell above")
 assert upsert.verdict.guarantee == "exactly-once"
 assert lab.replay("pipeline.jump_back").verdict.regression == (0,)
 lab.show("pipeline.jump_back")
@@ -70,6 +73,8 @@ lab.show("pipeline.jump_back")
 # with one record a batch, and with all three in one batch. In which of them can a value jump back?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"one a batch": None, "three a batch": None})  # "yes" or "no"
 job = {"strategy": "idempotent", "store": "sqlite"}
 one, three = (lab.explore("pipeline", **job, records_per_batch=size) for size in (1, 3))
@@ -87,6 +92,8 @@ print(said.beside({"one a batch": back[0], "three a batch": back[1]}))
 # *idempotent* holds for one writer only. Here a driver that was thought dead wakes up and writes what it still had to write:
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 zombie = lab.replay("pipeline.zombie_upserts")
 print("seen: ", zombie.seen)
 print("final:", dict(zombie.verdict.final), "- lost:", list(zombie.verdict.lost))
@@ -104,6 +111,8 @@ print("final:", dict(zombie.verdict.final), "- lost:", list(zombie.verdict.lost)
 # A batch passes nine failpoints. At how many of them does a kill make a row come twice?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"points that double a row": None})
 logged = {point: lab.simulate(point, sink="wal") for point in lab.points("wal")}
 doubling = [point for point, run in logged.items() if run.verdict.duplicate]
@@ -132,6 +141,8 @@ print("\n" + lab.table(logged))
 # whose flush was interrupted? The same kill in the middle of the flush; how many of the three records are lost?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"flush again": None, "delete the log": None})
 runs = {"flush again": lab.replay("pipeline.half_flushed_log"), "delete the log": lab.replay("pipeline.deleted_log")}
 print(said.beside({name: len(run.verdict.lost) for name, run in runs.items()}))
@@ -147,6 +158,8 @@ for name, run in runs.items():
 # delete the log  at-most-once   seen: world=1 | crash 1 |
 
 # %%
+from labkit import lab
+
 lab.show("pipeline.deleted_log")
 
 # %% [markdown]
@@ -157,21 +170,21 @@ lab.show("pipeline.deleted_log")
 # *batch_marker*. A batch passes five failpoints; at how many of them does it double or lose anything?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"points that break it": None})
 marked = {point: lab.simulate(point, sink="batch_marker") for point in lab.points("batch_marker")}
 print(said.beside({"points that break it": sum(run.verdict.guarantee != "exactly-once" for run in marked.values())}))
 twice = lab.explore("pipeline", strategy="batch_marker", crashes=2)
 print("two crashes, anywhere:", list(twice.violated) or "no claim is broken")
+assert twice.exhausted  # every order of steps was tried
+assert not twice.violated
 
 # %% [raw] tags=["expected"]
 #                       it was
 # points that break it  0
 # Nothing was predicted, so nothing is compared.
 # two crashes, anywhere: no claim is broken
-
-# %%
-assert twice.exhausted  # every order of steps was tried
-assert not twice.violated
 
 # %% [markdown]
 # Exactly-once, without two-phase commit and without a jump back. The marker must name the query, too: batch numbers begin
@@ -185,6 +198,8 @@ assert not twice.violated
 # failpoints in the first order and eight in the second. At how many does a kill make a row come twice?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict(engine=None, decision=None)  # a number of points each
 doubling = {}
 for order in said.said:
@@ -201,6 +216,8 @@ print("engine order:", ", ".join(doubling["engine"]))
 # engine order: sink.mid_commit, sink.after_commit
 
 # %%
+from labkit import lab
+
 undecided = lab.simulate("coordinator.after_handles", sink="two_phase")  # all pre-committed, commits/0 not there
 assert "abort(1)" in [str(action) for action in undecided.trace.actions]
 lab.show("pipeline.decide_then_commit")
@@ -215,6 +232,8 @@ lab.show("pipeline.decide_then_commit")
 # while the job is down, if it dies between the commits of two transactions?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"rows while it is down": None})
 half = lab.replay("pipeline.half_committed")
 print(said.beside({"rows while it is down": half.until("crash").verdict.rows}))
@@ -235,6 +254,8 @@ print("seen:", half.seen, "-", half.verdict.guarantee)
 # the end?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict(steady_traffic=None, burst_then_silence=None, just_before_the_barrier=None)
 kafka = {name: lab.replay(f"kafka_log.{name}") for name in said.said}
 print(said.beside({name: len(run.verdict.lost) for name, run in kafka.items()}))
@@ -257,6 +278,8 @@ for name, run in kafka.items():
 # and nobody crashes.
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 print("order     commit of a dropped one  loses  doubles  may never end")
 for order in ("decision", "engine"):
     for dropped in ("ignore", "raise"):
@@ -282,6 +305,8 @@ for order in ("decision", "engine"):
 # checkpoint 1 is complete, the job dies. What does a reader see while the job is down, and what in the end?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"while it is down": None, "in the end": None})  # for example "hello=2 world=1"
 epochs = lab.replay("barriers.epochs")
 down, end = epochs.until("crash").facts["visible"], epochs.facts["visible"]
@@ -294,6 +319,8 @@ print(said.beside({"while it is down": down, "in the end": end}))
 # Nothing was predicted, so nothing is compared.
 
 # %%
+from labkit import lab
+
 protected = lab.explore("barriers", sources=1, counts=1, crashes=2)
 assert protected.exhausted  # every order of steps, two crashes anywhere
 assert not protected.violated  # no row lost, none twice, before or behind a barrier
@@ -312,6 +339,8 @@ assert not protected.violated  # no row lost, none twice, before or behind a bar
 # reader find?
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 said = lab.predict({"stops at once": None, "delivers the last notification first": None})
 ended = {"stops at once": lab.replay("pipeline.abrupt_end")}
 ended["delivers the last notification first"] = lab.simulate(sink="two_phase")
@@ -330,6 +359,8 @@ print("guarantee of the first:", ended["stops at once"].verdict.guarantee)
 # guarantee costs: the step of a quiet run after which the first row can be read.
 
 # %% tags=["nbval-check-output"]
+from labkit import lab
+
 stores = {"append": "files", "idempotent": "sqlite", "batch_marker": "files", "two_phase": "files", "wal": "files"}
 for way, store in stores.items():
     states = lab.simulate(sink=way, store=store).walk.states
@@ -350,10 +381,16 @@ for way, store in stores.items():
 # says what a reader of your run saw.
 
 # %%
+from labkit import lab
+
+lab.need("sink", cell="the first code cell")
 steering = lab.explorer("pipeline", strategy=sink)
 steering
 
 # %%
+from labkit import lab
+
+lab.need("steering", cell="the cell above")
 print(lab.replay(steering.trace).seen)
 
 # %% [markdown]
