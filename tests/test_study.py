@@ -81,7 +81,7 @@ def test_a_walk_can_be_ended_early_and_says_what_may_follow():
     died = walk.until("crash")
     assert died.enabled == ["start(2)"]
     assert walk.seen == "world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2"
-    assert died.seen == "world=1 hello=1 hello=2 | crash 1"
+    assert died.seen == "world=1 hello=1 hello=2 | crash 1 |"
     assert walk.until("write(0)").trace.actions[-1].which == 0
     with pytest.raises(InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"):
         walk.until("start(3)")
