@@ -21,7 +21,7 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
-from labkit.study import Prediction, Search, Walk, columns, explore, need, predict, replay
+from labkit.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram
@@ -44,11 +44,13 @@ __all__ = [
     "finish",
     "memory_sink",
     "need",
+    "points",
     "predict",
     "replay",
     "run_all",
     "seen_over_time",
     "show",
+    "simulate",
     "table",
 ]
 

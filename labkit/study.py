@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
+from labkit.failpoints import POINTS, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.judge import Guarantee, Outcome, Verdict
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.parameters import chosen
-from labkit.sim.scenarios import Fact, facts, find, say
+from labkit.sim.pipeline.scenarios import crashed
+from labkit.sim.scenarios import HISTORIES, Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
 from labkit.verdict import guarantee
+from labkit.view.timeline import timeline
 
-__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "predict", "replay"]
+__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "points", "predict", "replay", "simulate"]
 
 
 class Walk:
@@ -41,6 +43,31 @@ class Walk:
     def state(self) -> Any:
         """The model's last state."""
         return self.walk.state
+
+    @property
+    def enabled(self) -> list[str]:
+        """What can happen next."""
+        return [str(action) for action in self.walk.model.actions(self.state)]
+
+    @property
+    def seen(self) -> str:
+        """What an outside reader saw, in order, with the moments of the crashes. Raises `InvalidInput` as `verdict`."""
+        if self.walk.model.name not in HISTORIES:
+            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
+        return timeline(HISTORIES[self.walk.model.name](self.walk).events)
+
+    def until(self, action: str) -> "Walk":
+        """The same run, ended right after the first time that this happened. Raises `InvalidInput` when it never did.
+
+        `read` is any of its actions with that name, `read(1)` this one alone.
+        """
+        for place, taken in enumerate(self.walk.actions, start=1):
+            if action in (str(taken), taken.name):
+                return Walk(play(Trace.of(self.walk.model, self.walk.actions[:place])), self.watch_for)
+        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}")
+
+    def _happened(self) -> list[str]:
+        return list(dict.fromkeys(map(str, self.walk.actions)))
 
     @property
     def verdict(self) -> Verdict:
@@ -138,6 +165,33 @@ def replay(what: str | Trace) -> Walk:
         return Walk(play(Trace.parse(what)))
     found = find(what)
     return Walk(play(found.trace), found.watch_for)
+
+
+def simulate(at: str | Sequence[str] = (), *, sink: str, store: str = "files", order: str | None = None) -> Walk:
+    """The crash that `lab.crash` makes on real Spark, in the simulator: same points, same three records, same judge.
+
+    `at` is `POINT`, or several, the nth for the nth driver. Raises `InvalidInput` for what is not modelled.
+    """
+    strategy, taken = _sink(sink, order)
+    crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
+    for planned in crashes:
+        check_crash(planned, strategy, taken)
+    return Walk(crashed(strategy, taken, store, crashes))
+
+
+def points(sink: str, order: str | None = None) -> list[str]:
+    """The failpoints that a batch passes with this sink, in order. Raises `InvalidInput`."""
+    return [point.value for point in POINTS[_sink(sink, order)]]
+
+
+def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
+    if sink not in list(Strategy):
+        raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}")
+    strategy = Strategy(sink)
+    known = [each.value for each in orders(strategy)]
+    if order is not None and order not in known:
+        raise InvalidInput(f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], known)}")
+    return strategy, orders(strategy)[0] if order is None else Order(order)
 
 
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:

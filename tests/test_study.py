@@ -50,6 +50,53 @@ def test_a_replayed_scenario_has_the_judges_verdict():
     assert lab.table({"jump back": walk}).splitlines()[1].startswith("jump back  exactly-once")
 
 
+def test_a_crash_is_simulated_as_the_real_one_is_named():
+    assert lab.simulate("sink.after_pre_commit", sink="append").verdict.duplicate == (0, 1, 2)
+    late = {order: lab.simulate("sink.after_commit", sink="two_phase", order=order) for order in ("engine", "decision")}
+    assert [walk.verdict.guarantee.value for walk in late.values()] == ["at-least-once", "exactly-once"]
+    assert lab.simulate(sink="two_phase").seen == "world=1 hello=1 hello=2"
+    assert [point for point in lab.points("wal") if lab.simulate(point, sink="wal").verdict.duplicate] == [
+        "sink.mid_commit",
+        "sink.before_confirm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sink": "apend"}, "did you mean 'append'"),
+        ({"sink": "append", "order": "engine"}, "takes no order 'engine'"),
+        ({"sink": "append", "at": "sink.after_commit"}, "append has no failpoint"),
+        ({"sink": "append", "store": "oracle"}, "store=oracle"),
+        ({"sink": "idempotent"}, "set store=sqlite"),
+    ],
+)
+def test_what_is_not_modelled_is_refused_in_a_sentence(given, said):
+    with pytest.raises(InvalidInput, match=said):
+        lab.simulate(**given)
+
+
+def test_a_walk_can_be_ended_early_and_says_what_may_follow():
+    walk = lab.replay("pipeline.jump_back")
+    died = walk.until("crash")
+    assert died.enabled == ["start(2)"]
+    assert walk.seen == "world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2"
+    assert died.seen == "world=1 hello=1 hello=2 | crash 1 |"
+    assert walk.until("write(0)").trace.actions[-1].which == 0
+    with pytest.raises(InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"):
+        walk.until("start(3)")
+    with pytest.raises(InvalidInput, match="no outside reader"):
+        _ = lab.replay("barriers.epochs").seen
+
+
+def test_a_job_with_checkpoints_says_what_the_latest_holds():
+    job = lab.replay("barriers.crash_at_the_third")
+    assert job.until("complete").facts["checkpoint_offsets"] == [2]
+    assert job.until("complete").facts["checkpoint_counts"] == "hello=1 world=1"
+    assert (job.until("crash").facts["counts"], job.facts["counts"]) == ("-", "hello=2 world=1")
+    assert "checkpoint_offsets" not in job.until("inject").facts
+
+
 def test_a_model_without_rows_has_no_verdict():
     walk = lab.replay("snapshot.stopped_world")
     with pytest.raises(InvalidInput, match="snapshot"):

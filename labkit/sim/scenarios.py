@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 from labkit.judge import Verdict
+from labkit.records import History
 from labkit.sim.barriers import scenarios as barriers
 from labkit.sim.barriers.cost import cost
 from labkit.sim.barriers.model import Barriers
@@ -24,8 +25,8 @@ from labkit.sim.trace import Replay, Trace
 from labkit.sim.two_phase_commit import TwoPhaseCommit
 from labkit.sim.two_phase_parts import blocked
 
-Fact = Verdict | int | list[int] | None
-"""The judge's verdict, or a count of steps."""
+Fact = Verdict | int | str | list[int] | None
+"""The judge's verdict, a count, or the counts of words that a model holds."""
 
 
 class Shelf(NamedTuple):
@@ -110,7 +111,14 @@ def _barriers(walk: Replay) -> dict[str, Fact]:
     assert isinstance(walk.model, Barriers)
     found = cost(walk.model.settings, walk.states)
     price: dict[str, Fact] = {"held_records": found.held, "waiting_records_steps": found.waited}
-    return {**price, "stored_records": found.stored, "standing_steps": found.stood}
+    price |= {"stored_records": found.stored, "standing_steps": found.stood}
+    coordinator, _, operators, visible, _, _ = walk.state
+    settings, counted = walk.model.settings, sum(operator.state for operator in operators[:-1])
+    if coordinator.completed:
+        _, _, _, offsets, states, _ = coordinator.completed[-1]
+        held = sum(max(state, 0) for state in states[:-1])
+        price |= {"checkpoint_offsets": list(offsets), "checkpoint_counts": settings.totals(held)}
+    return {**price, "counts": settings.totals(counted), "visible": settings.totals(visible)}
 
 
 FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
@@ -120,6 +128,12 @@ FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
     "pipeline": lambda walk: {"verdict": pipeline.verdict(walk)},
     "kafka_log": lambda walk: {"verdict": kafka_log.verdict(walk)},
 }
+
+HISTORIES: dict[str, Callable[[Replay], History]] = {
+    "pipeline": pipeline.history,
+    "kafka_log": kafka_log.history,
+}
+"""What an outside reader saw in a walk, of the models that have such a reader."""
 
 MEANING = {
     "blocked_steps": "steps in doubt with locks held, by participant",
@@ -133,6 +147,10 @@ MEANING = {
     "waiting_records_steps": "steps after which a record was waiting in a blocked channel",
     "stored_records": "records in flight that complete checkpoints hold",
     "standing_steps": "steps after which a task was standing still until its copy was stored",
+    "checkpoint_offsets": "the next offset of each source in the latest complete checkpoint",
+    "checkpoint_counts": "the counts in the latest complete checkpoint",
+    "counts": "the counts that the running job holds",
+    "visible": "how many rows of each word readers see",
     "moment": "the step after which everything was as the last snapshot says; none: never",
 }
 """Each fact in words."""

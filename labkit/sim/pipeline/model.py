@@ -217,6 +217,8 @@ class Pipeline(Model[State]):
 
     def _start(self, state: State, incarnation: int) -> State:
         query = state.query
+        if self.settings.deletes_logs:
+            query = query._replace(handles=(), logs=())
         todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
         return _queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))

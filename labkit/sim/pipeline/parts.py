@@ -195,12 +195,14 @@ class Outside(NamedTuple):
     """What a configuration says of the outside system.
 
     `readable_early`: outsiders read rows of open transactions. `ignores_dropped`: the commit of a transaction that was
-    dropped is logged and passed over. `marks_query`: markers name the query and not only the batch.
+    dropped is logged and passed over. `marks_query`: markers name the query and not only the batch. `commits_again`:
+    the commit of a transaction that is committed already changes nothing and is no error.
     """
 
     readable_early: bool
     ignores_dropped: bool
     marks_query: bool
+    commits_again: bool
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
         """The marker that a driver sets for a batch, and looks for."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from labkit.errors import JobFailed
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.judge import Verdict
+from labkit.records import History
 from labkit.sim.model import Action
 from labkit.sim.parameters import named, settle
 from labkit.sim.pipeline.claims import Judge
@@ -99,6 +100,12 @@ def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Cras
     return verdict(crashed(strategy, order, store, points))
 
 
+def history(walk: Replay) -> History:
+    """What an outside reader saw in a walk through the pipeline."""
+    assert isinstance(walk.model, Pipeline)
+    return Judge(walk.model.settings).history(walk.state)
+
+
 def verdict(walk: Replay) -> Verdict:
     """What the judge says of the end of a walk through the pipeline."""
     assert isinstance(walk.model, Pipeline)
@@ -137,6 +144,11 @@ SCENARIOS: dict[str, Scenario] = {
         {"strategy": "wal"},
         (Cue(FailPoint.MID_COMMIT),),
     ),
+    "deleted_log": Scenario(
+        "The same crash, but recovery deletes the log that was not confirmed: what was not flushed yet is lost.",
+        {"strategy": "wal", "unconfirmed_log": "delete"},
+        (Cue(FailPoint.MID_COMMIT),),
+    ),
     "marker": Scenario(
         "Rows and marker came together, so the re-run finds the marker and writes nothing.",
         {"strategy": "batch_marker"},
@@ -161,6 +173,11 @@ SCENARIOS: dict[str, Scenario] = {
         "Recovery itself dies half-way; the next one finishes it, because committing twice changes nothing.",
         {"strategy": "two_phase", "order": "decision", "crashes": 2},
         (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
+    ),
+    "commit_raises_again": Scenario(
+        "One of two is committed before the crash, and a second commit is an error: every new driver meets it.",
+        {"order": "decision", "committed_again": "raise"},
+        (Cue(FailPoint.MID_COMMIT),),
     ),
     "second_crash_of_the_log": Scenario(
         "The write-ahead log's recovery dies half-way and flushes again: world comes twice.",
