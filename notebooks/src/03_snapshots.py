@@ -370,4 +370,4 @@ print("It was so:", answer if walk.state.completed else "no snapshot is complete
 # Dataflows](https://arxiv.org/abs/1506.08603), 2015; aligned and unaligned checkpoints are in Flink's
 # [Stateful Stream Processing](https://nightlies.apache.org/flink/flink-docs-stable/docs/concepts/stateful-stream-processing/).
 #
-# Next: [What is in a checkpoint?](04_barriers.ipynb) Markers for streams: sources with offsets, counts, barriers.
+# Next: [What does a checkpoint hold, if nobody stops?](04_barriers.ipynb) Markers for streams: sources with offsets, counts, barriers.
