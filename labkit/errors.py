@@ -10,6 +10,10 @@ class LabError(Exception):
 
     exit_code = 70
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it: the sentence, without the lines of code that led to it (IPython's protocol)."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InvalidAction(LabError):
     """A simulator was asked for an action that is not enabled in its state."""

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from labkit.chains import Chains, chains
 from labkit.errors import InvalidInput, LabError
 from labkit.judge import Verdict
 from labkit.records import Observation
@@ -20,7 +21,7 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
-from labkit.study import Prediction, Search, Walk, columns, explore, predict, replay
+from labkit.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
 from labkit.view import charts
 from labkit.view.report import label, write_report
 from labkit.view.run_diagram import write_diagram
@@ -28,10 +29,12 @@ from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key, timeline
 
 __all__ = [
+    "Chains",
     "Outcome",
     "Prediction",
     "Search",
     "Walk",
+    "chains",
     "columns",
     "crash",
     "crash_each",
@@ -40,11 +43,14 @@ __all__ = [
     "explorer",
     "finish",
     "memory_sink",
+    "need",
+    "points",
     "predict",
     "replay",
     "run_all",
     "seen_over_time",
     "show",
+    "simulate",
     "table",
 ]
 

@@ -4,19 +4,24 @@ Everything here has its equal on the command line (`labkit replay`, `labkit expl
 and count nothing: the models' claims and the one judge do.
 """
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
-from labkit.judge import Verdict
+from labkit.failpoints import POINTS, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.judge import Guarantee, Outcome, Verdict
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
-from labkit.sim.scenarios import Fact, facts, find, say
-from labkit.sim.trace import Replay, Trace, make
+from labkit.sim.parameters import chosen
+from labkit.sim.pipeline.scenarios import crashed
+from labkit.sim.scenarios import HISTORIES, Fact, facts, find, say
+from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
+from labkit.verdict import guarantee
+from labkit.view.timeline import timeline
 
-__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "predict", "replay"]
+__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "points", "predict", "replay", "simulate"]
 
 
 class Walk:
@@ -38,6 +43,31 @@ class Walk:
     def state(self) -> Any:
         """The model's last state."""
         return self.walk.state
+
+    @property
+    def enabled(self) -> list[str]:
+        """What can happen next."""
+        return [str(action) for action in self.walk.model.actions(self.state)]
+
+    @property
+    def seen(self) -> str:
+        """What an outside reader saw, in order, with the moments of the crashes. Raises `InvalidInput` as `verdict`."""
+        if self.walk.model.name not in HISTORIES:
+            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
+        return timeline(HISTORIES[self.walk.model.name](self.walk).events)
+
+    def until(self, action: str) -> "Walk":
+        """The same run, ended right after the first time that this happened. Raises `InvalidInput` when it never did.
+
+        `read` is any of its actions with that name, `read(1)` this one alone.
+        """
+        for place, taken in enumerate(self.walk.actions, start=1):
+            if action in (str(taken), taken.name):
+                return Walk(play(Trace.of(self.walk.model, self.walk.actions[:place])), self.watch_for)
+        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}")
+
+    def _happened(self) -> list[str]:
+        return list(dict.fromkeys(map(str, self.walk.actions)))
 
     @property
     def verdict(self) -> Verdict:
@@ -73,6 +103,31 @@ class Search:
     def exhausted(self) -> bool:
         """Whether every reachable state was seen."""
         return self.found.exhausted
+
+    @property
+    def broken(self) -> str:
+        """The names of the claims that some schedule breaks, or "nothing"."""
+        return ", ".join(self.violated) or "nothing"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is left whichever schedule comes. Raises `InvalidInput` for a model that claims nothing of rows.
+
+        Loss in one schedule and a duplicate in another leave nothing, though no single run shows both.
+        """
+        model = make(self.found.model, self.found.parameters)
+        if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
+            raise InvalidInput(f"{self.found.model} claims nothing of rows, so it has no guarantee; see its violated.")
+        open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
+        asked = ("no_loss", "no_duplicate", "no_unexpected")
+        return guarantee({name: Outcome.VIOLATED if name in self.violated else open_ for name in asked})
+
+    @property
+    def call(self) -> str:
+        """The Python call that repeats this search."""
+        given = chosen(blueprint(self.found.model).parameters, make(self.found.model, self.found.parameters).values)
+        named = (f", {name}={value!r}" for name, value in given.items())
+        return f'lab.explore("{self.found.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
         """A shortest run that breaks a claim, the first one that was found if none is named, for `lab.show`.
@@ -112,9 +167,46 @@ def replay(what: str | Trace) -> Walk:
     return Walk(play(found.trace), found.watch_for)
 
 
+def simulate(at: str | Sequence[str] = (), *, sink: str, store: str = "files", order: str | None = None) -> Walk:
+    """The crash that `lab.crash` makes on real Spark, in the simulator: same points, same three records, same judge.
+
+    `at` is `POINT`, or several, the nth for the nth driver. Raises `InvalidInput` for what is not modelled.
+    """
+    strategy, taken = _sink(sink, order)
+    crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
+    for planned in crashes:
+        check_crash(planned, strategy, taken)
+    return Walk(crashed(strategy, taken, store, crashes))
+
+
+def points(sink: str, order: str | None = None) -> list[str]:
+    """The failpoints that a batch passes with this sink, in order. Raises `InvalidInput`."""
+    return [point.value for point in POINTS[_sink(sink, order)]]
+
+
+def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
+    if sink not in list(Strategy):
+        raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}")
+    strategy = Strategy(sink)
+    known = [each.value for each in orders(strategy)]
+    if order is not None and order not in known:
+        raise InvalidInput(f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], known)}")
+    return strategy, orders(strategy)[0] if order is None else Order(order)
+
+
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
     """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
     return Search(search(make(model, parameters), max_states=max_states))
+
+
+def need(*names: str, cell: str) -> None:
+    """Says which cell comes first, for a cell that uses a name of another one. Raises `InvalidInput`."""
+    here = inspect.currentframe()
+    known = here.f_back.f_globals if here and here.f_back else {}
+    if missing := [name for name in names if name not in known]:
+        raise InvalidInput(
+            f"{', '.join(missing)} is set in {cell}: run that cell first, or choose Run All Above Selected Cell."
+        )
 
 
 class Prediction:

@@ -17,6 +17,7 @@ LABKIT = Path(__file__).parent.parent / "labkit"
 LAYERS = (
     {"cli"},
     {"lab"},
+    {"chains"},
     {"study"},
     {"grading"},
     {"view"},

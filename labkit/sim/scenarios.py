@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 from labkit.judge import Verdict
+from labkit.records import History
 from labkit.sim.barriers import scenarios as barriers
 from labkit.sim.barriers.cost import cost
 from labkit.sim.barriers.model import Barriers
@@ -19,12 +20,13 @@ from labkit.sim.kafka_log import scenarios as kafka_log
 from labkit.sim.pipeline import scenarios as pipeline
 from labkit.sim.snapshot import claims as snapshot_claims
 from labkit.sim.snapshot import scenarios as snapshot
+from labkit.sim.snapshot.parts import AMOUNT, in_channels
 from labkit.sim.trace import Replay, Trace
 from labkit.sim.two_phase_commit import TwoPhaseCommit
 from labkit.sim.two_phase_parts import blocked
 
-Fact = Verdict | int | list[int] | None
-"""The judge's verdict, or a count of steps."""
+Fact = Verdict | int | str | list[int] | None
+"""The judge's verdict, a count, or the counts of words that a model holds."""
 
 
 class Shelf(NamedTuple):
@@ -95,7 +97,10 @@ def _delivery(walk: Replay) -> dict[str, Fact]:
 
 
 def _snapshot(walk: Replay) -> dict[str, Fact]:
+    held = walk.state.completed
     return {
+        "snapshot_accounts": [part.account.balance for part in held] if held else None,
+        "snapshot_channels": AMOUNT * in_channels(held).bit_count() if held else None,
         "paused_steps": list(snapshot_claims.paused(walk.states)),
         "stood_still_steps": snapshot_claims.stood_still(walk.states),
         "moment": snapshot_claims.moment(walk.states),
@@ -106,7 +111,14 @@ def _barriers(walk: Replay) -> dict[str, Fact]:
     assert isinstance(walk.model, Barriers)
     found = cost(walk.model.settings, walk.states)
     price: dict[str, Fact] = {"held_records": found.held, "waiting_records_steps": found.waited}
-    return {**price, "stored_records": found.stored, "standing_steps": found.stood}
+    price |= {"stored_records": found.stored, "standing_steps": found.stood}
+    coordinator, _, operators, visible, _, _ = walk.state
+    settings, counted = walk.model.settings, sum(operator.state for operator in operators[:-1])
+    if coordinator.completed:
+        _, _, _, offsets, states, _ = coordinator.completed[-1]
+        held = sum(max(state, 0) for state in states[:-1])
+        price |= {"checkpoint_offsets": list(offsets), "checkpoint_counts": settings.totals(held)}
+    return {**price, "counts": settings.totals(counted), "visible": settings.totals(visible)}
 
 
 FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
@@ -117,16 +129,28 @@ FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {
     "kafka_log": lambda walk: {"verdict": kafka_log.verdict(walk)},
 }
 
+HISTORIES: dict[str, Callable[[Replay], History]] = {
+    "pipeline": pipeline.history,
+    "kafka_log": kafka_log.history,
+}
+"""What an outside reader saw in a walk, of the models that have such a reader."""
+
 MEANING = {
     "blocked_steps": "steps in doubt with locks held, by participant",
     "executions": "how often each process worked on each record",
     "waiting_steps": "steps for which each process had something that it must be able to send again",
+    "snapshot_accounts": "money in each account of the last completed snapshot",
+    "snapshot_channels": "money under way in the last completed snapshot",
     "paused_steps": "steps for which each process was told to pause",
     "stood_still_steps": "steps for which everybody stood still",
     "held_records": "records that were held back in a blocked channel",
     "waiting_records_steps": "steps after which a record was waiting in a blocked channel",
     "stored_records": "records in flight that complete checkpoints hold",
     "standing_steps": "steps after which a task was standing still until its copy was stored",
+    "checkpoint_offsets": "the next offset of each source in the latest complete checkpoint",
+    "checkpoint_counts": "the counts in the latest complete checkpoint",
+    "counts": "the counts that the running job holds",
+    "visible": "how many rows of each word readers see",
     "moment": "the step after which everything was as the last snapshot says; none: never",
 }
 """Each fact in words."""

@@ -67,6 +67,14 @@ def test_a_second_interpreter_reaches_the_same(strategy: str, order: str, size: 
     assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, size, crashes, lost))
 
 
+@pytest.mark.parametrize(("strategy", "order"), [cell[:2] for cell in SMALL if cell[2] == 3])
+def test_a_second_interpreter_forgets_the_same(strategy: str, order: str):
+    given = {"strategy": strategy, "order": "default" if order == "none" else order, "source": "socket"}
+    mine = reachable(build(**given, records_per_batch=2, crashes=2))
+    words = ["hello", "world", "hello"]
+    assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, 2, 2, 0, "socket"))
+
+
 def told(state: State) -> dict:
     query, driver, store = state.query, state.query.driver, state.store
     transactions = {status: {} for status in Status}
@@ -113,7 +121,7 @@ def told_task(task) -> tuple:
 
 def test_a_crash_drops_the_driver_and_nothing_of_the_checkpoint():
     handle = Handle(0, 0, 1, 1)
-    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, Driver(Place.RUNNING, 1, 2, 0))
+    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, 0, Driver(Place.RUNNING, 1, 2, 0))
     assert crash(query) == query._replace(driver=NOBODY)
     assert [field for field, mark in declared(Query).items() if mark == "volatile"] == ["driver"]
 
@@ -147,12 +155,15 @@ def test_a_point_that_is_never_reached_is_no_result():
 NAMED = {
     "jump_back": (Guarantee.EXACTLY_ONCE, {"regression": (0,)}),
     "append_twice": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "append_once": (Guarantee.EXACTLY_ONCE, {"regression": ()}),
     "half_flushed_log": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
+    "deleted_log": (Guarantee.AT_MOST_ONCE, {"lost": (0, 2)}),
     "marker": (Guarantee.EXACTLY_ONCE, {}),
     "commit_then_decide": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "decide_then_commit": (Guarantee.EXACTLY_ONCE, {}),
     "half_committed": (Guarantee.EXACTLY_ONCE, {"fractured_read": (1,)}),
     "second_crash": (Guarantee.EXACTLY_ONCE, {}),
+    "commit_raises_again": (Guarantee.UNKNOWN, {"unseen": (0, 2), "lost": ()}),
     "second_crash_of_the_log": (Guarantee.AT_LEAST_ONCE, {"duplicate": (1,)}),
     "lost_notification": (Guarantee.EXACTLY_ONCE, {}),
     "late_notification": (Guarantee.EXACTLY_ONCE, {"fractured_read": ()}),
@@ -168,6 +179,8 @@ NAMED = {
     "abrupt_end": (Guarantee.UNKNOWN, {"unseen": (0, 1, 2)}),
     "deleted_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "deleted_checkpoint_and_markers": (Guarantee.AT_MOST_ONCE, {"lost": (1, 2)}),
+    "forgetful_source": (Guarantee.AT_MOST_ONCE, {"lost": (0, 1, 2), "duplicate": ()}),
+    "lost_and_doubled": (Guarantee.NONE, {"lost": (2,), "duplicate": (1,)}),
     "raw_table": (Guarantee.EXACTLY_ONCE, {"aborted_read": (0, 1, 2), "precommitted_read": (0, 1, 2)}),
 }
 
@@ -191,10 +204,30 @@ def test_every_scenario_is_tested():
         trace_of("zombi")
 
 
+def test_a_socket_gives_every_record_once():
+    """After a crash the batch that was planned is empty, also in a fresh checkpoint folder; the next one is not."""
+    model = build(source="socket", strategy="append", words="hello-world-hello", records_per_batch=1, deletions=1)
+    for state in reachable(model):
+        written = [row.offset for row in state.store.seen if row.offset >= 0]
+        assert written == sorted(set(written)), "no record is ever written twice, and none out of order"
+    again = [str(action) for action in trace_of("forgetful_source").actions]
+    assert again.index("crash") < again.index("plan_nothing(0)")
+    with pytest.raises(InvalidInput, match="rollbacks=1: a socket cannot go back; set source=log"):
+        build(source="socket", rollbacks=1)
+
+
+def test_a_vote_of_nobody_is_settled_without_a_commit():
+    for strategy in ("two_phase", "wal"):
+        found = explore(build(source="socket", strategy=strategy, records_per_batch=2, lost_notices=1))
+        assert "ends" not in {violation.property for violation in found.violations}
+        assert found.never_reached == ()
+
+
 REFUSED = {
     ("strategy", "two_fase"): "strategy=two_fase: did you mean 'two_phase'",
     ("records_per_batch", "0"): "records_per_batch=0: choose a whole number from 1 to 8",
     ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
+    ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
     ("reader", "table"): "reader=table: the store files has no table",
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
     ("store", "oracle"): "store=oracle: choose one of files, sqlite",

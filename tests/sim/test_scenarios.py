@@ -46,6 +46,20 @@ def test_a_wrong_name_gets_one_sentence(text: str, complaint: str):
     assert complaint in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "accounts", "channels"),
+    [
+        ("money_vanishes", [100, 200], 0),
+        ("money_appears", [200, 300], 0),
+        ("markers_flow", [200, 100, 200], 100),
+        ("went_back_alone", None, None),
+    ],
+)
+def test_a_bank_says_what_its_last_snapshot_holds(name: str, accounts: list[int] | None, channels: int | None):
+    said = facts(replay(ALL[f"snapshot.{name}"].trace))
+    assert (said["snapshot_accounts"], said["snapshot_channels"]) == (accounts, channels)
+
+
 def test_stop_the_world_says_how_long_everybody_stood_still():
     stopped = [name for name in SHELVES["snapshot"].scenarios if "stop" in name or "world" in name]
     assert stopped

@@ -10,7 +10,9 @@ from plain_two_phase import reach
 PARTITION_OF = {"world": 1, "hello": 2}
 
 
-def pipeline(strategy: str, order: str, words: list[str], size: int, crashes: int, lost: int) -> dict[str, dict]:
+def pipeline(
+    strategy: str, order: str, words: list[str], size: int, crashes: int, lost: int, source: str = "log"
+) -> dict[str, dict]:
     """Every state that can be reached, by its printed form."""
     start = {
         "planned": [],
@@ -33,7 +35,7 @@ def pipeline(strategy: str, order: str, words: list[str], size: int, crashes: in
         "crashes": crashes,
         "lost": lost,
     }
-    job = {"strategy": strategy, "order": order, "words": words, "size": size}
+    job = {"strategy": strategy, "order": order, "words": words, "size": size, "source": source}
     return reach(start, lambda state: moves(state, job))
 
 
@@ -67,7 +69,7 @@ def start(state: dict, job: dict) -> bool:
         state["left"] = [("commit", name) for name in kept] + [("abort", name) for name in strays]
     if job["strategy"] == "wal":
         for batch in sorted(state["votes"]):
-            if batch <= state["decided"] and batch not in state["confirmed"]:
+            if state["votes"][batch] and batch <= state["decided"] and batch not in state["confirmed"]:
                 state["left"] += flushes(state, job, batch)[1:]
     state["left"].append(("resolved", None))
     return True
@@ -88,6 +90,11 @@ def plan(state: dict, job: dict) -> bool:
     if state["place"] != "running" or state["left"] or next_batch(state, job) is None:
         return False
     batch = next_batch(state, job)
+    if batch < len(state["planned"]) and job["source"] == "socket":
+        state["batch"] = batch
+        state["left"] = [("store", (batch, []))] if job["order"] == "decision" else []
+        state["left"].append(("decide", batch))
+        return True
     if batch == len(state["planned"]):
         read = state["planned"][-1] if state["planned"] else 0
         state["planned"].append(min(read + job["size"], len(job["words"])))
@@ -126,7 +133,8 @@ def settling(state: dict, job: dict) -> list:
     steps = []
     for batch in waiting(state):
         votes = [("commit", name) for name in state["votes"][batch]]
-        steps += votes if job["strategy"] == "two_phase" else flushes(state, job, batch)
+        if state["votes"][batch]:
+            steps += votes if job["strategy"] == "two_phase" else flushes(state, job, batch)
         steps.append(("forget", batch))
     return steps
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from labkit.judge import Verdict
+from labkit.records import History
 from labkit.sim.kafka_log.claims import Judge
 from labkit.sim.kafka_log.model import KafkaLog
 from labkit.sim.kafka_log.settings import PARAMETERS
@@ -167,6 +168,12 @@ def trace_of(name: str) -> Trace:
     """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
     found = scenario(name)
     return play(KafkaLog(settle("kafka_log", PARAMETERS, found.given)), found.steps).trace
+
+
+def history(walk: Replay, reader: int = 0) -> History:
+    """What a reader has handed on in a walk through the log."""
+    assert isinstance(walk.model, KafkaLog)
+    return Judge(walk.model.settings).history(walk.state, reader)
 
 
 def verdict(walk: Replay, reader: int = 0) -> Verdict:

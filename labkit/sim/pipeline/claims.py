@@ -78,7 +78,7 @@ def _writer(transaction: Transaction) -> tuple[int, int]:
 
 
 def _epochs(query: Query) -> list[Epoch]:
-    return [Epoch(batch, query.ends[batch - 1] if batch else 0, end) for batch, end in enumerate(query.ends)]
+    return [Epoch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)]
 
 
 SAID = {

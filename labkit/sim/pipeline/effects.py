@@ -88,8 +88,10 @@ def _seal(_outside: Outside, state: State, _driver: Driver, task: Task) -> State
 def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     number = position(state.store.transactions, task.handles[0])
     status = state.store.transactions[number].status if number >= 0 else Status.ABORTED
-    if status is Status.COMMITTED:
+    if status is Status.COMMITTED and outside.commits_again:
         return state
+    if status is Status.COMMITTED:
+        raise Refused(f"the transaction {task.handles[0]} is committed already")
     if status is not Status.PREPARED:
         if outside.ignores_dropped:
             return state

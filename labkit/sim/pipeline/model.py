@@ -31,6 +31,7 @@ from labkit.sim.pipeline.programs import (
     Writer,
     batch_tasks,
     due,
+    empty_batch_tasks,
     recovery_tasks,
     settle_tasks,
     shares,
@@ -56,6 +57,7 @@ class Pipeline(Model[State]):
         self._faults: dict[str, Callable[[State, int], State]] = {
             "start": self._start,
             "plan": self._plan,
+            "plan_nothing": self._plan_nothing,
             "finish": self._finish,
             "end": self._end_query,
             "catch_up": self._catch_up,
@@ -94,8 +96,10 @@ class Pipeline(Model[State]):
     def _next_step(self, query: Query) -> list[Action]:
         driver = query.driver
         if not driver.todo:
-            if driver.place is Place.RUNNING and self._next_batch(query) is not None:
-                return [Action("plan", self._next_batch(query) or 0)]
+            batch = self._next_batch(query) if driver.place is Place.RUNNING else None
+            if batch is not None:
+                is_gone = batch < len(query.ends) and not self.settings.replayable
+                return [Action("plan_nothing" if is_gone else "plan", batch)]
             return [] if driver.settling else [Action("end" if driver.place is Place.ENDING else "finish")]
         task = driver.todo[0]
         if task.op is Op.STORE_HANDLES and due(query):
@@ -109,7 +113,7 @@ class Pipeline(Model[State]):
 
     @staticmethod
     def _end(query: Query) -> int:
-        return query.ends[-1] if query.ends else 0
+        return query.start_of(len(query.ends))
 
     def _wrong(self, query: Query, zombie: Driver, store: Store, faults: Faults) -> list[Action]:
         driver = query.driver
@@ -213,9 +217,11 @@ class Pipeline(Model[State]):
 
     def _start(self, state: State, incarnation: int) -> State:
         query = state.query
+        if self.settings.deletes_logs:
+            query = query._replace(handles=(), logs=())
         todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
-        return _queried(state, Query(*query[:5], incarnation, query.generation, driver))
+        return _queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))
 
     def _plan(self, state: State, batch: int) -> State:
         query = state.query
@@ -223,11 +229,17 @@ class Pipeline(Model[State]):
         ends = query.ends
         if batch == len(ends):
             ends = (*ends, self.settings.end_of(self._end(query), query.generation))
-        parts = shares(self.settings.words, ends[batch - 1] if batch else 0, ends[batch])
+        parts = shares(self.settings.words, query.start_of(batch), ends[batch])
         writer = Writer(driver.generation, driver.incarnation)
         todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
         planned = Driver(driver.place, driver.generation, driver.incarnation, batch, todo, *driver[5:])
-        return _queried(state, Query(ends, *query[1:7], planned))
+        return _queried(state, Query(ends, *query[1:8], planned))
+
+    def _plan_nothing(self, state: State, batch: int) -> State:
+        """A batch that was planned before runs again, and the source cannot give its records a second time."""
+        driver = state.query.driver
+        todo = empty_batch_tasks(self.settings.order, batch)
+        return _driven(state, driver._replace(batch=batch, todo=todo))
 
     def _finish(self, state: State, _: int) -> State:
         """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
@@ -292,7 +304,8 @@ class Pipeline(Model[State]):
     def _delete_checkpoint(self, state: State, _: int) -> State:
         """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
         left = state.faults._replace(deletions=state.faults.deletions - 1)
-        return state._replace(query=Query(generation=state.query.generation + 1), faults=left)
+        first = 0 if self.settings.replayable else self._end(state.query)
+        return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
 
     def _replace_driver(self, state: State, _: int) -> State:
         """The driver hangs and is thought dead; another will be started, and it will wake up."""
@@ -316,8 +329,8 @@ class Pipeline(Model[State]):
 
 
 def _driven(state: State, driver: Driver) -> State:
-    ends, decided, handles, logs, confirmed, incarnation, generation, _ = state.query
-    return _queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, driver))
+    ends, decided, handles, logs, confirmed, incarnation, generation, first, _ = state.query
+    return _queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, first, driver))
 
 
 def _queried(state: State, query: Query) -> State:

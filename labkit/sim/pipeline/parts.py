@@ -121,7 +121,13 @@ class Query(NamedTuple):
     """How many drivers this checkpoint has had."""
     generation: Durable[int] = 0
     """The query's name: new with every checkpoint folder."""
+    first: Durable[int] = 0
+    """The offset at which the query began to read: of a log 0, of a socket the first that nobody has read."""
     driver: Volatile[Driver] = NOBODY
+
+    def start_of(self, batch: int) -> int:
+        """The offset at which a batch starts that follows those before it."""
+        return self.ends[batch - 1] if batch else self.first
 
 
 class Status(Word):
@@ -189,12 +195,14 @@ class Outside(NamedTuple):
     """What a configuration says of the outside system.
 
     `readable_early`: outsiders read rows of open transactions. `ignores_dropped`: the commit of a transaction that was
-    dropped is logged and passed over. `marks_query`: markers name the query and not only the batch.
+    dropped is logged and passed over. `marks_query`: markers name the query and not only the batch. `commits_again`:
+    the commit of a transaction that is committed already changes nothing and is no error.
     """
 
     readable_early: bool
     ignores_dropped: bool
     marks_query: bool
+    commits_again: bool
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
         """The marker that a driver sets for a batch, and looks for."""

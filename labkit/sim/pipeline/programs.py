@@ -75,6 +75,12 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
     return (*tasks, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
+def empty_batch_tasks(order: Order, batch: int) -> Tasks:
+    """A batch without a row: there is nothing to write, and nobody votes."""
+    votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
+    return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
+
+
 def _share_tasks(strategy: Strategy, batch: int, part: Share, writer: Writer) -> list[Task]:
     number, offsets = part
     handles = (writer.handle(batch, number),)
@@ -124,9 +130,10 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
     """Decision order: commits everything that is stored and decided."""
     tasks: list[Task] = []
     for batch, handles in due(query):
-        tasks += (
-            commit_tasks(handles) if strategy is Strategy.TWO_PHASE else flush_tasks(batch, logged(words, query, batch))
-        )
+        if handles and strategy is Strategy.TWO_PHASE:
+            tasks += commit_tasks(handles)
+        elif handles:
+            tasks += flush_tasks(batch, logged(words, query, batch))
         tasks.append(Task(Op.FORGET, batch, batch))
     return tuple(tasks)
 
@@ -138,7 +145,7 @@ def told_tasks(query: Query) -> Tasks:
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
     """What the logs of a planned batch hold."""
-    return shares(words, query.ends[batch - 1] if batch else 0, query.ends[batch])
+    return shares(words, query.start_of(batch), query.ends[batch])
 
 
 def recovery_tasks(strategy: Strategy, words: tuple[str, ...], query: Query, store: Store) -> Tasks:
@@ -153,8 +160,8 @@ def recovery_tasks(strategy: Strategy, words: tuple[str, ...], query: Query, sto
             if handle not in kept
         ]
     elif strategy is Strategy.WAL:
-        for batch, _ in due(query):
-            if batch not in query.confirmed:
+        for batch, handles in due(query):
+            if handles and batch not in query.confirmed:
                 for _, offsets in logged(words, query, batch):
                     steps.append([Task(Op.FLUSH, offset, batch) for offset in offsets])
                 steps.append([Task(Op.CONFIRM, batch, batch)])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from labkit.errors import JobFailed
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.judge import Verdict
+from labkit.records import History
 from labkit.sim.model import Action
 from labkit.sim.parameters import named, settle
 from labkit.sim.pipeline.claims import Judge
@@ -99,6 +100,12 @@ def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Cras
     return verdict(crashed(strategy, order, store, points))
 
 
+def history(walk: Replay) -> History:
+    """What an outside reader saw in a walk through the pipeline."""
+    assert isinstance(walk.model, Pipeline)
+    return Judge(walk.model.settings).history(walk.state)
+
+
 def verdict(walk: Replay) -> Verdict:
     """What the judge says of the end of a walk through the pipeline."""
     assert isinstance(walk.model, Pipeline)
@@ -127,9 +134,19 @@ SCENARIOS: dict[str, Scenario] = {
         {"strategy": "append"},
         (Cue(_BETWEEN),),
     ),
+    "append_once": Scenario(
+        "Killed after commits/0 instead: the batch is noted and does not run again. The same chain, a harmless moment.",
+        {"strategy": "append"},
+        (Cue(FailPoint.AFTER_COMMIT_LOG),),
+    ),
     "half_flushed_log": Scenario(
         "Nobody noted how far the flush had come, so world comes twice: a write-ahead log is at-least-once.",
         {"strategy": "wal"},
+        (Cue(FailPoint.MID_COMMIT),),
+    ),
+    "deleted_log": Scenario(
+        "The same crash, but recovery deletes the log that was not confirmed: what was not flushed yet is lost.",
+        {"strategy": "wal", "unconfirmed_log": "delete"},
         (Cue(FailPoint.MID_COMMIT),),
     ),
     "marker": Scenario(
@@ -156,6 +173,11 @@ SCENARIOS: dict[str, Scenario] = {
         "Recovery itself dies half-way; the next one finishes it, because committing twice changes nothing.",
         {"strategy": "two_phase", "order": "decision", "crashes": 2},
         (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
+    ),
+    "commit_raises_again": Scenario(
+        "One of two is committed before the crash, and a second commit is an error: every new driver meets it.",
+        {"order": "decision", "committed_again": "raise"},
+        (Cue(FailPoint.MID_COMMIT),),
     ),
     "second_crash_of_the_log": Scenario(
         "The write-ahead log's recovery dies half-way and flushes again: world comes twice.",
@@ -237,6 +259,16 @@ SCENARIOS: dict[str, Scenario] = {
         "Batch ids start at 0 again: a marker without the query's name hides new data, and it is lost.",
         {"strategy": "batch_marker", "markers": "batch", "deletions": 1, **_SMALL_BATCHES},
         (Cue(FailPoint.AFTER_COMMIT_LOG, ("crash", "delete_checkpoint")),),
+    ),
+    "forgetful_source": Scenario(
+        "The rows were pre-committed and undecided, so recovery drops them; the socket cannot give them again: lost.",
+        {"source": "socket"},
+        (Cue(_BETWEEN),),
+    ),
+    "lost_and_doubled": Scenario(
+        "The log of batch 0 is flushed again, and batch 1 died with the driver: one record twice, another never.",
+        {"source": "socket", "strategy": "wal", "records_per_batch": 2},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("plan", "notify", "notified_look", "notified_flush", "crash")),),
     ),
     "raw_table": Scenario(
         "Two-phase commit is simulated in a table that everybody can read: rows are seen that were never committed.",

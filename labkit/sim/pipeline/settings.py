@@ -37,12 +37,25 @@ PARAMETERS: dict[str, Parameter] = {
         "committed",
         ("committed", "table"),
     ),
+    "source": Choice(
+        "What a restarted driver can read again: everything (log), or nothing that was read before (socket).",
+        "log",
+        ("log", "socket"),
+    ),
     "words": Words("The input, one word a record.", "hello-world-hello"),
     "records_per_batch": Whole("Records in a micro-batch.", 8, 1, 8),
     "crashes": Whole("How many crashes there may be.", 1, 0, 4),
     "expiries": Whole("How many unfinished transactions the store may drop after its timeout.", 0, 0, 3),
     "dropped": Choice(
         "What a commit of a dropped transaction does: raise, or log the error and go on.", "raise", ("raise", "ignore")
+    ),
+    "committed_again": Choice(
+        "What a second commit of the same transaction does: nothing (ignore), or raise.", "ignore", ("ignore", "raise")
+    ),
+    "unconfirmed_log": Choice(
+        "What recovery does with a write-ahead log that is decided and not confirmed: flush it again, or delete it.",
+        "flush",
+        ("flush", "delete"),
     ),
     "lost_notices": Whole("How many notifications of a decision may be lost.", 0, 0, 3),
     "lapses": Whole("How many checkpoints may expire while the job lives on.", 0, 0, 3),
@@ -66,11 +79,13 @@ class Settings:
 
     strategy: Strategy
     order: Order
+    replayable: bool
     words: tuple[str, ...]
     records_per_batch: int
     faults: Faults
     outside: Outside
     lapsed_is_aborted: bool
+    deletes_logs: bool
     fencing: bool
     sweeps: bool
 
@@ -100,15 +115,26 @@ def settings(values: Values) -> Settings:
     early = values["reader"] == "table"
     if early and not kind.simulated:
         raise InvalidInput("reader=table: the store files has no table with uncommitted rows; set store=sqlite.")
+    if values["source"] == "socket" and int(values["rollbacks"]):
+        raise InvalidInput(f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0.")
+    if values["unconfirmed_log"] == "delete" and strategy is not Strategy.WAL:
+        raise InvalidInput(f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal.")
     names = Faults._fields
     return Settings(
         strategy=strategy,
         order=order,
+        replayable=values["source"] == "log",
         words=tuple(str(values["words"]).split("-")),
         records_per_batch=int(values["records_per_batch"]),
         faults=Faults(*(int(values[name]) for name in names)),
-        outside=Outside(early, values["dropped"] == "ignore", values["markers"] == "query"),
+        outside=Outside(
+            readable_early=early,
+            ignores_dropped=values["dropped"] == "ignore",
+            marks_query=values["markers"] == "query",
+            commits_again=values["committed_again"] == "ignore",
+        ),
         lapsed_is_aborted=values["lapsed"] == "aborted",
+        deletes_logs=values["unconfirmed_log"] == "delete",
         fencing=bool(values["fencing"]),
         sweeps=bool(values["sweeps"]),
     )

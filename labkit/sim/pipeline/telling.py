@@ -10,6 +10,7 @@ from labkit.sim.pipeline.settings import Settings
 SENTENCES = {
     "start": "Driver {which} starts and reads what was decided.",
     "plan": "Batch {which} is planned: offsets/{which} is durable.",
+    "plan_nothing": "Batch {which} was planned before, and the source cannot give its records again: it is empty.",
     "finish": "No input is left: the query comes to its clean end.",
     "catch_up": "Before it stores new votes the driver commits what was decided through batch {which}.",
     "notify": "The notification of batch {which} arrives.",
@@ -91,6 +92,7 @@ def _whose(task: Task) -> str:
 def _folder(query: Query) -> str:
     said = f"q{query.generation} after {query.incarnation} drivers"
     said += f", planned {_offsets(query.ends)}, decided {query.decided}"
+    said += f", from {query.first}" if query.first else ""
     if query.handles:
         said += f", votes {_all(f'b{batch} {_all(map(str, handles))}' for batch, handles in query.handles)}"
     if query.logs:

@@ -81,9 +81,11 @@ def _word(model: Pipeline, offset: int, *, faded: bool = False, crossed: bool = 
 
 
 def _log(model: Pipeline, query: Query) -> Box:
-    words, next_offset = model.settings.words, query.ends[-1] if query.ends else 0
+    words, next_offset = model.settings.words, query.start_of(len(query.ends))
     tokens = [_word(model, offset, faded=offset < next_offset) for offset in range(len(words))]
     rows = (Row(Kind.PLAIN, "records", tokens=tuple(tokens)), Row(Kind.PLAIN, "next to plan", f"offset {next_offset}"))
+    if not model.settings.replayable:
+        return Box("log", 0, "socket", "input, each record comes once", rows, lane=False)
     return Box("log", 0, "log", "input, can be read again", rows, lane=False)
 
 
@@ -205,7 +207,7 @@ _EVENTS = {
 _AT = {"expire": "store", "roll_back": "folder", "delete_checkpoint": "folder"}
 _TO_STORE = ("insert", "prepare", "commit", "abort", "hand_over")
 _TO_READER = ("write", "flush", "mark")
-_TO_FOLDER = ("plan", "store_handles", "log_commit", "seal", "confirm", "forget", "resolved", "start")
+_TO_FOLDER = ("plan", "plan_nothing", "store_handles", "log_commit", "seal", "confirm", "forget", "resolved", "start")
 
 
 def place(_model: Pipeline, action: Action) -> Where:

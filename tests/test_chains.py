@@ -1,0 +1,45 @@
+"""The grid of chains: every square a search to its end, and in step with what is predicted of real Spark."""
+
+import pytest
+
+from labkit import lab
+from labkit.chains import predicted
+from labkit.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return lab.chains()
+
+
+def test_every_chain_is_there_and_was_searched_to_the_end(chains):
+    assert len(list(chains)) == 2 * 3 * 5
+    assert all(chains[each].exhausted for each in chains)
+
+
+def test_the_log_chains_are_as_real_spark_is_predicted(chains):
+    """The predictions are compared with real Spark by `tests/spark/test_matrix.py`."""
+    kept = [each for each in chains if each.source == "log" and each.keeps_checkpoint]
+    assert len(kept) == 10
+    for each in kept:
+        worst, points = predicted(each)
+        assert chains[each].guarantee == worst, each
+        assert points >= 4
+
+
+def test_a_link_that_nobody_knows_is_refused_with_the_nearest(chains):
+    with pytest.raises(InvalidInput, match="there is no sink 'two_fase'; did you mean 'two_phase'"):
+        _ = chains["log", "note, then commit", "two_fase"]
+    with pytest.raises(InvalidInput, match="there is no engine"):
+        _ = chains["log", "spark", "append"]
+
+
+def test_the_grid_says_of_each_square_how_anybody_knows(chains):
+    text, html = str(chains), chains._repr_mimebundle_()["text/html"]
+    assert "two_phase     at-least-once *    exactly-once *     at-least-once" in text
+    assert html.count("<details") == 30
+    assert html.count("Simulated: every schedule with at most one crash") == 30
+    assert html.count("Real Spark, killed at each of its") == 10
+    assert html.count("Real Spark with its socket source (notebook 07)") == 3
+    assert html.count("lab.explore(") == 30
+    assert "<script" not in html
