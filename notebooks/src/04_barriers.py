@@ -28,8 +28,6 @@ from labkit import lab
 said = lab.predict(offset=None, counts=None)  # a number, and for example "hello=1 world=0"
 stored = lab.replay("barriers.offset_three").until("complete").facts
 print(said.beside(offset=stored["checkpoint_offsets"][0], counts=stored["checkpoint_counts"]))
-assert stored["checkpoint_offsets"] == [3]
-assert stored["checkpoint_counts"] == "hello=2 world=1"
 
 # %% [raw] tags=["expected"]
 #         it was
@@ -46,6 +44,9 @@ assert stored["checkpoint_counts"] == "hello=2 world=1"
 # %%
 from labkit import lab
 
+lab.need("stored", cell="the cell above")
+assert stored["checkpoint_offsets"] == [3]
+assert stored["checkpoint_counts"] == "hello=2 world=1"
 lab.show("barriers.offset_three")
 
 # %% [markdown]
