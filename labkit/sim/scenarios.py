@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 from labkit.judge import Verdict
+from labkit.sim import two_phase_scenarios as two_phase_commit
 from labkit.sim.barriers import scenarios as barriers
 from labkit.sim.barriers.cost import cost
 from labkit.sim.barriers.model import Barriers
@@ -38,6 +39,7 @@ SHELVES = {
     "delivery": Shelf(delivery.SCENARIOS, delivery.trace_of),
     "snapshot": Shelf(snapshot.SCENARIOS, snapshot.trace_of),
     "barriers": Shelf(barriers.SCENARIOS, barriers.trace_of),
+    "two_phase_commit": Shelf(two_phase_commit.SCENARIOS, two_phase_commit.trace_of),
     "pipeline": Shelf(pipeline.SCENARIOS, pipeline.trace_of),
     "changelog": Shelf(changelog.SCENARIOS, changelog.trace_of),
     "kafka_log": Shelf(kafka_log.SCENARIOS, kafka_log.trace_of),

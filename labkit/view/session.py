@@ -134,7 +134,7 @@ def session(what: str) -> Session:
     """A session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
     if "~" in what:
         return Session(Trace.parse(what))
-    if what in SHELVES or what == "two_phase_commit":
+    if what in SHELVES:
         return Session.of(what)
     try:
         found = find(what)
