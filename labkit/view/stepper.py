@@ -14,6 +14,7 @@ from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
 from labkit.view.story import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
 from labkit.view.svg import picture, pieces
+from labkit.view.telling import Telling
 
 
 def still(story: Story, step: int = -1) -> str:
@@ -44,6 +45,16 @@ def _page(data: dict[str, Any], fallback: str) -> str:
     )
 
 
+def told(story: Story, differs_at: int = 0) -> dict[str, Any]:
+    """What a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
+    return {**Telling(story).whole(differs_at), "keys": [list(pair) for pair in KEYS_SAID]}
+
+
+def page_of(story: Story) -> str:
+    """A story's player as HTML that needs nothing else."""
+    return _page(told(story), _fallback(story))
+
+
 def _fallback(story: Story) -> str:
     sentence = story.model.sentence(story.actions[-1]) if story.actions else SENTENCE_OF_START
     source = f"data:image/svg+xml;base64,{b64encode(still(story).encode()).decode()}"
@@ -59,11 +70,11 @@ class Player:
 
     def to_json(self) -> dict[str, Any]:
         """What the page shows."""
-        return {**self.story.to_json(), "keys": [list(pair) for pair in KEYS_SAID]}
+        return told(self.story)
 
     def html(self) -> str:
         """The player as HTML that needs nothing else."""
-        return _page(self.to_json(), _fallback(self.story))
+        return page_of(self.story)
 
     def __str__(self) -> str:
         return "\n".join(self.story.lines())
@@ -91,10 +102,7 @@ class Pair:
 
     def html(self) -> str:
         """Both players as HTML that needs nothing else."""
-        pair = [
-            {**player.story.to_json(self.differs_at), "keys": [list(keys) for keys in KEYS_SAID]}
-            for player in (self.left, self.right)
-        ]
+        pair = [told(player.story, self.differs_at) for player in (self.left, self.right)]
         return _page({"pair": pair, "said": self.said}, _fallback(self.left.story) + _fallback(self.right.story))
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ def story(text_of_trace):
 
 def by_claim(told):
     names = [claim.name for claim in told.model.properties()]
-    return [dict(zip(names, verdicts, strict=True)) for verdicts in told.verdicts()]
+    return [dict(zip(names, verdicts, strict=True)) for verdicts in told.verdicts]
 
 
 def test_a_broken_claim_stays_broken_and_says_since_when_and_by_whom():
