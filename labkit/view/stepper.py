@@ -23,9 +23,13 @@ def still(story: Story, step: int = -1) -> str:
     step = step % len(story.scenes)
     drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
     now = [name for name, piece in drawn[-1].items() if drawn[0][name] != piece]
-    sentence = story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
-    title = f"{story.title}, step {step}: {sentence}"
+    title = f"{story.title}, step {step}: {sentence_of(story, step)}"
     return picture(story.scenes[step], place, title=title, desc=story.model.text(story.states[step]), now=now)
+
+
+def sentence_of(story: Story, step: int) -> str:
+    """What happened in a step."""
+    return story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
 
 
 def embedded(data: object) -> str:
@@ -56,7 +60,7 @@ def page_of(story: Story) -> str:
 
 
 def _fallback(story: Story) -> str:
-    sentence = story.model.sentence(story.actions[-1]) if story.actions else SENTENCE_OF_START
+    sentence = sentence_of(story, len(story.actions))
     source = f"data:image/svg+xml;base64,{b64encode(still(story).encode()).decode()}"
     said = f"{story.title}, after step {len(story.actions)}: {sentence}"
     return f'<div class="lk-static"><p>{escape(said)}</p><img src="{source}" alt="{escape(said)}"></div>'
