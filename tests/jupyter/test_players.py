@@ -236,7 +236,7 @@ def test_a_page_of_it_works_offline(saved, tmp_path, browser):
             page.goto(path.as_uri())
             page.wait_for_selector(".lk-place")
             assert page.locator(".lk-place").count() == PLAYERS
-            for root in page.locator(ROOTS).all():
+            for root in page.locator(ROOTS).all()[:-1]:  # the live one is shown as it began: with no step yet
                 root.focus()
                 page.keyboard.press("Home")
                 page.keyboard.press("ArrowRight")

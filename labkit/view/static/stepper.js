@@ -40,7 +40,8 @@ export function mount(root, story, live = null) {
   const title = el("h4"), watch = el("p", { class: "lk-watch" });
   const say = el("p", { class: "lk-say", "aria-live": "polite" });
   const left = el("p", { class: "lk-left" });
-  const stage = el("div", { class: "lk-stage" }), strip = el("div", { class: "lk-strip" });
+  const stage = el("div", { class: "lk-stage", role: "figure", "aria-label": "picture of this step" });
+  const strip = el("div", { class: "lk-strip", role: "figure", "aria-label": "space-time diagram" });
   const claims = el("ul", { class: "lk-claims", "aria-label": "properties after this step" });
   const button = (text, label, act) => {
     const made = el("button", { type: "button", "aria-label": label, title: label }, text);
@@ -234,6 +235,11 @@ export function mount(root, story, live = null) {
     helper.setAttribute("aria-expanded", String(!help.hidden));
   }
 
+  // What is wider than its place can be reached by Tab and moved with the arrows.
+  const reach = new ResizeObserver(() => {
+    for (const each of [stage, strip]) each.scrollWidth > each.clientWidth ? each.setAttribute("tabindex", "0") : each.removeAttribute("tabindex");
+  });
+  for (const each of [stage, strip]) reach.observe(each);
   slider.addEventListener("input", () => go(Number(slider.value)));
   root.addEventListener("click", (event) => {
     if (!event.target.closest("button, input, summary, select, textarea, a")) root.focus({ preventScroll: true });
@@ -241,7 +247,8 @@ export function mount(root, story, live = null) {
   root.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input[type=text], select, textarea");
     if (event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const scrolling = (event.target === stage || event.target === strip) && event.key.startsWith("Arrow");
+    if (typing || scrolling || event.ctrlKey || event.metaKey || event.altKey) return;
     const on = event.target.closest("button, summary");
     const acts = { ArrowRight: () => go(step + 1), ArrowLeft: () => go(step - 1), Home: () => go(0), End: () => go(last()), "?": toggleHelp };
     if (event.key === " " && !on) acts[" "] = toggle;
