@@ -1,9 +1,9 @@
 """The notebooks as pages: `make site` runs every notebook and writes build/site, to be stepped through offline.
 
 A page asks no other host for anything: nbconvert's scripts for mathematics, widgets and diagrams are left out, pictures
-and players are inside the page. A live session becomes a player of the run that it began with. Notebooks that start Spark
-take about four minutes together; `--stored NN_topic` takes such a one from its checked copy instead, with the outputs
-that its source says and without its players. The folder is made anew each time.
+and players are inside the page. A live session becomes a player of the run that it began with. Notebooks that start
+Spark take about four minutes together; `--stored NN_topic` takes such a one from its checked copy instead, with the
+outputs that its source says and without its players. The folder is made anew each time.
 """
 
 import argparse

@@ -39,14 +39,22 @@ def stepper(story: Story, step: int) -> str:
     cursor = _rect(at.left + at.step * step - half, 2, 2 * half, high - 4, "cur")
     parts.append(_moved(EDGE, y, cursor + spacetime.body(diagram)))
     y += high + 4
-    for claim, verdict in zip(story.model.properties(), story.verdicts[step], strict=True):
-        kind = "bad" if verdict.outcome == BROKEN else "v" if verdict.outcome == HOLDS else "s"
-        said = f"{SIGNS.get(verdict.outcome, '?')} {claim.sentence} {verdict.because}".strip()
-        for line in wrap(said, TEXT, across - 2 * EDGE, bold=True):
-            y += 16
-            parts.append(words(EDGE, y, line, kind))
+    for said, kind in _settled(story, step, across - 2 * EDGE):
+        y += 16
+        parts.append(words(EDGE, y, said, kind))
     title = f"{story.title}, step {step}: {sentence_of(story, step)}"
     return _file("".join(parts), across, y + 14, title, story.model.text(story.states[step]))
+
+
+def _settled(story: Story, step: int, most: float) -> Iterable[tuple[str, str]]:
+    """What to watch for, and the properties about which something is known: lines, each with its class."""
+    for line in wrap(f"Watch for: {story.watch_for}", TEXT, most) if story.watch_for else ():
+        yield line, "s"
+    for claim, verdict in zip(story.model.properties(), story.verdicts[step], strict=True):
+        if verdict.outcome in SIGNS:
+            said = f"{SIGNS[verdict.outcome]} {claim.sentence} {verdict.because}".strip()
+            for line in wrap(said, TEXT, most, bold=True):
+                yield line, "bad" if verdict.outcome == BROKEN else "v"
 
 
 def _pieces(story: Story, step: int) -> Iterable[str]:
@@ -63,7 +71,8 @@ class Seen(NamedTuple):
     said: str
 
 
-LEFT, ROW, VALUE, APART = 130.0, 96.0, 22.0, 62.0
+NOTE = "circle: before the crash; square: after the restart. Simulated: labkit demo shows the same on real Spark."
+LEFT, ROW, VALUE, APART = 140.0, 92.0, 22.0, 84.0
 
 
 def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
@@ -71,11 +80,13 @@ def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
     found = tracks({run.name: steps for run, steps in runs.items()})
     last = max(place for track in found.values() for place in _places(track))
     across = LEFT + APART * (last + 1) + 20
-    parts, y = [words(EDGE, 24, f"{key}: what an outside reader could have seen, in order", "h")], 40.0
+    parts, y = [words(EDGE, 24, f"{key}: what an outside reader could have seen, in order", "h")], 58.0
+    crashes = sorted({place for track in found.values() for place, label in track.moments if label != "end"})
+    parts += [words(LEFT + APART * place + 6, 50, "SIGKILL, then restart", "bad") for place in crashes]
     for run in runs:
         parts.append(_moved(0, y, "".join(_row(run, found[run.name], across))))
         y += ROW
-    parts.append(words(EDGE, y + 8, "circle: before the crash; square: after the restart", "s"))
+    parts.append(words(EDGE, y + 8, NOTE, "s"))
     told = [f"{run.name}: {' '.join(_told(found[run.name]))}; {run.said}" for run in runs]
     return _file("".join(parts), across, y + 20, f"{key} as an outside reader saw it over time", "\n".join(told))
 
@@ -101,8 +112,7 @@ def _row(run: Seen, track: Track, across: float) -> Iterable[str]:
         if label == "end":
             continue
         x = LEFT + APART * place
-        yield _path(f"M{number(x)} 4V{number(base)}", "dif")
-        yield words(x + 5, 14, "SIGKILL, then restart", "bad")
+        yield _path(f"M{number(x)} 0V{number(base)}", "dif")
     yield _steps(track.points, base, across)
     for point in track.points:
         yield from _point(point, base)

@@ -1,7 +1,7 @@
 """A real JupyterLab for tests, with the settings that a learner has, and pages in a real browser that look at it.
 
-`lab_server` serves a folder of its own; write notebooks into it with `lab_pages.write_notebook`, open one in a
-`lab_page` with `labkit.services.jupyter.driving`. A page fails its test when it asks another host for anything or logs
+`lab_server` serves a folder of its own; write notebooks into it with `write_notebook`, open one in a `lab_page`,
+both with `labkit.services.jupyter.driving`. A page fails its test when it asks another host for anything or logs
 an error.
 """
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_pages import LabPage, opened_page, write_notebook
+from lab_pages import LabPage, opened_page
 
+from labkit.services.jupyter.driving import write_notebook
 from labkit.services.jupyter.server import Server, serving
 
 
@@ -21,7 +22,7 @@ def lab_server(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = base / "notebooks"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "00_first.py").write_text("# the source\n")
-    write_notebook(folder, "00_first.ipynb", ["# First", "print(1 + 1)"])
+    write_notebook(folder / "00_first.ipynb", ["# First", "print(1 + 1)"])
     with serving(folder, base / "home") as server:
         yield server
 

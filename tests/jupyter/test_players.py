@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import build_site
 import nbformat
 import pytest
-from lab_pages import LabPage, opened_page, write_notebook
+from lab_pages import LabPage, opened_page
 
-from labkit.services.jupyter.driving import cells, open_notebook, raised, run_all, save, selected_cell
+from labkit.services.jupyter.driving import cells, open_notebook, raised, run_all, save, selected_cell, write_notebook
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +35,7 @@ NOTEBOOK_KEYS = ("ArrowDown", "ArrowUp", "b", "a", "m", "y", "l", "o", "Shift+M"
 @pytest.fixture(scope="module")
 def lab(lab_server, browser) -> Iterator[LabPage]:
     """One notebook with every kind of player, run once, for all tests of this module."""
-    write_notebook(lab_server.folder, "players.ipynb", SOURCES)
+    write_notebook(lab_server.folder / "players.ipynb", SOURCES)
     with opened_page(browser, high=7000) as told:
         open_notebook(told.page, lab_server, "players.ipynb")
         run_all(told.page)

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
-from nbformat import v4
-
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 """What a page looked like; CI keeps it, git does not."""
 
@@ -31,13 +28,6 @@ class LabPage:
     def check(self) -> None:
         assert sorted(self.outside) == []
         assert self.errors == []
-
-
-def write_notebook(folder: Path, name: str, sources: list[str]) -> None:
-    """A notebook of code cells; a source that begins with # and a blank is text."""
-    made = [v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each) for each in sources]
-    notebook = v4.new_notebook(cells=made, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
-    nbformat.write(notebook, folder / name)
 
 
 @contextmanager

@@ -5,18 +5,16 @@ Also how long notebook 00 takes to its first picture when it must not wait for S
 
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
-from nbformat import v4
 
 from labkit.cli.bench.browser import chromium
 from labkit.cli.bench.rows import Rows, median, percentile, spread
 from labkit.errors import InvalidInput
 from labkit.services.jupyter import first_notebook, notebook_folder
-from labkit.services.jupyter.driving import begin_run, open_notebook, run_all
+from labkit.services.jupyter.driving import begin_run, open_notebook, run_all, write_notebook
 from labkit.services.jupyter.server import Server, serving
 
 CHOICES = 60
@@ -71,17 +69,13 @@ def measure(rounds: int) -> Rows:
         folder = Path(place) / "notebooks"
         folder.mkdir()
         for number, steered in enumerate(SESSIONS.values()):
-            _write(folder / f"{number}.ipynb", ["from labkit import lab", steered.call])
+            write_notebook(folder / f"{number}.ipynb", ["from labkit import lab", steered.call])
         start = _without_spark(folder)
         with serving(folder, Path(place) / "home") as server, chromium() as browser:
             rows: Rows = [_chosen(browser, server, number, name, rounds) for number, name in enumerate(SESSIONS)]
             if start:
                 rows.append(_first_picture(browser, server, start, rounds))
     return rows
-
-
-def _write(path: Path, sources: Sequence[str]) -> None:
-    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(source) for source in sources]), path)
 
 
 def _without_spark(folder: Path) -> str | None:
@@ -93,7 +87,7 @@ def _without_spark(folder: Path) -> str | None:
     name = first_notebook(notebooks)
     sources = [cell.source for cell in nbformat.read(notebooks / name, as_version=4).cells if cell.cell_type == "code"]
     end = next((number for number, source in enumerate(sources) if "lab.crash" in source), len(sources))
-    _write(folder / name, sources[:end])
+    write_notebook(folder / name, sources[:end])
     return name
 
 

@@ -3,7 +3,12 @@
 For tests and measurements; the page is playwright's. This module must not start a server or a browser.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+import nbformat
+from nbformat import v4
 
 from labkit.services.jupyter.server import Server
 
@@ -20,6 +25,13 @@ _RUN = """() => {
 }"""
 _SAVE = "() => window.jupyterapp.shell.currentWidget.context.save()"
 _CELLS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map((cell) => cell.model.sharedModel.getSource())"
+
+
+def write_notebook(path: Path, sources: Sequence[str]) -> None:
+    """A notebook of code cells; a source that begins with # and a blank is text."""
+    made = [v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each) for each in sources]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
 
 
 def open_notebook(page: Any, server: Server, name: str) -> None:
