@@ -4,6 +4,7 @@ One line in `SHELVES` registers a model's scenarios. This module must not tell a
 """
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from labkit.errors import InvalidInput
@@ -79,7 +80,10 @@ def find(text: str) -> Named:
         both = " or ".join(f"{name.model}.{name.name}" for name in found)
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
     names = [*known, *dict.fromkeys(name.name for name in known.values())]
-    raise InvalidInput(f"there is no scenario {text[:40]!r}; {nearest(text[:40], names)}")
+    close = (
+        nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else "labkit replay lists them all."
+    )
+    raise InvalidInput(f"there is no scenario {text[:40]!r}; {close}")
 
 
 def facts(walk: Replay) -> dict[str, Fact]:

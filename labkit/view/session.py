@@ -111,7 +111,7 @@ class Session:
         try:
             self.scenario(text)
         except InvalidInput as error:
-            raise InvalidInput(f"{text[:40]!r} is no trace, and {error}") from None
+            raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def keep(self, at: int | None = None) -> None:
         """Keeps this run up to a step, to compare the next one with it; again: lets it go."""

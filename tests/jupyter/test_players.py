@@ -129,7 +129,7 @@ def test_the_learner_chooses_branches_undoes_and_is_told_what_cannot_be(lab):
     wait_for_place(root, "step 3 of 3")
     root.get_by_label("trace or scenario to open").fill("nonsense")
     root.get_by_label("trace or scenario to open").press("Enter")
-    root.locator(".lk-status", has_text="'nonsense' is no trace, and there is no scenario 'nonsense'").wait_for()
+    root.locator(".lk-status", has_text="this is not a trace, and there is no scenario 'nonsense';").wait_for()
     root.get_by_label("scenario", exact=True).select_option("blocked")
     root.locator(".lk-watch", has_text="never returns").wait_for()
     root.get_by_role("button", name="copy the trace").click()
