@@ -335,7 +335,7 @@ def test_a_view_that_missed_something_asks_again(live):
 def test_what_a_choice_sends_draws_what_the_whole_story_draws(live):
     """After choices, a branch, an undo and another layout: piece by piece the picture of a view that opens now."""
     explorer, shown = live(Session.of("barriers"))
-    read = "() => [...document.querySelectorAll('.lk-stage svg g')].map((group) => group.textContent)"
+    read = "() => [...document.querySelectorAll('.lk-stage > svg > g')].map((group) => group.textContent)"
     for nth in range(24):
         chips = shown.locator("button.lk-chip:not(.lk-fault)")
         before = shown.locator(".lk-place").inner_text()
