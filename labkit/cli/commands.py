@@ -292,7 +292,7 @@ def bench(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure this machine: start, explore, player, crash, totals. Medians, ratios within one run; ten minutes."""
+    """Measure this machine: start, explore, player, live, crash, totals. Medians; about twelve minutes."""
     from labkit.cli.bench import run_bench
 
     return run_bench(only or [], rounds, as_json)

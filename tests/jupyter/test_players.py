@@ -181,8 +181,10 @@ def test_axe_finds_nothing_serious(lab):
 
 @pytest.fixture(scope="module")
 def saved(lab, lab_server):
-    """The notebook as it was saved with everything shown in it."""
+    """The notebook as it was saved with everything shown in it; the page is left, so that its kernel can be ended."""
     save(lab.page)
+    lab.check()
+    lab.page.goto("about:blank")
     return lab_server.folder / "players.ipynb"
 
 

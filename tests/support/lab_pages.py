@@ -27,7 +27,7 @@ class LabPage:
 
     def check(self) -> None:
         assert sorted(self.outside) == []
-        assert self.errors == []
+        assert self.errors == [], self.errors
 
 
 @contextmanager

@@ -53,12 +53,13 @@ _CLICK = """async (clicks) => {
 
 def measure(rounds: int) -> Rows:
     """For some runs the size of their output and the times in a browser. Raises `ServiceUnavailable`."""
-    players = {name: Player(trace) for name, trace in _traces().items()}
+    players = {name: Player(trace) for name, trace in traces().items()}
     with chromium() as browser:
         return [_measured(browser, name, player, rounds) for name, player in players.items()]
 
 
-def _traces() -> dict[str, Trace]:
+def traces() -> dict[str, Trace]:
+    """What is shown: the run of the first notebooks, and the longest runs of the largest scenes."""
     chance = random.Random(1)
     barriers = make("barriers", {"words": "a-b-c-a-b-c-a", "sources": 3, "counts": 3, "checkpoints": 4, "crashes": 3})
     largest = max((walk(barriers, chance.randrange, 300)[0] for _ in range(20)), key=lambda each: len(each.actions))
