@@ -210,7 +210,7 @@ def test_after_a_save_the_players_still_step(lab, saved, lab_server, browser):
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")
         root.locator("button.lk-chip").first.click()
-        root.locator(".lk-status", has_text="Run the cell again").wait_for()
+        root.locator(".lk-status", has_text="run the cell again").wait_for()
 
 
 def test_an_untrusted_copy_shows_a_picture_and_a_sentence(saved, lab_server, browser):

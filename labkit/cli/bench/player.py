@@ -9,7 +9,6 @@ from typing import Any
 
 from labkit.cli.bench.browser import chromium
 from labkit.cli.bench.rows import Rows, median, percentile
-from labkit.sim.explore import walk
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Replay, Trace, make
 from labkit.view.stepper import Player
@@ -60,10 +59,25 @@ def measure(rounds: int) -> Rows:
 
 def traces() -> dict[str, Trace]:
     """What is shown: the run of the first notebooks, and the longest runs of the largest scenes."""
-    chance = random.Random(1)
-    barriers = make("barriers", {"words": "a-b-c-a-b-c-a", "sources": 3, "counts": 3, "checkpoints": 4, "crashes": 3})
-    largest = max((walk(barriers, chance.randrange, 300)[0] for _ in range(20)), key=lambda each: len(each.actions))
-    return {"pipeline.jump_back": find("pipeline.jump_back").trace, "largest barriers": largest, "2PC": _long_walk()}
+    return {
+        "pipeline.jump_back": find("pipeline.jump_back").trace,
+        "largest barriers": _barriers(),
+        "2PC": _long_walk(),
+    }
+
+
+def _barriers() -> Trace:
+    """The largest scene there is. It works as long as it can and then crashes: no run of it has many more steps."""
+    given = {"words": "a-b-c-d-a-b-c-d", "sources": 3, "counts": 3, "checkpoints": 4, "concurrent": 3}
+    chance, going = random.Random(1), Replay(make("barriers", {**given, "crashes": 3, "cancels": 1}))
+    while enabled := going.model.actions(going.state):
+        working = [each for each in enabled if each.name in _WORK]
+        failing = [each for each in enabled if each.name in ("crash", "cancel")]
+        going.forward(chance.choice(working or failing or list(enabled)))
+    return going.trace
+
+
+_WORK = ("read", "process", "take_barrier", "take_end", "trigger", "inject")
 
 
 def _long_walk() -> Trace:

@@ -316,7 +316,7 @@ function renew(shown, news) {
   if ("beside" in news) Object.assign(shown, { beside: news.beside, said: news.said });
 }
 
-const SILENT = "No answer: the kernel does not know this run any more. Run the cell again to choose; stepping goes on without it.";
+const SILENT = "No answer yet: the kernel is busy, or does not know this run any more; then run the cell again. Stepping goes on without it.";
 const PATIENCE_MILLISECONDS = 4000;
 
 function render({ model, el: root }) {
