@@ -153,12 +153,13 @@ def _moved(x: float, y: float, drawn: str) -> str:
     return f'<g transform="translate({number(x)} {number(y)})">{drawn}</g>'
 
 
+_COMMENT = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 _PAIR = re.compile(r"(--\w+): (?:var\(--jp-[\w-]+, )?light-dark\(([^,()]+), ([^()]+)\)\)?")
 
 
 def _style() -> str:
     """The style sheet for a file of its own: plain colours, and others where the reader prefers dark."""
-    sheet = asset("scene.css")
+    sheet = _COMMENT.sub("", asset("scene.css"))
     dark = "; ".join(f"{name}: {other}" for name, _, other in _PAIR.findall(sheet))
     light = _PAIR.sub(r"\1: \2", sheet)
     more = ".lk-pic .bad { font-weight: 600; fill: var(--bad); }"
