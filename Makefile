@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-all test-slow lab lock lint notebooks notebooks-check clean doctor ci
+.PHONY: help install java demo test test-all test-slow lab lock lint notebooks notebooks-check site stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -28,8 +28,8 @@ test-all: install java lint notebooks-check ## the same and the slow tests: the 
 test-slow: install java notebooks-check ## only the slow tests
 	@$(PYTEST) -m slow tests checked
 
-lab: install java ## open JupyterLab on the notebooks
-	@$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start.ipynb
+lab: install java ## open JupyterLab on the first notebook
+	@$(BIN)/labkit lab notebooks
 
 doctor: install ## look at this machine: Java, memory, disk, ports, folders
 	@$(BIN)/labkit doctor
@@ -45,6 +45,12 @@ notebooks: install ## build notebooks/*.ipynb from notebooks/src
 
 notebooks-check: install
 	@$(BIN)/python tools/build_notebooks.py --check
+
+site: install java ## run every notebook and write build/site, pages that need no network (about five minutes)
+	@$(BIN)/python tools/build_site.py
+
+stills: install ## draw the README's pictures anew (docs/*.svg)
+	@$(BIN)/python tools/build_pictures.py --stills
 
 lock: ## write requirements*.lock anew from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv on PATH: pip install uv"; exit 69; }

@@ -105,4 +105,5 @@ def test_make_lists_its_verbs() -> None:
     verbs = {line.split()[1] for line in listed.splitlines()}
     assert verbs == {
         *("help", "demo", "test", "test-all", "test-slow", "lab", "lock", "lint", "notebooks", "clean", "doctor", "ci"),
+        *("site", "stills"),
     }

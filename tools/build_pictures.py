@@ -1,20 +1,32 @@
-"""Golden pictures: `python tools/build_pictures.py` draws them anew, with `--check` it says which are out of step.
+"""Pictures that are kept in git: `python tools/build_pictures.py` draws them; `--check` says which are out of step.
 
-A frame of every model, the space-time diagrams of a simulated and of a real run, as SVG and as text.
+Golden pictures for the tests: a frame of every model, the space-time diagrams of a simulated and of a real run, as SVG
+and as text. Stills for the README: the stepper, and the jump back; `--stills` draws only these.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
+from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.records import Observation, Reading
+from labkit.sim.pipeline.claims import Judge
+from labkit.sim.pipeline.model import Pipeline
+from labkit.sim.pipeline.scenarios import crashed
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace
 from labkit.view import spacetime
 from labkit.view.run_diagram import of_run
 from labkit.view.stepper import Player, still
+from labkit.view.still import Seen, seen_over_time
+from labkit.view.still import stepper as stepper_still
+from labkit.view.timeline import Step, by_key
 
-GOLDEN = Path(__file__).parent.parent / "tests" / "view" / "golden"
+ROOT = Path(__file__).parent.parent
+GOLDEN = ROOT / "tests" / "view" / "golden"
+STILLS = ROOT / "docs"
+GOES_BACK = 12
+"""The step of the scenario jump_back in which hello is written again, as 1."""
 
 FRAMES = {
     "delivery": ("delivery.strong_production", 6),
@@ -53,14 +65,43 @@ def pictures() -> dict[str, str]:
     return made
 
 
+def seen(strategy: Strategy, order: Order, store: str) -> tuple[Seen, list[Step]]:
+    """What a reader saw of hello when this sink was killed between pre-commit and commit, in the simulator."""
+    walk = crashed(strategy, order, store, [Crash(FailPoint.AFTER_PRE_COMMIT)])
+    assert isinstance(walk.model, Pipeline)
+    judge = Judge(walk.model.settings)
+    verdict = judge.verdict(walk.state)
+    went_back = ", and a value jumped back" if verdict.regression else ""
+    steps = by_key(judge.history(walk.state).events)["hello"]
+    return Seen(strategy.value, f"{verdict.guarantee}{went_back}"), steps
+
+
+def stills() -> dict[str, str]:
+    """The README's pictures by name."""
+    sinks = [
+        (Strategy.APPEND, Order.NONE, "files"),
+        (Strategy.IDEMPOTENT, Order.NONE, "sqlite"),
+        (Strategy.TWO_PHASE, Order.DECISION, "sqlite"),
+    ]
+    return {
+        "stepper.svg": stepper_still(player("pipeline.jump_back").story, GOES_BACK),
+        "jump_back.svg": seen_over_time(dict(seen(*sink) for sink in sinks), "hello"),
+    }
+
+
 def main() -> int:
     """Writes or compares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a picture is out of step")
-    check = parser.parse_args().check
+    parser.add_argument("--stills", action="store_true", help="only the pictures of the README")
+    chosen = parser.parse_args()
+    check = chosen.check
+    made = {STILLS / name: text for name, text in stills().items()}
+    if not chosen.stills:
+        made |= {GOLDEN / name: text for name, text in pictures().items()}
     wrong = []
-    for name, text in pictures().items():
-        path = GOLDEN / name
+    for path, text in made.items():
+        name = path.name
         if check and (not path.exists() or path.read_text(encoding="utf-8") != text):
             wrong.append(name)
         elif not check:

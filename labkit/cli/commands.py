@@ -292,7 +292,21 @@ def bench(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure this machine: start, explore, crash, totals. Medians, and ratios within one run; about ten minutes."""
+    """Measure this machine: start, explore, player, live, crash, totals. Medians; about twelve minutes."""
     from labkit.cli.bench import run_bench
 
     return run_bench(only or [], rounds, as_json)
+
+
+@app.command("lab", short_help="Open JupyterLab on the notebooks.")
+def open_lab(
+    folder: Annotated[
+        Path | None, typer.Argument(help="The folder with the notebooks; default: notebooks, or this folder.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Default: 8888, or the next free one.")] = None,
+    browser: Annotated[bool, typer.Option(help="Whether to open a browser; the address is printed anyway.")] = True,
+) -> int:
+    """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
+    from labkit.cli.jupyter import run_lab
+
+    return run_lab(folder, port, browser=browser)

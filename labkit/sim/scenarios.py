@@ -4,12 +4,14 @@ One line in `SHELVES` registers a model's scenarios. This module must not tell a
 """
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 from labkit.judge import Verdict
 from labkit.records import History
+from labkit.sim import two_phase_scenarios as two_phase_commit
 from labkit.sim.barriers import scenarios as barriers
 from labkit.sim.barriers.cost import cost
 from labkit.sim.barriers.model import Barriers
@@ -40,6 +42,7 @@ SHELVES = {
     "delivery": Shelf(delivery.SCENARIOS, delivery.trace_of),
     "snapshot": Shelf(snapshot.SCENARIOS, snapshot.trace_of),
     "barriers": Shelf(barriers.SCENARIOS, barriers.trace_of),
+    "two_phase_commit": Shelf(two_phase_commit.SCENARIOS, two_phase_commit.trace_of),
     "pipeline": Shelf(pipeline.SCENARIOS, pipeline.trace_of),
     "changelog": Shelf(changelog.SCENARIOS, changelog.trace_of),
     "kafka_log": Shelf(kafka_log.SCENARIOS, kafka_log.trace_of),
@@ -79,7 +82,10 @@ def find(text: str) -> Named:
         both = " or ".join(f"{name.model}.{name.name}" for name in found)
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
     names = [*known, *dict.fromkeys(name.name for name in known.values())]
-    raise InvalidInput(f"there is no scenario {text[:40]!r}; {nearest(text[:40], names)}")
+    close = (
+        nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else "labkit replay lists them all."
+    )
+    raise InvalidInput(f"there is no scenario {text[:40]!r}; {close}")
 
 
 def facts(walk: Replay) -> dict[str, Fact]:

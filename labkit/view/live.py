@@ -1,7 +1,7 @@
 """The live shell: the player as an anywidget, where Python hears which action a learner chooses.
 
-The same ESM module as in a page; every choice goes to a `Session`, and what comes back is a whole story. This module
-must not decide what is possible: the session asks the model.
+The same ESM module as in a page; every choice goes to a `Session`, and what comes back is what is new. This module must
+not decide what is possible: the session asks the model.
 """
 
 from collections.abc import Mapping
@@ -13,46 +13,56 @@ import traitlets
 
 from labkit.errors import LabError
 from labkit.view.session import Session
+from labkit.view.stepper import page_of
 from labkit.view.story import FAULT_KEYS, KEYS_SAID, LIVE_KEYS_SAID, Story, first_difference
+from labkit.view.telling import Telling
 
 _STATIC = Path(__file__).parent / "static"
+_KEYS = [list(pair) for pair in (*KEYS_SAID, *LIVE_KEYS_SAID)]
 
 
 class Explorer(anywidget.AnyWidget):
-    """A model that a learner steers. `session` has the same in Python; both stay in step."""
+    """A model that a learner steers. `session` has the same in Python; both stay in step.
+
+    A view that opens asks for everything (`shown`); after that it is sent what each choice has changed. Versions say
+    whether it has missed anything: then it asks again.
+    """
 
     _esm = _STATIC / "stepper.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css"))
-    shown = traitlets.Dict().tag(sync=True)
+    shown = traitlets.Dict().tag(sync=True, to_json=lambda _empty, explorer: explorer.told())
     fault_keys = traitlets.Dict({key: event.value for key, event in FAULT_KEYS.items()}).tag(sync=True)
     scenarios = traitlets.Dict().tag(sync=True)
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
         self.session = session
+        self._telling = Telling(session.story)
+        self._version = 0
+        self._notice = ""
+        self._beside: tuple[Story | None, int] = None, 0
+        super().__init__()
         self.scenarios = session.scenarios
-        self._show("")
         self.on_msg(lambda _widget, message, _buffers: self.hear(message))
 
     def do(self, action: str) -> None:
         """Takes an enabled action, as a click on it does. Raises `InvalidAction`."""
         self.session.do(action)
-        self._show("")
+        self._tell("")
 
     def go(self, step: int) -> None:
         """Looks at another step. Raises `InvalidAction`."""
         self.session.go(step)
-        self._show("")
+        self._tell("")
 
     def undo(self) -> None:
         """Takes the last choice back. Raises `InvalidAction`."""
         self.session.undo()
-        self._show("")
+        self._tell("")
 
     def redo(self) -> None:
         """Takes the last undo back. Raises `InvalidAction`."""
         self.session.redo()
-        self._show("")
+        self._tell("")
 
     @property
     def trace(self) -> str:
@@ -61,11 +71,14 @@ class Explorer(anywidget.AnyWidget):
 
     def hear(self, message: Mapping[str, Any]) -> None:
         """What the browser asked for; whatever cannot be is answered with its sentence."""
+        if "again" in message:
+            self.send_state("shown")
+            return
         try:
             notice = self._obey(message)
         except LabError as error:
             notice = str(error)
-        self._show(notice)
+        self._tell(notice)
 
     def _obey(self, message: Mapping[str, Any]) -> str:
         session = self.session
@@ -86,13 +99,43 @@ class Explorer(anywidget.AnyWidget):
             return "This run is kept beside the next one." if session.kept else "The other run is put away."
         return ""
 
-    def _show(self, notice: str) -> None:
+    def told(self) -> dict[str, Any]:
+        """Everything that a view shows, as plain data."""
+        session, telling = self.session, self._now()
+        self._version += telling.is_behind  # somebody steered the session itself: other views must ask as well
+        whole = {"story": {**telling.whole(session.differs_at), "keys": _KEYS}, **self._around()}
+        return {**whole, **self._compared(), "version": self._version}
+
+    def _tell(self, notice: str) -> None:
+        """Sends what is new."""
+        session, base = self.session, self._version
+        self._notice = notice
+        self._version += 1
+        news = self._now().news(session.differs_at)
+        if "whole" in news:
+            news["whole"]["keys"] = _KEYS
+        told = {"base": base, "version": self._version, "story": news, **self._around()}
+        compared = session.kept, session.differs_at
+        if compared != self._beside:
+            told |= self._compared()
+            self._beside = compared
+        self.send(told)
+
+    def _now(self) -> Telling:
+        """The telling of the session's story; a story of another model is told from the beginning."""
+        if self._telling.story is not self.session.story:
+            self._telling = Telling(self.session.story, self._telling.epoch + 1)
+        return self._telling
+
+    def _around(self) -> dict[str, Any]:
+        return {"at": self.session.at, "notice": self._notice}
+
+    def _compared(self) -> dict[str, Any]:
         session = self.session
-        differs = session.differs_at
-        told: dict[str, Any] = {"story": _told(session.story, differs), "at": session.at, "notice": notice}
-        if session.kept:
-            told |= {"beside": _told(session.kept, differs), "said": _said(session.story, session.kept)}
-        self.shown = told
+        if session.kept is None:
+            return {"beside": None, "said": ""}
+        beside = {**Telling(session.kept).whole(session.differs_at), "keys": _KEYS}
+        return {"beside": beside, "said": _said(session.story, session.kept)}
 
     def __str__(self) -> str:
         return "\n".join(self.session.story.lines())
@@ -102,11 +145,8 @@ class Explorer(anywidget.AnyWidget):
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
             data["text/plain"] = str(self)
+            data["text/html"] = page_of(self.session.story)
         return bundle
-
-
-def _told(story: Story, differs_at: int) -> dict[str, Any]:
-    return {**story.to_json(differs_at), "keys": [list(pair) for pair in (*KEYS_SAID, *LIVE_KEYS_SAID)]}
 
 
 def _said(story: Story, kept: Story) -> str:

@@ -22,8 +22,8 @@ class Session:
         self._before: list[Memory] = []
         self._after: list[Memory] = []
         self._kept: Story | None = None
-        self.at = 0
-        self._play(start, len(start.actions), watch_for)
+        self.story = Story(replay(start), watch_for)
+        self.at = len(start.actions)
 
     @classmethod
     def of(cls, model: str, **parameters: object) -> "Session":
@@ -94,14 +94,24 @@ class Session:
 
     def scenario(self, name: str) -> None:
         """Opens a named run at its beginning. Raises `InvalidInput` with the nearest one."""
-        found = find(name if "." in name else f"{self.trace.model}.{name}")
+        found = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
         self._open(found.trace, 0, found.watch_for)
 
     def open(self, text: str) -> None:
-        """Opens a trace that was copied. Raises `InvalidInput` or `InvalidAction`."""
+        """Opens a trace that was copied, or a scenario by its name. Raises `InvalidInput` or `InvalidAction`."""
+        text = text.strip()
+        if "~" not in text:
+            self._open_named(text)
+            return
         trace = Trace.parse(text)
         replay(trace)
         self._open(trace, len(trace.actions), "")
+
+    def _open_named(self, text: str) -> None:
+        try:
+            self.scenario(text)
+        except InvalidInput as error:
+            raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def keep(self, at: int | None = None) -> None:
         """Keeps this run up to a step, to compare the next one with it; again: lets it go."""
@@ -126,7 +136,13 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        self.story = Story(replay(trace), watch_for)
+        """Another walk of the same model keeps what it shares with this one; another model begins anew."""
+        walk = replay(trace)
+        if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
+            self.story.follow(walk)
+            self.story.watch_for = watch_for
+        else:
+            self.story = Story(walk, watch_for)
         self.at = at
 
 
@@ -134,7 +150,7 @@ def session(what: str) -> Session:
     """A session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
     if "~" in what:
         return Session(Trace.parse(what))
-    if what in SHELVES or what == "two_phase_commit":
+    if what in SHELVES:
         return Session.of(what)
     try:
         found = find(what)

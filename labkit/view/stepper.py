@@ -14,6 +14,7 @@ from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
 from labkit.view.story import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
 from labkit.view.svg import picture, pieces
+from labkit.view.telling import Telling
 
 
 def still(story: Story, step: int = -1) -> str:
@@ -22,9 +23,13 @@ def still(story: Story, step: int = -1) -> str:
     step = step % len(story.scenes)
     drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
     now = [name for name, piece in drawn[-1].items() if drawn[0][name] != piece]
-    sentence = story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
-    title = f"{story.title}, step {step}: {sentence}"
+    title = f"{story.title}, step {step}: {sentence_of(story, step)}"
     return picture(story.scenes[step], place, title=title, desc=story.model.text(story.states[step]), now=now)
+
+
+def sentence_of(story: Story, step: int) -> str:
+    """What happened in a step."""
+    return story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
 
 
 def embedded(data: object) -> str:
@@ -44,8 +49,18 @@ def _page(data: dict[str, Any], fallback: str) -> str:
     )
 
 
+def told(story: Story, differs_at: int = 0) -> dict[str, Any]:
+    """What a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
+    return {**Telling(story).whole(differs_at), "keys": [list(pair) for pair in KEYS_SAID]}
+
+
+def page_of(story: Story) -> str:
+    """A story's player as HTML that needs nothing else."""
+    return _page(told(story), _fallback(story))
+
+
 def _fallback(story: Story) -> str:
-    sentence = story.model.sentence(story.actions[-1]) if story.actions else SENTENCE_OF_START
+    sentence = sentence_of(story, len(story.actions))
     source = f"data:image/svg+xml;base64,{b64encode(still(story).encode()).decode()}"
     said = f"{story.title}, after step {len(story.actions)}: {sentence}"
     return f'<div class="lk-static"><p>{escape(said)}</p><img src="{source}" alt="{escape(said)}"></div>'
@@ -59,11 +74,11 @@ class Player:
 
     def to_json(self) -> dict[str, Any]:
         """What the page shows."""
-        return {**self.story.to_json(), "keys": [list(pair) for pair in KEYS_SAID]}
+        return told(self.story)
 
     def html(self) -> str:
         """The player as HTML that needs nothing else."""
-        return _page(self.to_json(), _fallback(self.story))
+        return page_of(self.story)
 
     def __str__(self) -> str:
         return "\n".join(self.story.lines())
@@ -91,10 +106,7 @@ class Pair:
 
     def html(self) -> str:
         """Both players as HTML that needs nothing else."""
-        pair = [
-            {**player.story.to_json(self.differs_at), "keys": [list(keys) for keys in KEYS_SAID]}
-            for player in (self.left, self.right)
-        ]
+        pair = [told(player.story, self.differs_at) for player in (self.left, self.right)]
         return _page({"pair": pair, "said": self.said}, _fallback(self.left.story) + _fallback(self.right.story))
 
     def __str__(self) -> str:

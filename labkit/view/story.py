@@ -13,7 +13,6 @@ from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.scene import Event, Place, Scene, draw
 from labkit.view.scenes import DRAWINGS
-from labkit.view.svg import legend, pieces, slots
 
 HOLDS, BROKEN, OPEN = "holds", "violated", "unknown"
 SENTENCE_OF_START = "The beginning: nothing has happened."
@@ -37,6 +36,9 @@ class Story:
         self.scenes: list[Scene] = []
         self.texts: list[list[str]] = []
         self.enabled: list[Sequence[Action]] = []
+        self.verdicts: list[list[Verdict]] = []
+        """After every step, of every property: whether it holds, and why."""
+        self._settled: dict[str, tuple[int, Verdict]] = {}
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
@@ -51,6 +53,21 @@ class Story:
         self.texts = self.texts[:shared] + [self.model.text(each).split("; ") for each in new]
         self.enabled = self.enabled[:shared] + [self.model.actions(each) for each in new]
         self.actions, self.states = list(walk.actions), list(walk.states)
+        self._judge_from(shared)
+
+    def _judge_from(self, shared: int) -> None:
+        """Judges the steps from one on; what was settled before it stays settled."""
+        claims = list(self.model.properties())
+        self.verdicts = self.verdicts[:shared]
+        self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
+        for step, state in enumerate(self.states[shared:], start=shared):
+            row = []
+            for claim in claims:
+                if claim.name not in self._settled and (verdict := _settling(claim, state, step)) is not None:
+                    self._settled[claim.name] = step, verdict
+                _, settled = self._settled.get(claim.name, (step, None))
+                row.append(settled or _open(claim, state, is_terminal=not self.enabled[step]))
+            self.verdicts.append(row)
 
     @property
     def trace(self) -> Trace:
@@ -84,71 +101,10 @@ class Story:
         """One layout for all its states."""
         return layout(self.scenes)
 
-    def verdicts(self) -> Iterator[list[Verdict]]:
-        """After every step, of every property: whether it holds, and why."""
-        claims = list(self.model.properties())
-        settled: dict[str, Verdict] = {}
-        for step, state in enumerate(self.states):
-            is_terminal = not self.enabled[step]
-            for claim in claims:
-                if claim.name not in settled and (verdict := _settling(claim, state, step)) is not None:
-                    settled[claim.name] = verdict
-            yield [settled.get(claim.name) or _open(claim, state, is_terminal=is_terminal) for claim in claims]
-
-    def to_json(self, differs_at: int = 0) -> dict[str, Any]:
-        """Everything as plain data, strings and pieces once each. `differs_at`: see `spacetime.body`."""
-        table = _Table()
-        place, diagram = self.layout(), self.diagram()
-        at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
-        names = slots(place)
-        frames = [[table.of(piece) for piece in pieces(scene, place).values()] for scene in self.scenes]
-        acts: dict[Action, int] = {}
-        sentences = [SENTENCE_OF_START, *self.said()]
-        lanes = [diagram.lanes[step.lane] for step in diagram.steps]
-        told = zip(sentences, [None, *self.actions], ["", *lanes], self.scenes, strict=True)
-        judged = zip(self.verdicts(), self.texts, self.enabled, strict=True)
-        steps = [
-            {
-                "a": str(action) if action else "",
-                "s": table.of(sentence),
-                "x": [table.of(part) for part in text],
-                "w": lane,
-                "l": table.of(scene.left),
-                "v": [[verdict.outcome[0], table.of(verdict.because)] for verdict in verdicts],
-                "e": [acts.setdefault(each, len(acts)) for each in enabled],
-            }
-            for (sentence, action, lane, scene), (verdicts, text, enabled) in zip(told, judged, strict=True)
-        ]
-        return {
-            "title": self.title,
-            "chosen": self.chosen,
-            "watch": self.watch_for,
-            "head": str(Trace.of(self.model, ())),
-            "size": [round(place.width, 1), round(place.height, 1)],
-            "slots": names,
-            "table": table.texts,
-            "frames": frames,
-            "steps": steps,
-            "acts": [self._act(action) for action in acts],
-            "claims": [[claim.name.replace("_", " "), claim.sentence] for claim in self.model.properties()],
-            "lines": {
-                "body": spacetime.body(diagram, differs_at),
-                "size": [wide, high],
-                "left": at.left,
-                "step": at.step,
-            },
-            "legend": [list(entry) for entry in legend(self.scenes, self.keys())],
-            "differs": differs_at,
-        }
-
     def keys(self) -> list[str]:
         """The keys of the records, where the model has records with keys."""
         words = self.model.values.get("words")
         return list(dict.fromkeys(str(words).split("-"))) if words else []
-
-    def _act(self, action: Action) -> list[str]:
-        place = self.drawing.place(self.model, action)
-        return [str(action), self.model.sentence(action), place.box, place.event.value]
 
     def lines(self) -> Iterator[str]:
         """The walk for a person who reads text."""
@@ -156,7 +112,7 @@ class Story:
         if self.watch_for:
             yield f"watch for: {self.watch_for}"
         yield spacetime.text(self.diagram())
-        *_, last = self.verdicts()
+        last = self.verdicts[-1]
         signs = {HOLDS: "+", BROKEN: "-", OPEN: "?"}
         for claim, verdict in zip(self.model.properties(), last, strict=True):
             yield f"  {signs[verdict.outcome]} {claim.sentence} {verdict.because}".rstrip()
@@ -194,21 +150,6 @@ def first_difference(left: Story, right: Story) -> int:
     states = zip(left.states[1:], right.states[1:], strict=True)
     texts = ((left.model.text(one), right.model.text(other)) for one, other in states)
     return next((step for step, (one, other) in enumerate(texts, start=1) if one != other), 0)
-
-
-class _Table:
-    """Texts by number, each once."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._known: dict[str, int] = {}
-
-    def of(self, text: str) -> int:
-        """The number of a text."""
-        if text not in self._known:
-            self._known[text] = len(self.texts)
-            self.texts.append(text)
-        return self._known[text]
 
 
 FAULT_KEYS: Mapping[str, Event] = {

@@ -83,13 +83,13 @@ def picture(
     return document("".join(groups), place.width, place.height, title=title, desc=desc)
 
 
-def document(body: str, wide: float, high: float, *, title: str, desc: str) -> str:
-    """An SVG document around what was drawn, with its style, a title and a description."""
+def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
+    """An SVG document around what was drawn, with a style (by default the player's), a title and a description."""
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     said = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lk lk-pic" role="img" {size}>{said}<style>'
-        f"{asset('scene.css')}</style>{body}</svg>"
+        f"{style or asset('scene.css')}</style>{body}</svg>"
     )
 
 

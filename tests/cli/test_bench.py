@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from labkit.cli import bench
-from labkit.cli.bench import crash, start, totals
+from labkit.cli.bench import crash, player, start, totals
 from labkit.cli.bench.crash import STOCK, Times
 from labkit.cli.bench.machine import machine
-from labkit.cli.bench.rows import by_key, median, ratio, spread
+from labkit.cli.bench.rows import by_key, median, percentile, ratio, spread
 from labkit.cli.bench.totals import Taken
 from labkit.errors import JobFailed
 from labkit.failpoints import Order, Strategy
@@ -37,6 +37,23 @@ def test_every_round_has_both_sides():
 def test_medians_are_rounded_and_ranges_are_told():
     assert median([1.23456, 9, 0]) == 1.23
     assert spread([2.5, 0.254, 1]) == "0.25-2.50"
+
+
+def test_a_percentile_is_a_value_that_was_measured_or_lies_between_two():
+    assert percentile([5.0], 95) == 5.0
+    assert percentile(list(range(101)), 95) == 95.0
+    assert percentile([1, 1, 1, 1, 100], 95) == 80.2
+
+
+def test_everything_that_help_names_can_be_measured():
+    assert {"start", "explore", "player", "live", "crash", "totals"} <= set(bench.MEASUREMENTS)
+
+
+def test_the_traces_of_the_player_are_as_long_as_the_promise():
+    """300 steps of the largest scenes: fewer would make the figures smaller and the promise empty."""
+    lengths = {name: len(trace.actions) for name, trace in player.traces().items()}
+    assert max(lengths.values()) == 300
+    assert len(lengths) == 3
 
 
 def test_a_crash_is_compared_with_the_stock_settings_of_its_round():

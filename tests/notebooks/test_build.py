@@ -11,7 +11,7 @@ import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).parent.parent.parent
-TINY = Path(__file__).with_name("00_tiny.py")
+TINY, VERDICT = (Path(__file__).with_name(name) for name in ("00_tiny.py", "01_verdict.py"))
 SOURCES = build_notebooks.sources(ROOT)
 
 
@@ -51,7 +51,7 @@ def test_the_committed_notebooks_are_what_their_sources_give() -> None:
     assert build_notebooks.differences(ROOT, built) == []
 
 
-@pytest.mark.parametrize("path", [TINY, *SOURCES], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_both_copies_have_the_same_cells(path: Path) -> None:
     learner, checked = map(cells, build_notebooks.build(path))
     plain = [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in learner]
@@ -61,7 +61,7 @@ def test_both_copies_have_the_same_cells(path: Path) -> None:
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
 
 
-@pytest.mark.parametrize("path", [TINY, *SOURCES], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
     _, checked = map(cells, build_notebooks.build(path))
     claims = [cell for cell in checked if "nbval-check-output" in cell.metadata.get("tags", [])]
@@ -74,7 +74,7 @@ def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
         assert all(line == line.rstrip() for line in output.text.splitlines())
 
 
-@pytest.mark.parametrize("path", [TINY, *SOURCES], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_a_notebook_keeps_to_the_conventions(path: Path) -> None:
     learner = cells(build_notebooks.build(path)[0])
     assert learner[0].cell_type == "markdown"
@@ -157,6 +157,26 @@ def test_nbval_compares_and_one_wrong_line_turns_it_red(tree: Path) -> None:
     red = nbval(tree)
     assert red.returncode == 1
     assert "1 failed, 2 passed" in red.stdout
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize(
+    ("old", "new"), [("visible rows: 2", "visible rows: 3"), ("jump back from 2 to 1", "jump back from 2 to 0")]
+)
+def test_a_stored_number_or_sentence_that_is_wrong_turns_nbval_red(tree: Path, old: str, new: str) -> None:
+    """The check itself is checked: one number, then one sentence of a verdict, changed in the checked copy."""
+    source(tree).unlink()
+    shutil.copy(VERDICT, tree / "notebooks" / "src")
+    build_notebooks.main(["--root", str(tree)])
+    copy = tree / "checked" / f"{VERDICT.stem}.ipynb"
+    right = copy.read_text()
+    assert right.count(old) == 1
+    copy.write_text(right.replace(old, new))
+    red = nbval(tree)
+    assert red.returncode == 1, red.stdout
+    assert "1 failed, 4 passed" in red.stdout
+    copy.write_text(right)
+    assert nbval(tree).returncode == 0
 
 
 def test_a_notebook_that_says_so_is_slow(tree: Path) -> None:

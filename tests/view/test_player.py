@@ -211,31 +211,42 @@ def test_axe_finds_nothing_serious(page, tmp_path):
 SHELL = """<div id="live"></div><script type="module">
 {source}
 const handlers = {{}};
-const state = JSON.parse(await window.ask(""));
+const state = JSON.parse(await window.ask(""))[0];
 const model = {{
   get: (name) => state[name],
   on: (name, act) => {{ handlers[name] = act; }},
   off: () => {{}},
   send: async (message) => {{
-    Object.assign(state, JSON.parse(await window.ask(JSON.stringify(message))));
-    handlers["change:shown"]();
+    for (const told of JSON.parse(await window.ask(JSON.stringify(message)))) {{
+      if (told.base !== undefined) {{ handlers["msg:custom"](told); continue; }}
+      Object.assign(state, told);
+      for (const name of Object.keys(told)) handlers[`change:${{name}}`]?.();
+    }}
   }},
 }};
+window.lost = () => model.get("shown").version -= 1;
 render({{ model, el: document.getElementById("live") }});
 </script><style>{style}</style>"""
 
 
 @pytest.fixture
-def live(page, tmp_path):
+def live(page, tmp_path, monkeypatch):
     """Opens an explorer as JupyterLab would, without a kernel: messages go straight to Python."""
 
     def opened(going: Session):
         explorer = Explorer(going)
+        sent = []
+        monkeypatch.setattr(explorer, "send", sent.append)
+        state = {"shown": explorer.told, "scenarios": lambda: explorer.scenarios}
+        monkeypatch.setattr(explorer, "send_state", lambda key: sent.append({key: state[key]()}))
+        fixed = {"fault_keys": explorer.fault_keys}
 
         def ask(text):
-            if text:
-                explorer.hear(json.loads(text))
-            return json.dumps({name: getattr(explorer, name) for name in ("shown", "fault_keys", "scenarios")})
+            sent.clear()
+            if not text:
+                return json.dumps([{**fixed, "shown": explorer.told(), "scenarios": explorer.scenarios}])
+            explorer.hear(json.loads(text))
+            return json.dumps(sent)
 
         page.page.expose_function("ask", ask)
         source = asset("stepper.js").replace("export default { render };", "").replace("export function", "function")
@@ -283,14 +294,63 @@ def test_a_faults_key_takes_it_or_leads_to_the_choice(live):
 
 def test_a_scenario_a_bad_trace_and_a_run_beside(live):
     explorer, shown = live(Session.of("pipeline"))
-    shown.get_by_label("scenario").select_option("jump_back")
+    shown.get_by_label("scenario", exact=True).select_option("jump_back")
     wait_for_step(shown, 0, 17)
     assert "hello is seen at 2" in shown.locator(".lk-watch").inner_text()
-    shown.get_by_label("trace to open").fill("nonsense")
-    shown.get_by_label("trace to open").press("Enter")
-    shown.get_by_text("'nonsense' is not a trace, or not a whole one").wait_for()
+    box = shown.get_by_label("trace or scenario to open")
+    box.fill("nonsense")
+    box.press("Enter")
+    shown.get_by_text("this is not a trace, and there is no scenario 'nonsense';").wait_for()
+    box.fill("pipeline~1~~start-1.fly")
+    box.press("Enter")
+    shown.get_by_text("step 2 of the trace: fly is not enabled").wait_for()
     shown.get_by_role("slider").fill("8")
     shown.get_by_role("button", name="keep this run").click()
     shown.locator(".lk-pair").wait_for()
     assert shown.locator(".lk-place").all_inner_texts() == ["step 8 of 17", "step 8 of 8"]
     assert explorer.session.kept is not None
+
+
+def test_another_models_scenario_brings_its_own_menu(live):
+    explorer, shown = live(Session.of("pipeline"))
+    box = shown.get_by_label("trace or scenario to open")
+    box.fill("two_phase_commit.blocked")
+    box.press("Enter")
+    shown.locator("h4", has_text="two phase commit").wait_for()
+    menu = shown.get_by_label("scenario", exact=True).locator("option").all_inner_texts()
+    assert len(menu) == 1 + len(explorer.scenarios)
+    assert any(entry.startswith("one says no: Participant 0 has promised") for entry in menu)
+
+
+def test_a_view_that_missed_something_asks_again(live):
+    explorer, shown = live(Session.of("two_phase_commit"))
+    shown.get_by_role("button", name="start: ").click()
+    wait_for_step(shown, 1, 1)
+    shown.evaluate("window.lost()")
+    shown.get_by_role("button", name="read(0): ").click()
+    wait_for_step(shown, 2, 2)
+    assert explorer.session.at == 2
+
+
+def test_what_a_choice_sends_draws_what_the_whole_story_draws(live):
+    """After choices, a branch, an undo and another layout: piece by piece the picture of a view that opens now."""
+    explorer, shown = live(Session.of("barriers"))
+    read = "() => [...document.querySelectorAll('.lk-stage > svg > g')].map((group) => group.textContent)"
+    for nth in range(24):
+        chips = shown.locator("button.lk-chip:not(.lk-fault)")
+        before = shown.locator(".lk-place").inner_text()
+        if nth == 12:
+            shown.get_by_role("slider").fill("6")
+            chips.last.click()
+        else:
+            chips.nth(nth % chips.count()).click()
+        shown.wait_for_function("before => document.querySelector('.lk-place').textContent !== before", arg=before)
+    shown.get_by_role("button", name="undo the last").click()
+    wait_for_step(shown, 17, 17)
+    told = Player(explorer.session.story.trace).to_json()
+    wanted = shown.evaluate(
+        "pieces => pieces.map(piece => { const g = document.createElementNS('http://www.w3.org/2000/svg', 'g');"
+        " g.innerHTML = piece; return g.textContent; })",
+        [told["table"][piece] for piece in told["frames"][explorer.session.at]],
+    )
+    assert sorted(filter(None, shown.evaluate(read))) == sorted(filter(None, wanted))

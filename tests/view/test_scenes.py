@@ -2,10 +2,11 @@
 
 import random
 import re
+import xml.etree.ElementTree as ET
 from itertools import combinations, islice
 
 import pytest
-from build_pictures import GOLDEN, pictures
+from build_pictures import GOLDEN, STILLS, pictures, stills
 
 from labkit.sim import MODELS
 from labkit.sim.explore import reachable, walk
@@ -186,3 +187,17 @@ def test_a_picture_stands_alone():
     assert "url(" not in drawn
     assert "script" not in drawn
     assert picture(draw(DRAWINGS["snapshot"], make("snapshot", {}), make("snapshot", {}).initial()))
+
+
+def test_the_stills_of_the_readme_are_in_step_and_need_nothing_else():
+    """After a change that is meant: python tools/build_pictures.py --stills, and look at what it drew."""
+    drawn = stills()
+    assert {path.name for path in STILLS.glob("*.svg")} == set(drawn)
+    for name, text in drawn.items():
+        assert (STILLS / name).read_text(encoding="utf-8") == text
+        assert "light-dark" not in text  # not every renderer of a page knows it
+        assert "prefers-color-scheme: dark" in text
+        assert len(text) < 40_000
+        ET.fromstring(text)
+    assert drawn["jump_back.svg"].count("jumps back") == 2
+    assert "hello = 1" in drawn["stepper.svg"]

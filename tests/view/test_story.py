@@ -30,7 +30,7 @@ def story(text_of_trace):
 
 def by_claim(told):
     names = [claim.name for claim in told.model.properties()]
-    return [dict(zip(names, verdicts, strict=True)) for verdicts in told.verdicts()]
+    return [dict(zip(names, verdicts, strict=True)) for verdicts in told.verdicts]
 
 
 def test_a_broken_claim_stays_broken_and_says_since_when_and_by_whom():
@@ -184,7 +184,7 @@ def test_what_is_not_enabled_is_refused_and_changes_nothing():
         going.go(9)
     with pytest.raises(InvalidInput, match="is not an action"):
         going.do("<script>")
-    with pytest.raises(InvalidInput, match="not a trace"):
+    with pytest.raises(InvalidInput, match="this is not a trace, and there is no scenario 'hello'; "):
         going.open("hello")
     assert str(going.trace) == "two_phase_commit~1~~start.read-0"
 
@@ -218,7 +218,11 @@ def test_scenarios_come_with_what_to_watch_for():
     assert (going.at, going.story.watch_for) == (0, going.scenarios["jump_back"])
     with pytest.raises(InvalidInput, match="did you mean"):
         going.scenario("jump_bak")
-    assert Session.of("two_phase_commit").scenarios == {}
+    going.open("blocked")
+    assert going.trace.model == "two_phase_commit"
+    assert "blocked" in going.scenarios
+    going.undo()
+    assert going.trace.model == "pipeline"
 
 
 def test_every_fault_has_a_key_of_its_own():

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from labkit.cli.bench import crash, explore, start, totals
+from labkit.cli.bench import crash, explore, live, player, start, totals
 from labkit.cli.bench.machine import machine
 from labkit.cli.bench.rows import Rows
 from labkit.cli.tables import show, table
@@ -25,6 +25,8 @@ class Measurement(NamedTuple):
 MEASUREMENTS = {
     "start": Measurement(start.measure, 5),
     "explore": Measurement(explore.measure, 5),
+    "player": Measurement(player.measure, 3),
+    "live": Measurement(live.measure, 3),
     "crash": Measurement(crash.measure, 3),
     "totals": Measurement(totals.measure, 3),
 }

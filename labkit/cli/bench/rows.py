@@ -13,6 +13,13 @@ def median(values: Sequence[float], digits: int = 2) -> float:
     return round(statistics.median(values), digits)
 
 
+def percentile(values: Sequence[float], hundredths: int, digits: int = 2) -> float:
+    """The value that so many of a hundred do not exceed; the largest where there are too few to say."""
+    if len(values) < 2:
+        return round(max(values), digits)
+    return round(statistics.quantiles(values, n=100, method="inclusive")[hundredths - 1], digits)
+
+
 def spread(values: Sequence[float], digits: int = 2) -> str:
     """The smallest and the largest value: how far a median is to be believed."""
     return f"{min(values):.{digits}f}-{max(values):.{digits}f}"

@@ -32,7 +32,7 @@ const short = (action) => action.replace("(", "-").replace(")", "");
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export function mount(root, story, live = null) {
-  let data = story, step = 0, timer = null, groups = [], shown = [], follower = null, built = "";
+  let data = story, step = 0, timer = null, groups = [], shown = [], follower = null, built = "", drawn = "", lined = "";
   root.classList.add("lk");
   root.replaceChildren();
   for (const [name, value] of Object.entries({ role: "group", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-roledescription": "stepper" })) root.setAttribute(name, value);
@@ -40,7 +40,8 @@ export function mount(root, story, live = null) {
   const title = el("h4"), watch = el("p", { class: "lk-watch" });
   const say = el("p", { class: "lk-say", "aria-live": "polite" });
   const left = el("p", { class: "lk-left" });
-  const stage = el("div", { class: "lk-stage" }), strip = el("div", { class: "lk-strip" });
+  const stage = el("div", { class: "lk-stage", role: "figure", "aria-label": "picture of this step" });
+  const strip = el("div", { class: "lk-strip", role: "figure", "aria-label": "space-time diagram" });
   const claims = el("ul", { class: "lk-claims", "aria-label": "properties after this step" });
   const button = (text, label, act) => {
     const made = el("button", { type: "button", "aria-label": label, title: label }, text);
@@ -73,18 +74,8 @@ export function mount(root, story, live = null) {
     title.replaceChildren(data.title, el("span", {}, ` ${data.chosen}`));
     watch.textContent = data.watch ? `Watch for: ${data.watch}` : "";
     watch.hidden = !data.watch;
-    const picture = svgOf(data.size, data.title);
-    groups = data.slots.map(() => group(picture));
-    shown = data.slots.map(() => -1);
-    stage.replaceChildren(picture);
-    const lines = svgOf(data.lines.size, "space-time diagram; the table below has the same in words");
-    lines.innerHTML = `${data.lines.body}<rect class="cur" y="2" rx="3"></rect>`;
-    lines.addEventListener("click", (event) => {
-      const box = lines.getBoundingClientRect();
-      const x = (event.clientX - box.left) * (data.lines.size[0] / box.width);
-      go(Math.round((x - data.lines.left) / data.lines.step));
-    });
-    strip.replaceChildren(lines);
+    buildPicture();
+    buildLines();
     slider.max = String(last());
     if (table.open) fillTable();
     const fixed = JSON.stringify([data.claims, data.legend, data.keys]);
@@ -98,6 +89,30 @@ export function mount(root, story, live = null) {
       return entry;
     }));
     help.replaceChildren(...data.keys.map(([keys, words]) => el("div", {}, el("kbd", {}, keys), ` ${words}`)));
+  }
+
+  // The pieces of a picture keep their numbers while the epoch lasts, so that a choice draws only what it changed.
+  function buildPicture() {
+    const wanted = JSON.stringify([data.title, data.epoch, data.size, data.slots]);
+    if (wanted === drawn) return;
+    drawn = wanted;
+    const picture = svgOf(data.size, data.title);
+    groups = data.slots.map(() => group(picture));
+    shown = data.slots.map(() => -1);
+    stage.replaceChildren(picture);
+  }
+
+  function buildLines() {
+    if (data.lines.body === lined) return;
+    lined = data.lines.body;
+    const lines = svgOf(data.lines.size, "space-time diagram; the table below has the same in words");
+    lines.innerHTML = `${lined}<rect class="cur" y="2" rx="3"></rect>`;
+    lines.addEventListener("click", (event) => {
+      const box = lines.getBoundingClientRect();
+      const x = (event.clientX - box.left) * (data.lines.size[0] / box.width);
+      go(Math.round((x - data.lines.left) / data.lines.step));
+    });
+    strip.replaceChildren(lines);
   }
 
   function go(to, following = false) {
@@ -146,7 +161,8 @@ export function mount(root, story, live = null) {
         chip.setAttribute("aria-label", `${action}: ${sentence}`);
         chip.addEventListener("click", () => live.act(action, step));
       }
-      chip.append(action.replaceAll("_", " "));
+      const said = action.replaceAll("_", " ");
+      chip.append(fault && !said.startsWith(event) ? `${event}: ${said}` : said);
       if (live && live.keyOf(event)) chip.append(" ", el("kbd", {}, live.keyOf(event)));
       if (event === "crash") {
         const slot = groups[data.slots.indexOf(box)];
@@ -219,6 +235,11 @@ export function mount(root, story, live = null) {
     helper.setAttribute("aria-expanded", String(!help.hidden));
   }
 
+  // What is wider than its place can be reached by Tab and moved with the arrows.
+  const reach = new ResizeObserver(() => {
+    for (const each of [stage, strip]) each.scrollWidth > each.clientWidth ? each.setAttribute("tabindex", "0") : each.removeAttribute("tabindex");
+  });
+  for (const each of [stage, strip]) reach.observe(each);
   slider.addEventListener("input", () => go(Number(slider.value)));
   root.addEventListener("click", (event) => {
     if (!event.target.closest("button, input, summary, select, textarea, a")) root.focus({ preventScroll: true });
@@ -226,7 +247,8 @@ export function mount(root, story, live = null) {
   root.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input[type=text], select, textarea");
     if (event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const scrolling = (event.target === stage || event.target === strip) && event.key.startsWith("Arrow");
+    if (typing || scrolling || event.ctrlKey || event.metaKey || event.altKey) return;
     const on = event.target.closest("button, summary");
     const acts = { ArrowRight: () => go(step + 1), ArrowLeft: () => go(step - 1), Home: () => go(0), End: () => go(last()), "?": toggleHelp };
     if (event.key === " " && !on) acts[" "] = toggle;
@@ -276,10 +298,40 @@ export function mountAll(id) {
   }
 }
 
+// What a choice has changed (labkit/view/telling.py) is put into the story that is shown.
+function renew(shown, news) {
+  const { whole, keep, steps, frames, table, acts, now } = news.story;
+  if (whole) {
+    shown.story = whole;
+  } else {
+    const story = shown.story;
+    story.steps.splice(keep, Infinity, ...steps);
+    story.frames.splice(keep, Infinity, ...frames);
+    story.table.push(...table);
+    story.acts.push(...acts);
+    Object.assign(story, now);
+  }
+  const { at, notice, version } = news;
+  Object.assign(shown, { at, notice, version });
+  if ("beside" in news) Object.assign(shown, { beside: news.beside, said: news.said });
+}
+
+const SILENT = "No answer yet: the kernel is busy, or does not know this run any more; then run the cell again. Stepping goes on without it.";
+const PATIENCE_MILLISECONDS = 4000;
+
 function render({ model, el: root }) {
-  const send = (message) => model.send(message);
+  let player = null, menu = null, waiting = null;
+  const send = (message) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { player.status.textContent = SILENT; }, PATIENCE_MILLISECONDS);
+    model.send(message);
+  };
   const keyOf = (event) => Object.entries(model.get("fault_keys")).find(([, kind]) => kind === event)?.[0];
-  let player = null, menu = null;
+  const fillMenu = () => {
+    const names = Object.entries(model.get("scenarios"));
+    menu.replaceChildren(el("option", { value: "" }, "scenario ..."), ...names.map(([name, watch]) => el("option", { value: name }, `${name.replaceAll("_", " ")}: ${watch}`)));
+    menu.hidden = !names.length;
+  };
   const live = {
     act: (action, step) => send({ do: action, at: step }),
     keyOf,
@@ -289,12 +341,11 @@ function render({ model, el: root }) {
       x: () => send({ redo: true }),
     }),
     tools: (button) => {
-      const names = Object.entries(model.get("scenarios"));
-      menu = el("select", { "aria-label": "scenario" }, el("option", { value: "" }, "scenario ..."), ...names.map(([name, watch]) => el("option", { value: name, title: watch }, name)));
+      menu = el("select", { "aria-label": "scenario" });
       menu.addEventListener("change", () => { if (menu.value) send({ scenario: menu.value }); });
-      const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace and press Enter", "aria-label": "trace to open" });
+      fillMenu();
+      const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace, or name a scenario, and press Enter", "aria-label": "trace or scenario to open" });
       paste.addEventListener("keydown", (event) => { if (event.key === "Enter") send({ open: paste.value }); });
-      menu.hidden = !names.length;
       return [
         button("undo", "undo the last choice", () => send({ undo: true })),
         button("redo", "redo", () => send({ redo: true })),
@@ -304,6 +355,7 @@ function render({ model, el: root }) {
     },
   };
   const draw = () => {
+    clearTimeout(waiting);
     const { story, beside, at, said, notice } = model.get("shown");
     const shape = beside ? "pair" : "one";
     if (!player || root.dataset.shape !== shape) {
@@ -320,9 +372,20 @@ function render({ model, el: root }) {
     }
     player.status.textContent = notice;
   };
-  model.on("change:shown", draw);
+  const hear = (news) => {
+    const shown = model.get("shown");
+    if (shown.version === news.base) renew(shown, news);
+    if (shown.version === news.version) draw();
+    else model.send({ again: true });
+  };
+  const listening = { "change:shown": draw, "change:scenarios": fillMenu, "msg:custom": hear };
+  for (const [event, act] of Object.entries(listening)) model.on(event, act);
   draw();
-  return () => { model.off("change:shown", draw); player?.stop(); };
+  return () => {
+    for (const [event, act] of Object.entries(listening)) model.off(event, act);
+    clearTimeout(waiting);
+    player?.stop();
+  };
 }
 
 export default { render };

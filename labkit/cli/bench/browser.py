@@ -1,0 +1,26 @@
+"""The browser that a measurement drives: the system's Chromium, headless. This module must not measure anything."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from labkit.errors import ServiceUnavailable
+from labkit.services.doctor import find_chromium
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser of playwright's. Raises `ServiceUnavailable` where playwright or Chromium is missing."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise ServiceUnavailable("playwright is missing: install the extra dev.") from None
+    found = find_chromium()
+    if found is None:
+        raise ServiceUnavailable("no chromium on PATH: install the system's chromium package.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,76 @@
+"""JupyterLab as the lab opens it: on the first notebook, with one kernel, quiet, and asking no other host anything.
+
+The settings lie beside this module (`config`, `data`) and are handed to JupyterLab by its own two search paths, so that
+a wheel and a checkout behave alike and nothing in the user's Jupyter folders changes. This module must not import
+Jupyter: it says how to start it.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from labkit.errors import InvalidInput
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[2]
+WORKSPACE = "labkit"
+"""A workspace of its own: the tabs that somebody left open in another project are not these."""
+SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data"}
+"""Where Jupyter looks first, by the variable that says so."""
+
+
+def notebook_folder(given: Path | None = None) -> Path:
+    """The folder with the notebooks: the one that was named, else `notebooks` here, here itself, or in the checkout.
+
+    Raises `InvalidInput` where there is no notebook.
+    """
+    places = [given] if given else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
+    for place in places:
+        if next(place.glob("*.ipynb"), None) is not None:
+            return place.absolute()
+    looked = f"{given}: there is no notebook in this folder" if given else "there is no folder with notebooks here"
+    raise InvalidInput(f"{looked}; name the one with 00_start.ipynb: labkit lab FOLDER.")
+
+
+def first_notebook(folder: Path) -> str:
+    """The notebook to begin with: the first by name."""
+    return min(path.name for path in folder.glob("*.ipynb"))
+
+
+def check_port(port: int) -> None:
+    """Raises `InvalidInput` where a port cannot be had."""
+    if not 1 <= port <= 65535:
+        raise InvalidInput(f"--port {port}: choose 1 to 65535.")
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidInput(
+                f"--port {port}: {reason}; stop the program that has it, or leave --port out: a free one is found."
+            ) from None
+
+
+def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
+    """What starts JupyterLab on a folder; without a port it takes 8888 or the next free one."""
+    page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
+    words += ["--ServerApp.ip=127.0.0.1", "--ServerApp.log_level=WARN"]
+    if port is not None:
+        words += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    if not browser:
+        words.append("--no-browser")
+    if os.geteuid() == 0:  # in a container; Jupyter refuses to run as root unless told
+        words.append("--allow-root")
+    return words
+
+
+def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables for it: the lab's settings are found before anybody else's."""
+    found = dict(os.environ if given is None else given)
+    for variable, place in SEARCHED.items():
+        found[variable] = os.pathsep.join(filter(None, [str(place), found.get(variable)]))
+    return found

@@ -1,0 +1,161 @@
+"""A story as plain data for the player: everything at once, or only what is new since the player was told last.
+
+A text or a piece of a picture is told once and then known by its number. The layout only grows, so that nothing jumps
+when a learner goes another way. This module must not know how the data travels.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from labkit.sim.model import Action
+from labkit.sim.trace import Trace
+from labkit.view import spacetime
+from labkit.view.layout import Layout, layout
+from labkit.view.scene import Scene, lanes
+from labkit.view.story import SENTENCE_OF_START, Story
+from labkit.view.svg import legend, pieces, slots
+
+Plain = dict[str, Any]
+
+
+class Telling:
+    """What a player knows of one story. It follows the story; `epoch` counts how often it began anew."""
+
+    def __init__(self, story: Story, epoch: int = 0) -> None:
+        self.story = story
+        self.epoch = epoch
+        self._laid: list[Scene] = []
+        """The scenes that have a part which none before them had: the layout and the legend are theirs."""
+        self._parts: set[object] = set()
+        self._place: Layout | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._texts: dict[str, int] = {}
+        self._acts: dict[Action, int] = {}
+        self._scenes: list[Scene] = []
+        self._steps: list[Plain] = []
+        self._frames: list[list[int]] = []
+        self._said: Plain = {}
+
+    def whole(self, differs_at: int = 0) -> Plain:
+        """Everything. `differs_at`: see `spacetime.body`."""
+        self._follow()
+        self._said = self._changing(differs_at)
+        story, place = self.story, self._layout()
+        return {
+            "title": story.title,
+            "chosen": story.chosen,
+            "head": str(Trace.of(story.model, ())),
+            "size": [round(place.width, 1), round(place.height, 1)],
+            "slots": slots(place),
+            "claims": [[claim.name.replace("_", " "), claim.sentence] for claim in story.model.properties()],
+            "epoch": self.epoch,
+            "table": list(self._texts),
+            "frames": list(self._frames),
+            "steps": list(self._steps),
+            "acts": [self._act(action) for action in self._acts],
+            **self._said,
+        }
+
+    def news(self, differs_at: int = 0) -> Plain:
+        """What is new since the last telling; `whole` where the layout has grown."""
+        texts, acts, before, said = len(self._texts), len(self._acts), self._scenes, self._said
+        epoch = self.epoch
+        self._follow()
+        if self.epoch != epoch or not said:
+            return {"whole": self.whole(differs_at)}
+        kept = _shared(before, self._scenes)
+        self._said = self._changing(differs_at)
+        return {
+            "keep": kept,
+            "steps": self._steps[kept:],
+            "frames": self._frames[kept:],
+            "table": list(self._texts)[texts:],
+            "acts": [self._act(action) for action in list(self._acts)[acts:]],
+            "now": {name: value for name, value in self._said.items() if value != said[name]},
+        }
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the story has gone another way since the last telling."""
+        scenes = self.story.scenes
+        return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
+
+    def _follow(self) -> None:
+        """Takes over the story's new steps; what is told already keeps its number."""
+        scenes = self.story.scenes
+        kept = _shared(self._scenes, scenes)
+        if self._has_grown(scenes[kept:]):
+            self._forget()
+            kept, self.epoch = 0, self.epoch + 1
+        place, titles = self._layout(), lanes(self._laid)
+        del self._steps[kept:], self._frames[kept:]
+        for step in range(kept, len(scenes)):
+            self._frames.append([self._text(piece) for piece in pieces(scenes[step], place).values()])
+            self._steps.append(self._step(step, titles))
+        self._scenes = list(scenes)
+
+    def _has_grown(self, scenes: list[Scene]) -> bool:
+        """Whether these scenes need another layout than those before them."""
+        laid = len(self._laid)
+        for scene in scenes:
+            parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
+            if not parts <= self._parts:
+                self._parts |= parts
+                self._laid.append(scene)
+        if len(self._laid) == laid:
+            return False
+        before, self._place = self._place, layout(self._laid)
+        return before != self._place
+
+    def _layout(self) -> Layout:
+        assert self._place is not None
+        return self._place
+
+    def _step(self, step: int, titles: Mapping[str, str]) -> Plain:
+        story = self.story
+        action = story.actions[step - 1] if step else None
+        return {
+            "a": str(action) if action else "",
+            "s": self._text(story.model.sentence(action) if action else SENTENCE_OF_START),
+            "x": [self._text(part) for part in story.texts[step]],
+            "w": self._who(action, titles) if action else "",
+            "l": self._text(story.scenes[step].left),
+            "v": [[verdict.outcome[0], self._text(verdict.because)] for verdict in story.verdicts[step]],
+            "e": [self._acts.setdefault(each, len(self._acts)) for each in story.enabled[step]],
+        }
+
+    def _who(self, action: Action, titles: Mapping[str, str]) -> str:
+        box = self.story.drawing.place(self.story.model, action).box
+        return titles.get(box) or next(iter(titles.values()))
+
+    def _text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _act(self, action: Action) -> list[str]:
+        model = self.story.model
+        place = self.story.drawing.place(model, action)
+        return [str(action), model.sentence(action), place.box, place.event.value]
+
+    def _changing(self, differs_at: int) -> Plain:
+        """What may change with every step."""
+        story = self.story
+        diagram = story.diagram()
+        at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
+        lines = {"body": spacetime.body(diagram, differs_at), "size": [wide, high], "left": at.left, "step": at.step}
+        return {
+            "watch": story.watch_for,
+            "lines": lines,
+            "legend": [list(entry) for entry in legend(self._laid, story.keys())],
+            "differs": differs_at,
+        }
+
+
+def _shared(before: list[Scene], now: list[Scene]) -> int:
+    """How many scenes at the beginning are the very same ones."""
+    return next(_parting(before, now), min(len(before), len(now)))
+
+
+def _parting(before: list[Scene], now: list[Scene]) -> Iterator[int]:
+    return (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)

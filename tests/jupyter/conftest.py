@@ -1,0 +1,34 @@
+"""A real JupyterLab for tests, with the settings that a learner has, and pages in a real browser that look at it.
+
+`lab_server` serves a folder of its own; write notebooks into it with `write_notebook`, open one in a `lab_page`,
+both with `labkit.services.jupyter.driving`. A page fails its test when it asks another host for anything or logs
+an error.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_pages import LabPage, opened_page
+
+from labkit.services.jupyter.driving import write_notebook
+from labkit.services.jupyter.server import Server, serving
+
+
+@pytest.fixture(scope="session")
+def lab_server(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab on a folder of its own; it and its kernels are gone afterwards."""
+    base = tmp_path_factory.mktemp("jupyter")
+    folder = base / "notebooks"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "00_first.py").write_text("# the source\n")
+    write_notebook(folder / "00_first.ipynb", ["# First", "print(1 + 1)"])
+    with serving(folder, base / "home") as server:
+        yield server
+
+
+@pytest.fixture
+def lab_page(browser) -> Iterator[LabPage]:
+    """An empty page."""
+    with opened_page(browser) as told:
+        yield told

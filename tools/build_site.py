@@ -1,0 +1,134 @@
+"""The notebooks as pages: `make site` runs every notebook and writes build/site, to be stepped through offline.
+
+A page asks no other host for anything: nbconvert's scripts for mathematics, widgets and diagrams are left out, pictures
+and players are inside the page. A live session becomes a player of the run that it began with. Notebooks that start
+Spark take about four minutes together; `--stored NN_topic` takes such a one from its checked copy instead, with the
+outputs that its source says and without its players. The folder is made anew each time.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from html import escape
+from pathlib import Path
+
+import build_notebooks
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbconvert.exporters import HTMLExporter
+from nbformat import NotebookNode
+from traitlets.config import Config
+
+ROOT = Path(__file__).parent.parent
+TEMPLATES = Path(__file__).parent / "site"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+CELL_SECONDS = 600
+STORED = "The outputs on this page are the ones that the notebook claims; run it to see the rest."
+LINK = re.compile(r'(href="(?:\./)?\d\d_\w+)\.ipynb')
+
+
+def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """The notebook with its outputs. Raises `CellExecutionError` where a cell fails."""
+    done: NotebookNode = NotebookClient(
+        notebook, timeout=CELL_SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    return done
+
+
+def without_widgets(notebook: NotebookNode) -> NotebookNode:
+    """Leaves of every output what a page can show by itself; a widget alone would be an empty frame."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        for output in cell.outputs:
+            output.get("data", {}).pop(WIDGET, None)
+    return notebook
+
+
+def exporter() -> HTMLExporter:
+    """nbconvert's page of JupyterLab, by the template beside this script."""
+    config = Config()
+    config.HTMLExporter.template_name = "offline"
+    config.HTMLExporter.extra_template_basedirs = [str(TEMPLATES)]
+    config.HTMLExporter.exclude_anchor_links = True
+    config.HTMLExporter.embed_images = True
+    return HTMLExporter(config=config)
+
+
+def page(notebook: NotebookNode, name: str, note: str = "") -> str:
+    """One page; links to other notebooks lead to their pages."""
+    resources = {"metadata": {"name": name}, "note": note}
+    notebook.metadata["title"] = title(notebook)
+    html, _ = exporter().from_notebook_node(without_widgets(notebook), resources=resources)
+    return str(LINK.sub(r"\1.html", html))
+
+
+def title(notebook: NotebookNode) -> str:
+    """The heading of the first cell."""
+    return str(notebook.cells[0].source).partition("\n")[0].removeprefix("#").strip()
+
+
+def lead(notebook: NotebookNode) -> str:
+    """The first paragraph below the heading, as plain text."""
+    paragraphs = [part.strip() for part in str(notebook.cells[0].source).split("\n\n")[1:]]
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`_]", r"\1", " ".join(paragraphs[0].split())) if paragraphs else ""
+
+
+def index(notebooks: dict[str, NotebookNode]) -> str:
+    """The list of all pages."""
+    entries = "".join(
+        f'<li><a href="{name}.html">{escape(title(each))}</a><p>{escape(lead(each))}</p></li>'
+        for name, each in notebooks.items()
+    )
+    return (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
+
+
+def build(root: Path, out: Path, stored: set[str]) -> list[str]:
+    """Writes all pages; gives a sentence for each notebook that could not be run and is shown as it is stored."""
+    failed = []
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    notebooks = {}
+    for source in build_notebooks.sources(root):
+        _, checked = build_notebooks.build(source)
+        name, notebook, note = source.stem, nbformat.reads(checked, as_version=4), ""
+        if name in stored:
+            note = STORED
+        else:
+            print(f"running {name}", flush=True)
+            try:
+                notebook = run(notebook, root / "notebooks")
+            except CellExecutionError as error:
+                failed.append(f"{name}: a cell failed: {error.ename}: {error.evalue}")
+                notebook, note = nbformat.reads(checked, as_version=4), STORED
+        (out / f"{name}.html").write_text(page(notebook, name, note), encoding="utf-8")
+        notebooks[name] = notebook
+    (out / "index.html").write_text(index(notebooks), encoding="utf-8")
+    return failed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """1 where a notebook could not be run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--stored", metavar="NN_topic", action="append", default=[], help="do not run this one; may be repeated"
+    )
+    parser.add_argument("--out", type=Path, help="the folder to write; default: build/site")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    known = {source.stem for source in build_notebooks.sources(options.root)}
+    if unknown := set(options.stored) - known:
+        print(f"--stored {', '.join(sorted(unknown))}: there are {', '.join(sorted(known))}.", file=sys.stderr)
+        return 64
+    out = options.out or options.root / "build" / "site"
+    failed = build(options.root, out, set(options.stored))
+    sys.stderr.writelines(f"{line}; its page shows what its source claims\n" for line in failed)
+    print(f"{len(known)} pages: open {out / 'index.html'}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
