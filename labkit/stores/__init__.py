@@ -32,7 +32,13 @@ def _sqlite() -> StoreClass:
     return SQLiteStore
 
 
-STORES: dict[str, Callable[[], StoreClass]] = {"files": _files, "sqlite": _sqlite}
+def _kafka() -> StoreClass:
+    from labkit.stores.kafka import KafkaStore
+
+    return KafkaStore
+
+
+STORES: dict[str, Callable[[], StoreClass]] = {"files": _files, "sqlite": _sqlite, "kafka": _kafka}
 """Every store by its name, with the function that imports its class."""
 
 _CAPABILITIES = (Appendable, Keyed, Atomic, Transactional)

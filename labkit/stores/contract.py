@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from labkit.errors import InvalidInput
+from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Observation
 
 _HANDLE = re.compile(
@@ -41,6 +41,10 @@ class Handle(NamedTuple):
             raise InvalidInput(f"{text!r} is not the name of a transaction of the lab.")
         query, *numbers = match.groups()
         return cls(query, *map(int, numbers))
+
+
+class Lost(JobFailed):
+    """A transaction that was prepared is aborted all the same: the store did not keep its promise."""
 
 
 @runtime_checkable
@@ -111,7 +115,8 @@ class Transactional(Protocol):
     def commit(self, handle: Handle) -> None:
         """Makes a prepared transaction visible. Idempotent: committing it again changes nothing.
 
-        Raises `JobFailed` when the transaction is neither prepared nor committed.
+        Raises `JobFailed` when the transaction is neither prepared nor committed, `Lost` when it was prepared and the
+        store has dropped it since.
         """
 
     def abort(self, handle: Handle) -> None:
