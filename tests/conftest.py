@@ -15,6 +15,7 @@ import pytest
 from labkit.errors import ServiceUnavailable
 from labkit.services.doctor import find_chromium
 from labkit.services.java import Java, find_java
+from labkit.services.kafka import Kafka
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -33,6 +34,27 @@ def java() -> Java:
         return find_java()
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def kafka(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker for all tests of this process; it would end with the process even if that were killed."""
+    broker = Kafka(tmp_path_factory.mktemp("kafka"), tied=True)
+    try:
+        broker.up()
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
+    yield broker
+    broker.down()
+
+
+@pytest.fixture(autouse=True)
+def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker for tests of every store, when the store's turn is Kafka's."""
+    callspec = getattr(request.node, "callspec", None)
+    values = [] if callspec is None else [getattr(value, "store", value) for value in callspec.params.values()]
+    if "kafka" in values:
+        monkeypatch.setenv("LABKIT_KAFKA", request.getfixturevalue("kafka").status().address)
 
 
 @pytest.fixture(scope="session")

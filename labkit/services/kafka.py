@@ -62,6 +62,9 @@ SETTINGS: Mapping[str, str] = {
     # The default of 10 s makes every timeout look late.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "transaction.max.timeout.ms": "900000",
+    # A broker that was killed may come back only when its old session is over; the default is 9 s.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
     # A run's topic is deleted when it is not needed any more, and never before.
     "log.retention.ms": "-1",
     "num.network.threads": "2",

@@ -23,6 +23,8 @@ def main(mode: str, log: str, *command: str) -> int:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for whoever holds the leash; the server must not inherit it
     os.write(1, f"{server.pid}\n".encode())
     if mode == "free":
         server.returncode = 0  # it is nobody's child from now on, so there is nothing to wait for
@@ -42,6 +44,4 @@ def _hold(server: "subprocess.Popen[bytes]") -> int:
 
 
 if __name__ == "__main__":
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for whoever holds the leash
     sys.exit(main(*sys.argv[1:]) and 1)

@@ -4,16 +4,17 @@
     transactions/           what is remembered of transactions beside Kafka
     archive.json            what could be seen, once the topic is deleted
 
-Appendable and Transactional. Not Keyed: a compacted topic drops older records of a key some time later, and until
-then, and to whoever read along, all of them were there, so a record never replaces another for a reader. This module
-must not decide what is committed.
+Appendable, Atomic and Transactional. Not Keyed: a compacted topic drops older records of a key some time later, and
+until then, and to whoever read along, all of them were there, so a record never replaces another for a reader. This
+module must not decide what is committed.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from kafka import KafkaProducer
 
@@ -22,6 +23,7 @@ from labkit.records import Observation, Visibility
 from labkit.stores import durable
 from labkit.stores.contract import Handle, Lost, Transaction
 from labkit.stores.kafka_journal import Journal, Vote
+from labkit.stores.kafka_marker import has_marker, marked
 from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
 from labkit.stores.kafka_topic import Settings, Topic
 from labkit.stores.kafka_transaction import ABORTED, Described, Producer, Stage, explained
@@ -106,6 +108,19 @@ class KafkaStore:
             for future in sent:
                 future.get(timeout=1)
 
+    def has_marker(self, query: str, batch: int) -> bool:
+        """Whether a transaction with the marker of this query and batch has committed."""
+        return has_marker(self.topic, query, batch)
+
+    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
+        """One transaction with the rows and the marker. A writer that dies in it leaves an open one.
+
+        Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
+        timeout, has aborted it. Raises `JobFailed` when the marker is there already.
+        """
+        self._refuse_deleted()
+        return marked(self.topic, handle)
+
     def begin(self, handle: Handle) -> Transaction:
         """Opens a transaction under a transactional.id of its own. Raises `JobFailed` for a name that was used."""
         self._refuse_deleted()
@@ -151,13 +166,13 @@ class KafkaStore:
             if self.journal.is_committed(handle):
                 return
             for transaction in [mine for mine in self._open if mine.handle == handle]:
-                transaction.close()
+                transaction.hang_up()
             found = self.topic.coordinators.settled(self.topic.transactional_id(handle))
             vote = self.journal.vote(handle)
             if vote is not None and _is(found, Stage.COMPLETE_COMMIT, vote.producer):
                 self.journal.commit(handle)  # whoever committed it died before it could say so
                 return
-            if found is not None and found.stage is Stage.ONGOING:
+            if found is not None:  # in whatever stage: a record may still be on its way
                 self._fence(found.name)
             self.journal.forget(handle)
 
@@ -205,7 +220,7 @@ class KafkaStore:
         path = self.folder / "archive.json"
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return {name: [_row(*fields) for fields in rows] for name, rows in content.items()}
+            return {name: list(map(_row, rows)) for name, rows in content.items()}
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, AttributeError) as error:
@@ -250,7 +265,6 @@ class KafkaStore:
 
     def _fence(self, name: str) -> None:
         self.topic.coordinators.fence(name, self.topic.settings.timeout)
-        self.topic.coordinators.settled(name)
 
 
 def _is(found: Described | None, stage: Stage, producer: Producer) -> bool:
@@ -261,7 +275,8 @@ def _not_prepared(folder: Path, handle: Handle) -> JobFailed:
     return JobFailed(f"{folder}: the transaction {handle} is not prepared, so it cannot be committed.")
 
 
-def _row(offset: int, key: str, value: int, batch: int, attempt: int, visibility: str) -> Observation:
+def _row(fields: list[Any]) -> Observation:
+    offset, key, value, batch, attempt, visibility = fields
     return Observation(offset, key, value, batch, attempt, Visibility(visibility))
 
 

@@ -105,14 +105,14 @@ class Topic:
         if coordinators is not None:
             coordinators.close()
 
-    def writer(self, handle: Handle | None = None) -> KafkaProducer:
+    def writer(self, transactional_id: str | None = None) -> KafkaProducer:
         """A producer, idempotent, or transactional and still to be initialised. The topic is there from now on."""
         self._make()
         with explained(self.address):
             return KafkaProducer(
                 bootstrap_servers=self.address,
                 client_id="labkit-writer",
-                transactional_id=None if handle is None else self.transactional_id(handle),
+                transactional_id=transactional_id,
                 transaction_timeout_ms=int(self.settings.timeout * 1000),
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=10_000,

@@ -10,7 +10,7 @@ committing twice under one epoch is answered without an error. This module must 
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib.metadata import version
@@ -85,6 +85,14 @@ def producer_of(writer: KafkaProducer) -> Producer:
     """Id and epoch of a producer; after an epoch bump (KIP-360) its open transaction is gone, so compare them."""
     found = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(found.producer_id, found.epoch)
+
+
+def add_offsets(writer: KafkaProducer, offsets: Mapping[Any, Any], group: str) -> None:
+    """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
+    result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001
+    writer._sender.wakeup()  # noqa: SLF001
+    if not result.wait(timeout_ms=PATIENCE * 1000):
+        raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
 
 
 @contextmanager
@@ -170,7 +178,10 @@ class Coordinators:
         return answer[0]
 
     def fence(self, name: str, timeout: float) -> None:
-        """Aborts what is open under the id, and raises its epoch, so that whoever wrote it can write no more."""
+        """Aborts what is open under the id, and raises its epoch, so that whoever wrote it can write no more.
+
+        When this returns, the markers are written.
+        """
         with explained(self._address):
             error, _ = self._ask(
                 name,
@@ -185,6 +196,20 @@ class Coordinators:
             )
             if error is not errors.NoError:
                 raise error(f"InitProducerId of {name}")
+        self.settled(name)
+
+    def has_offset(self, group: str) -> bool:
+        """Whether a consumer group has committed any offset."""
+
+        def ask() -> bool:
+            try:
+                found = self._admin.list_group_offsets([group])[group]
+            except errors.GroupIdNotFoundError:
+                return False
+            return any(position.offset >= 0 for position in found.values())
+
+        with explained(self._address):
+            return self._patiently(ask)
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""

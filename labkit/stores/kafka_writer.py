@@ -29,7 +29,7 @@ class KafkaTransaction:
         self.handle = handle
         self._topic, self._journal = topic, journal
         self._note = journal.begin(handle)
-        self._writer = topic.writer(handle)
+        self._writer = topic.writer(topic.transactional_id(handle))
         self._sent: list[Any] = []
         self._rows = 0
         self._is_open = True
@@ -66,8 +66,12 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the connection. What is open stays open: unlike Java's client, this one does not abort it."""
+        """Takes no more rows. What is open stays open: unlike Java's client, this one does not abort it."""
         self._is_open = False
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Lets go of the connection."""
         with suppress(errors.KafkaError):
             self._writer.close(timeout=1)
 
