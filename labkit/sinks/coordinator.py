@@ -72,8 +72,7 @@ class Coordinator(ABC):
         self.reach(FailPoint.BEFORE_RESOLVE, 0)
         steps = self._resolutions(decided)
         for done, step in enumerate(steps, start=1):
-            step.carry_out()
-            yield step.sentence
+            yield step.carry_out() or step.sentence
             if done == 1 and len(steps) > 1:
                 self.reach(FailPoint.MID_RESOLVE, 0)
         self._resolved()

@@ -197,7 +197,7 @@ REFUSED = {
     ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
     ("reader", "table"): "reader=table: the store files has no table",
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
-    ("store", "oracle"): "store=oracle: choose one of files, sqlite",
+    ("store", "oracle"): "store=oracle: choose one of files, sqlite, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
 }
 

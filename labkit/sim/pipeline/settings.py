@@ -21,7 +21,11 @@ class StoreKind(NamedTuple):
     simulated: bool
 
 
-STORES = {"files": StoreKind(keyed=False, simulated=False), "sqlite": StoreKind(keyed=True, simulated=True)}
+STORES = {
+    "files": StoreKind(keyed=False, simulated=False),
+    "sqlite": StoreKind(keyed=True, simulated=True),
+    "kafka": StoreKind(keyed=False, simulated=False),
+}
 """The stores that are modelled; a store without a line here is not."""
 
 PARAMETERS: dict[str, Parameter] = {
