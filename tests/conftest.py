@@ -15,6 +15,8 @@ import pytest
 from labkit.errors import ServiceUnavailable
 from labkit.services.doctor import find_chromium
 from labkit.services.java import Java, find_java
+from labkit.services.tied import tied_postgres
+from labkit.stores import servers
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -33,6 +35,14 @@ def java() -> Java:
         return find_java()
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
+    with tied_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(servers.POSTGRES, server.address)
+        yield server.address
 
 
 @pytest.fixture(scope="session")
