@@ -139,11 +139,7 @@ def note_atomic(connection: Connection, name: str, handle: Handle) -> int:
 
 def _enter(connection: Connection, handle: Handle) -> None:
     """Locks the query's row of `epochs` until the note is there: who fences finds all that was begun before."""
-    epoch = "SELECT incarnation FROM epochs WHERE query = %s FOR SHARE"
-    found = connection.execute(epoch, [handle.query]).fetchone()
-    if found is None or found[0] < handle.incarnation:
-        connection.execute(names.FENCE, [handle.query, handle.incarnation])
-        found = connection.execute(epoch, [handle.query]).fetchone()
+    found = connection.execute("SELECT incarnation FROM epochs WHERE query = %s FOR SHARE", [handle.query]).fetchone()
     if found is not None and found[0] > handle.incarnation:
         raise fenced(handle.query, handle.incarnation)
 
