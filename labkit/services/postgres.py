@@ -25,6 +25,7 @@ from labkit.errors import LabError, ServiceUnavailable
 from labkit.services import postgres_programs as programs
 from labkit.services.contract import Status
 from labkit.stores import durable, servers
+from labkit.stores.postgres import sweep
 from labkit.stores.postgres_connection import ask, redacted
 
 USER = "labkit"
@@ -59,12 +60,16 @@ class PostgresService:
         if self._given:
             return self._yours()
         folder = self.folder
+        with durable.explained(folder):
+            durable.make_folder(folder)
         with durable.explained(folder), durable.locked(folder):
             if not self._answers():
                 self._remove_stale()
                 self._create()
                 self._start()
             self._keep_note(self.address)
+        if self._note is not None:
+            sweep()
         return self.status()
 
     def status(self) -> Status:
@@ -82,7 +87,7 @@ class PostgresService:
 
     def down(self) -> Status:
         """Stops the lab's own server: politely, then at once, then by SIGKILL."""
-        if self._given:
+        if self._given or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
             self._stop(signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
@@ -99,15 +104,14 @@ class PostgresService:
 
     @property
     def folder(self) -> Path:
-        """Where the server lies; made if it is missing."""
+        """Where the server lies, whether it is there or not."""
         wanted = self._wanted
         if wanted is None:
             cache = servers.cache_folder()
             if cache is None:
                 raise ServiceUnavailable("This user has no home folder to keep PostgreSQL in; set XDG_CACHE_HOME.")
             wanted = cache / "postgres"
-        with durable.explained(wanted):
-            return programs.place(wanted)
+        return programs.place(wanted)
 
     @property
     def address(self) -> str:

@@ -72,13 +72,11 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """A folder of the user's, or for root one in its stead that PostgreSQL can reach."""
-    durable.make_folder(folder)
-    if not is_root() or all(over.stat().st_mode & stat.S_IXOTH for over in folder.absolute().parents):
+    """The folder itself, or for root one in its stead, if PostgreSQL could not reach it. Nothing is made."""
+    over = [path for path in folder.absolute().parents if path.exists()]
+    if not is_root() or all(path.stat().st_mode & stat.S_IXOTH for path in over):
         return folder
-    instead = SYSTEM_CACHE / hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
-    durable.make_folder(instead)
-    return instead
+    return SYSTEM_CACHE / hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
 
 
 def hand_over(folder: Path) -> None:

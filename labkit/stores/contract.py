@@ -137,7 +137,10 @@ class Fencing(Protocol):
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """The rows lie outside the location that names the store: deleting that does not delete them."""
+    """The rows are in a server: deleting the location, which only names the store, does not delete them."""
+
+    def check(self, capability: str) -> None:
+        """Asks the server, before anything is run, whether it can carry this. Raises a sentence; writes nothing."""
 
     def destroy(self) -> None:
         """Drops every transaction and every row of the store. Idempotent."""

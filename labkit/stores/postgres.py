@@ -13,7 +13,7 @@ This module must not judge, nor keep in memory what another process has to know.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from labkit.stores import postgres_prepared as prepared
 from labkit.stores import postgres_schema as names
 from labkit.stores import servers
 from labkit.stores.contract import Handle, Transaction
-from labkit.stores.postgres_connection import Connection, Pool, begin, explained, redacted, transaction
+from labkit.stores.postgres_connection import RIGHTS, Connection, Pool, begin, explained, redacted, transaction
 
 DISABLED = (
     "two-phase commit needs prepared transactions, and max_prepared_transactions is 0 there (the default): "
@@ -154,6 +154,17 @@ class PostgresStore:
                     prepared.terminate(connection, [pid, started])
                     prepared.forget_opened(connection, str(name))
 
+    def check(self, capability: str) -> None:
+        """Whether the server answers, lets this user make a schema, and can prepare. Raises a sentence if not."""
+        with self._pool.using() as connection:
+            _exists(connection, self.schema)
+            if capability == "Transactional":
+                self._refuse_disabled(connection)
+            allowed = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
+            may, user = connection.execute(allowed).fetchone() or (False, "")
+            if not may or connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",):
+                raise InvalidInput(f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}.")
+
     def destroy(self) -> None:
         """Rolls back every transaction of the store and drops its schema, whoever wrote to it."""
         if not self._is_there():
@@ -161,7 +172,6 @@ class PostgresStore:
         with self._pool.using() as connection:
             for handle in set(prepared.unfinished(connection, self.schema)):
                 prepared.drop(connection, self.schema, handle)
-            connection.execute("SET client_min_messages = warning")
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
         self._known = False
 
@@ -230,6 +240,23 @@ class PostgresStore:
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
             raise ServiceUnavailable(f"PostgreSQL at {self._place}: {DISABLED}.")
+
+
+def sweep() -> list[str]:
+    """Drops the stores of runs whose folders are gone; gives their schemas. For a server that is the lab's alone."""
+    pool, dropped = Pool(servers.postgres(), "pg_catalog"), list[str]()
+    with closing(pool), pool.using() as connection:
+        commented = (
+            "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
+        )
+        found = connection.execute(commented).fetchall()
+    for schema, comment in found:
+        location = Path(str(comment).removeprefix(names.MARK))
+        if names.schema_of(location) == schema and len(location.parents) > 1 and not location.parents[1].exists():
+            with closing(PostgresStore(location)) as store:
+                store.destroy()
+            dropped.append(schema)
+    return dropped
 
 
 def _exists(connection: Connection, schema: str) -> bool:

@@ -184,12 +184,12 @@ def explained(connection: Connection, place: str) -> Iterator[None]:
         raise sentence from error
 
 
-_RIGHTS = "name a user that may create a schema and write, or GRANT CREATE ON DATABASE to this one"
+RIGHTS = "name a user that may create a schema and write, or GRANT CREATE ON DATABASE to this one"
 _IDLE = "raise idle_in_transaction_session_timeout above the time that a batch takes"
 _LIMIT = "raise max_prepared_transactions, or finish those of pg_prepared_xacts, and run again"
 _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
-    (errors.InsufficientPrivilege, InvalidInput, _RIGHTS),
-    (errors.ReadOnlySqlTransaction, InvalidInput, _RIGHTS),
+    (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
+    (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
     (errors.IdleInTransactionSessionTimeout, JobFailed, f"nobody had written to it for a while: {_IDLE}"),
     (errors.ConfigurationLimitExceeded, JobFailed, _LIMIT),
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
