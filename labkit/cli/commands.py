@@ -149,6 +149,12 @@ def run(
     later_records_per_batch: Annotated[
         int | None, typer.Option(help="Records in one micro-batch after the first crash; default: the same.")
     ] = None,
+    between: Annotated[
+        str,
+        typer.Option(
+            help="What happens to the store's server after every crash: nothing, kill-server, restart-server."
+        ),
+    ] = "nothing",
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
@@ -187,6 +193,7 @@ def run(
             delete_checkpoint=delete_checkpoint,
             query=query,
             later_records_per_batch=later_records_per_batch,
+            between=between,
         )
         started = lab.prepare_checked(scenario, out)
     started.keep_store = keep_store
@@ -199,7 +206,7 @@ def run(
     return _verdict_code(outcome, expect)
 
 
-_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch")
+_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch", "between")
 
 
 def _refuse_with_resume(context: typer.Context) -> None:

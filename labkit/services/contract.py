@@ -5,7 +5,7 @@ deleted. This module must not start anything.
 """
 
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 State = Literal["down", "up", "stale", "yours"]
 """`stale`: files say that it runs, and no such process answers; `yours`: the user's own, and it answers."""
@@ -39,3 +39,14 @@ class Service(Protocol):
 
     def down(self) -> Status:
         """Stops it if it is the lab's own; the data stay."""
+
+
+@runtime_checkable
+class Killable(Protocol):
+    """A server of the lab's own that can be crashed."""
+
+    def kill(self) -> list[int]:
+        """SIGKILL to every process of it; gives their ids once all are gone.
+
+        Raises `ServiceUnavailable` if it is not up, or not the lab's own.
+        """

@@ -94,6 +94,18 @@ class PostgresService:
             self._keep_note("")
         return self.status()
 
+    def kill(self) -> list[int]:
+        """SIGKILL to every process of the server, as a loss of the machine would end them all; gives their ids."""
+        found = self.status()
+        if found.state != "up" or found.pid is None:
+            raise ServiceUnavailable(f"No PostgreSQL of the lab's own is up that could be killed; it is {found.state}.")
+        processes = [psutil.Process(found.pid), *psutil.Process(found.pid).children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait(lambda: not self._left(), STOP_SECONDS, "a killed server does not end")
+        return [process.pid for process in processes]
+
     def discard(self) -> None:
         """Stops the server at once and removes its folder; only for one whose folder was named."""
         assert self._wanted is not None

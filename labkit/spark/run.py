@@ -23,6 +23,7 @@ from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
 from labkit.scenario import Job, Keep, Scenario
 from labkit.sinks import SINKS
+from labkit.spark.between import check_between
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed
@@ -108,7 +109,8 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
 
 
 def check_store(scenario: Scenario, folder: RunFolder) -> None:
-    """Asks a store that is a server whether it is there and can do what the sink needs."""
+    """Asks a store that is a server whether it is there and can do what the run needs."""
+    check_between(scenario)
     with closing(open_store(scenario.store, folder.store(scenario.store))) as store:
         if isinstance(store, Elsewhere):
             store.check(SINKS[scenario.strategy].capability)

@@ -82,7 +82,8 @@ def _unreadable() -> InvalidInput:
 
 def _refused(address: str, error: psycopg.Error) -> LabError:
     lines = str(error).strip().splitlines() or ["no reason was given"]
-    said = _without_password(address, lines[-1].strip().rstrip("."))
+    told = next((line for line in lines if "FATAL" in line), lines[0])
+    said = _without_password(address, told.rpartition("failed: ")[2].strip().rstrip("."))
     if "starting up" in said or "shutting down" in said or "recovery mode" in said or "FATAL" not in said:
         remedy = f"start it (labkit services up postgres), or correct {POSTGRES}"
         return ServiceUnavailable(f"PostgreSQL at {redacted(address)} does not answer ({said}); {remedy}.")
