@@ -18,7 +18,7 @@ from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
-from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
+from labkit.spark.run import Run, conclude, history, observations, prepare, release, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
 from labkit.view import charts
 from labkit.view.report import label, write_report
@@ -263,6 +263,7 @@ def judged(run: Run) -> Outcome:
     lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
     write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
     write_diagram(run)
+    release(run)
     return Outcome(run)
 
 

@@ -15,7 +15,9 @@ import pytest
 from labkit.errors import ServiceUnavailable
 from labkit.services.doctor import find_chromium
 from labkit.services.java import Java, find_java
-from labkit.services.kafka import Kafka
+from labkit.services.kafka import KafkaService
+from labkit.services.tied import tied_postgres
+from labkit.stores import servers
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -37,9 +39,9 @@ def java() -> Java:
 
 
 @pytest.fixture(scope="session")
-def kafka(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def kafka(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaService]:
     """A broker for all tests of this process; it would end with the process even if that were killed."""
-    broker = Kafka(tmp_path_factory.mktemp("kafka"), tied=True)
+    broker = KafkaService(tmp_path_factory.mktemp("kafka"), tied=True)
     try:
         broker.up()
     except ServiceUnavailable as missing:
@@ -55,6 +57,14 @@ def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytes
     values = [] if callspec is None else [getattr(value, "store", value) for value in callspec.params.values()]
     if "kafka" in values:
         monkeypatch.setenv("LABKIT_KAFKA", request.getfixturevalue("kafka").status().address)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
+    with tied_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(servers.POSTGRES, server.address)
+        yield server.address
 
 
 @pytest.fixture(scope="session")

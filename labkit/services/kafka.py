@@ -1,8 +1,8 @@
 """A Kafka broker of the lab's own: one process in KRaft mode on the loopback interface, without Docker or root.
 
-    Kafka().up()                        the broker of this user, in the cache folder; it stays until `down`
-    Kafka(folder, tied=True).up()       a broker in a folder of its own that ends with this process, however that dies
-    LABKIT_KAFKA=host:port              a broker of the user's own: nothing is started, and nothing is stopped
+    KafkaService().up()                    the broker of this user, in the cache folder; it stays until `down`
+    KafkaService(folder, tied=True).up()   a broker of one's own that ends with this process, whatever that dies of
+    LABKIT_KAFKA=host:port                 a broker of the user's own: nothing is started, and nothing is stopped
 
 One lock a folder, so that two labs that share a broker start it once. This module must not create a topic.
 """
@@ -24,15 +24,11 @@ from typing import Any
 import psutil
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import cache_folder
-from labkit.services.contract import Status
+from labkit.services.contract import State, Status
 from labkit.services.java import Java, find_java
 from labkit.services.kafka_jars import VERSION, find_jars
 from labkit.services.kafka_metadata import is_ready, parse_address
-from labkit.stores import durable
-
-YOURS = "LABKIT_KAFKA"
-"""The environment variable that points to a broker of the user's own."""
+from labkit.stores import durable, servers
 
 HOST = "127.0.0.1"
 PATIENCE = 60.0
@@ -74,7 +70,7 @@ SETTINGS: Mapping[str, str] = {
 """What differs from Kafka's defaults, or is told to learners."""
 
 
-class Kafka:
+class KafkaService:
     """A broker in its folder: configuration, data, log, and the file that says which process it is."""
 
     name = "kafka"
@@ -94,7 +90,7 @@ class Kafka:
 
     def up(self) -> Status:
         """Starts the broker unless it is up. Raises `ServiceUnavailable`."""
-        if address := os.environ.get(YOURS):
+        if address := os.environ.get(servers.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
         with durable.locked(self.folder):
@@ -108,24 +104,32 @@ class Kafka:
 
     def status(self) -> Status:
         """How the broker is; changes nothing."""
-        if address := os.environ.get(YOURS):
+        if address := os.environ.get(servers.KAFKA):
             return _yours(address, required=False)
         known = self._known()
         pid, port = known.get("pid"), known.get("port", 0)
         if pid is None:
             return Status(self.name, "down", "", None, self.folder, VERSION)
         alive = _is_alive(pid, known["started"])
-        state = "up" if alive and is_ready(HOST, port) else "stale"
+        state: State = "up" if alive and is_ready(HOST, port) else "stale"
         return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
 
     def down(self) -> Status:
         """Stops the broker unless it is down. Its data stays."""
-        if address := os.environ.get(YOURS):
+        if address := os.environ.get(servers.KAFKA):
             return _yours(address, required=False)
         if self.folder.is_dir():
             with durable.locked(self.folder):
                 self._stop(self.status().pid)
         return self.status()
+
+    def kill(self) -> list[int]:
+        """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
+        found = self.status()
+        if found.state != "up" or found.pid is None:
+            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {found.state}).")
+        _end(found.pid, gently=False)
+        return [found.pid]
 
     def _known(self) -> dict[str, Any]:
         """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
@@ -145,6 +149,13 @@ class Kafka:
         known = self._known()
         if known.get("pid") is not None:
             self._note({**known, "pid": None})
+            self._publish("")
+
+    def _publish(self, address: str) -> None:
+        """Says where the broker is, to every process of this user; one in a folder of its own is nobody else's."""
+        place = servers.note(self.name)
+        if place is not None and self.folder == place.parent / self.name:
+            durable.replace(place, address)
 
     def _note(self, known: dict[str, Any]) -> None:
         durable.replace(self.folder / "broker.json", json.dumps(known))
@@ -160,6 +171,7 @@ class Kafka:
             started = psutil.Process(pid).create_time()
             self._note({"pid": pid, "started": started, "port": port, "controller": controller})
         self._await_ready(pid, port)
+        self._publish(f"{HOST}:{port}")
 
     def _ports(self) -> tuple[int, int]:
         """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
@@ -230,19 +242,21 @@ class Kafka:
 
 
 def _own_folder() -> Path:
-    cache = cache_folder()
+    cache = servers.cache_folder()
     if cache is None:
-        raise ServiceUnavailable(f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {YOURS}=host:port.")
+        raise ServiceUnavailable(
+            f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {servers.KAFKA}=host:port."
+        )
     return cache / "kafka"
 
 
 def _yours(address: str, *, required: bool) -> Status:
     """The status of the user's own broker. Raises `ServiceUnavailable` when one is required and none answers."""
-    host, port = parse_address(address, YOURS)
+    host, port = parse_address(address, servers.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
-        raise ServiceUnavailable(f"{YOURS}={address}: no broker answers there; start it, or unset {YOURS}.")
-    return Status(Kafka.name, "yours" if ready else "down", f"{host}:{port}", None, None, "")
+        raise ServiceUnavailable(f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA.")
+    return Status(KafkaService.name, "yours" if ready else "down", f"{host}:{port}", None, None, "")
 
 
 def _hold(held: ExitStack, wanted: int) -> int:

@@ -13,9 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import cache_folder, spark_jars
+from labkit.services.archive import spark_jars
 from labkit.services.java import Java
 from labkit.stores import durable
+from labkit.stores.servers import cache_folder
 
 VERSION = "4.3.0"
 """Of the broker. Whoever changes it writes `kafka.sha256` anew: sha256sum *.jar, in the folder of the jars."""

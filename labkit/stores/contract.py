@@ -127,3 +127,25 @@ class Transactional(Protocol):
 
         An open transaction whose writer may be dead is listed too, since nobody else would ever remove it.
         """
+
+
+@runtime_checkable
+class Fencing(Protocol):
+    """Transactions of a driver that was replaced are refused by the store itself, wherever its processes may live."""
+
+    def fence(self, query: str, incarnation: int) -> None:
+        """From now on refuses what earlier incarnations of the query begin; what they began is left to recovery.
+
+        Raises `JobFailed` when a later incarnation has done so already.
+        """
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """The rows are in a server: deleting the location, which only names the store, does not delete them."""
+
+    def check(self, capability: str) -> None:
+        """Asks the server, before anything is run, whether it can carry this. Raises a sentence; writes nothing."""
+
+    def destroy(self) -> None:
+        """Drops every transaction and every row of the store. Idempotent."""

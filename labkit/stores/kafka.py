@@ -1,33 +1,29 @@
 """A Kafka topic as a store: rows are records, transactions are Kafka's own and outlive their writer until a timeout.
 
-    topic, settings.json    which topic on which broker
-    transactions/           what is remembered of transactions beside Kafka
-    archive.json            what could be seen, once the topic is deleted
+    topic, timeout    which topic, and for how long its transactions may be open
+    transactions/     what is remembered of transactions beside Kafka
 
 Appendable, Atomic and Transactional. Not Keyed: a compacted topic drops older records of a key some time later, and
 until then, and to whoever read along, all of them were there, so a record never replaces another for a reader. This
 module must not decide what is committed.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from kafka import KafkaProducer
 
 from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Observation, Visibility
-from labkit.stores import durable
 from labkit.stores.contract import Handle, Lost, Transaction
 from labkit.stores.kafka_journal import Journal, Vote
 from labkit.stores.kafka_marker import has_marker, marked
 from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
-from labkit.stores.kafka_topic import Settings, Topic
+from labkit.stores.kafka_topic import Topic
 from labkit.stores.kafka_transaction import ABORTED, Described, Producer, Stage, explained
-from labkit.stores.kafka_writer import KafkaTransaction
+from labkit.stores.kafka_writer import KafkaTransaction, too_long
 
 
 class Outcome(StrEnum):
@@ -51,32 +47,22 @@ class KafkaStore:
         self._appender: KafkaProducer | None = None
         self._open: list[KafkaTransaction] = []
 
-    def attach(self, settings: Settings) -> None:
-        """Says where the broker of this store is, for every process that opens it later."""
-        self.topic.attach(settings)
-
     def history(self) -> Iterator[Observation]:
         """What a reader at read_committed gets, in the order of the log, up to the last stable offset.
 
         That is the order in which rows became visible: a row that was committed behind an open transaction waits.
         """
-        if (archive := self._archive()) is not None:
-            yield from archive["history"]
-        elif self.topic.find() is not None:
+        if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
 
     def hidden(self) -> Iterator[Observation]:
         """Rows beyond the last stable offset that are not aborted: undecided, or waiting behind what is undecided."""
-        if (archive := self._archive()) is not None:
-            yield from archive["hidden"]
-        elif self.topic.find() is not None:
+        if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
         """What a reader at read_uncommitted gets who reads along: also what is, or will be, aborted, for ever."""
-        if (archive := self._archive()) is not None:
-            yield from archive["uncommitted"]
-        elif self.topic.find() is not None:
+        if self.topic.find() is not None:
             kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
             kept |= {entry.position for entry in self._undecided()}
             for entry in self._reader(READ_UNCOMMITTED).read():
@@ -101,7 +87,6 @@ class KafkaStore:
         """
         with explained(self.topic.address):
             if self._appender is None:
-                self._refuse_deleted()
                 self._appender = self.topic.writer()
             sent = [self.topic.send(self._appender, row, None) for row in rows]
             self._appender.flush()
@@ -118,12 +103,10 @@ class KafkaStore:
         Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
         timeout, has aborted it. Raises `JobFailed` when the marker is there already.
         """
-        self._refuse_deleted()
         return marked(self.topic, handle)
 
     def begin(self, handle: Handle) -> Transaction:
         """Opens a transaction under a transactional.id of its own. Raises `JobFailed` for a name that was used."""
-        self._refuse_deleted()
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
@@ -134,7 +117,7 @@ class KafkaStore:
         if outcome is Outcome.LOST:
             raise Lost(
                 f"{handle} was aborted by Kafka before it was committed (its timeout of "
-                f"{self.topic.settings.timeout:g} s was over, or its id was initialised): its rows are lost."
+                f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
             )
         if outcome is Outcome.UNKNOWN:
             raise JobFailed(f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand.")
@@ -181,8 +164,6 @@ class KafkaStore:
 
         Ids of another store begin with another topic, so none of them is ever among these.
         """
-        if self._archive() is not None:
-            return []
         with self.journal.explained():
             found = self.journal.unfinished()
         for described in self.transactions():
@@ -202,33 +183,22 @@ class KafkaStore:
         """Up to where a reader at read_committed can read: the first record of the first open transaction."""
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
-    def retire(self) -> None:
-        """Keeps what could be seen in a file, aborts what is unfinished, and deletes the topic."""
-        if self.topic.find() is None or self._archive() is not None:
+    def check(self, capability: str) -> None:
+        """Whether the broker answers, and allows transactions to be open for so long. Raises a sentence if not."""
+        maximum = self.topic.coordinators.longest_timeout()
+        if maximum is not None and self.topic.timeout > maximum:
+            raise too_long(self.topic.timeout, maximum)
+
+    def destroy(self) -> None:
+        """Aborts what is unfinished, whoever wrote it, and deletes the topic with its groups."""
+        if self.topic.find() is None:
             return
-        seen = {name: list(getattr(self, name)()) for name in ("history", "hidden", "uncommitted")}
         for described in self.transactions():
             self._fence(described.name)
-        with durable.explained(self.folder):
-            durable.replace(self.folder / "archive.json", json.dumps(seen))
         self.topic.delete()
 
     def _reader(self, isolation: str) -> Reader:
         return Reader(self.topic.address, self.topic.name(), isolation)
-
-    def _archive(self) -> dict[str, list[Observation]] | None:
-        path = self.folder / "archive.json"
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            return {name: list(map(_row, rows)) for name, rows in content.items()}
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError, AttributeError) as error:
-            raise InvalidInput(f"{path}: damaged ({error}); start the run anew.") from None
-
-    def _refuse_deleted(self) -> None:
-        if self._archive() is not None:
-            raise InvalidInput(f"{self.folder}: the topic of this store was deleted when its run ended; start anew.")
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
         """Asks the coordinator, and where it cannot say any more, the log."""
@@ -264,7 +234,7 @@ class KafkaStore:
         return found is None or found.stage in ABORTED or found.producer != owner.producer
 
     def _fence(self, name: str) -> None:
-        self.topic.coordinators.fence(name, self.topic.settings.timeout)
+        self.topic.coordinators.fence(name, self.topic.timeout)
 
 
 def _is(found: Described | None, stage: Stage, producer: Producer) -> bool:
@@ -273,11 +243,6 @@ def _is(found: Described | None, stage: Stage, producer: Producer) -> bool:
 
 def _not_prepared(folder: Path, handle: Handle) -> JobFailed:
     return JobFailed(f"{folder}: the transaction {handle} is not prepared, so it cannot be committed.")
-
-
-def _row(fields: list[Any]) -> Observation:
-    offset, key, value, batch, attempt, visibility = fields
-    return Observation(offset, key, value, batch, attempt, Visibility(visibility))
 
 
 def _as_read_early(entry: Entry, *, aborted: bool) -> Observation:

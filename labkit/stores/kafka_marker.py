@@ -45,7 +45,7 @@ def marked(topic: Topic, handle: Handle) -> Iterator[Callable[[Observation], Non
     writer = topic.writer(name)
     try:
         with explained(topic.address):
-            initialise(writer, topic.settings)
+            initialise(writer, topic.timeout)
         if has_marker(topic, handle.query, handle.batch):
             raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
         with explained(topic.address):
@@ -87,7 +87,7 @@ def _abort(topic: Topic, name: str) -> None:
     Whatever the coordinator says now, a record may still be on its way to it: only fencing is certain.
     """
     with suppress(LabError):
-        topic.coordinators.fence(name, topic.settings.timeout)
+        topic.coordinators.fence(name, topic.timeout)
 
 
 def _group(topic: str, query: str, batch: int) -> str:

@@ -1,39 +1,30 @@
 """The topic of one store: its name, where its broker is, and the producers that write to it.
 
     topic            the name, chosen by the first that writes; the topic has one partition, so that it has one order
-    settings.json    where the broker is, and how long a transaction may be open; else LABKIT_KAFKA and a minute
+    timeout          for how many seconds a transaction may be open, if not for a minute
 
 Both lie in the store's folder, so that every process that opens the store finds them. This module must not read.
 """
 
-import json
 import os
 import uuid
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka import KafkaProducer, errors
 
-from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.errors import InvalidInput
 from labkit.records import Observation
-from labkit.stores import durable
+from labkit.stores import durable, servers
 from labkit.stores.contract import Handle
 from labkit.stores.files import encode
 from labkit.stores.kafka_reader import OWNER, PARTITION, Owner
 from labkit.stores.kafka_transaction import Coordinators, explained
 
-ADDRESS = "LABKIT_KAFKA"
 TIMEOUT = 60.0
-"""Seconds that a transaction may be open, from its first record: Kafka's own default (transaction.timeout.ms)."""
-
-
-class Settings(NamedTuple):
-    """Where the broker of a store is, and for how long its transactions may be open, in seconds."""
-
-    address: str
-    timeout: float = TIMEOUT
+"""Seconds: Kafka's own default for a producer."""
 
 
 class Topic:
@@ -45,31 +36,27 @@ class Topic:
         self._is_made = False
 
     @cached_property
-    def settings(self) -> Settings:
-        """What `attach` has written, else what the environment says. Raises `ServiceUnavailable`."""
-        path = self.folder / "settings.json"
-        try:
-            return Settings(**json.loads(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            pass
-        except (ValueError, TypeError) as error:
-            raise InvalidInput(f"{path}: damaged ({error}); start the run anew.") from None
-        address = os.environ.get(ADDRESS)
-        if not address:
-            raise ServiceUnavailable(f"No Kafka broker is known: run labkit services up kafka, or set {ADDRESS}.")
-        return Settings(address)
-
-    @property
     def address(self) -> str:
-        """Where the broker is, as host:port."""
-        return self.settings.address
+        """Where the broker is, as host:port. Raises `ServiceUnavailable`."""
+        return servers.kafka()
 
-    def attach(self, settings: Settings) -> None:
-        """Says where the broker is, for every process that opens the store later."""
+    @cached_property
+    def timeout(self) -> float:
+        """For how many seconds a transaction may be open, from its first record (transaction.timeout.ms)."""
+        path = self.folder / "timeout"
+        try:
+            return float(path.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return TIMEOUT
+        except ValueError:
+            raise InvalidInput(f"{path}: damaged; start the run anew.") from None
+
+    def expire_after(self, seconds: float) -> None:
+        """Sets the timeout of transactions, for every process that opens the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
-            durable.replace(self.folder / "settings.json", json.dumps(settings._asdict()))
-        self.__dict__["settings"] = settings
+            durable.replace(self.folder / "timeout", f"{seconds:g}")
+        self.__dict__["timeout"] = seconds
 
     def find(self) -> str | None:
         """The topic's name; None while nobody has written."""
@@ -113,7 +100,7 @@ class Topic:
                 bootstrap_servers=self.address,
                 client_id="labkit-writer",
                 transactional_id=transactional_id,
-                transaction_timeout_ms=int(self.settings.timeout * 1000),
+                transaction_timeout_ms=int(self.timeout * 1000),
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=10_000,
                 request_timeout_ms=10_000,
@@ -128,9 +115,12 @@ class Topic:
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
     def delete(self) -> None:
-        """Removes the topic, with all that is in it."""
+        """Removes the topic with all that is in it, its groups, and its name."""
+        self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])
+        (self.folder / "topic").unlink(missing_ok=True)
+        self._is_made = False
 
     def _choose(self) -> None:
         """Links a drafted name into place, so that of several processes one is first, and the file is whole."""

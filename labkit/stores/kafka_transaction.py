@@ -11,12 +11,13 @@ committing twice under one epoch is answered without an error. This module must 
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
 from kafka import KafkaAdminClient, KafkaProducer, errors
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
 
@@ -31,6 +32,7 @@ PATIENCE = 30.0
 AnswerT = TypeVar("AnswerT")
 
 _END_TXN, _INIT_PRODUCER_ID = 3, 4
+_MAXIMUM = "transaction.max.timeout.ms"
 _PAUSE = 0.01
 
 logging.getLogger("kafka").addHandler(logging.NullHandler())  # what matters is raised, as one sentence
@@ -103,7 +105,7 @@ def explained(address: str) -> Iterator[None]:
     except LabError:
         raise
     except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError, TimeoutError) as error:
-        remedy = "run labkit services up kafka, or set LABKIT_KAFKA"
+        remedy = "look at it with labkit services status kafka"
         raise ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.") from error
     except errors.KafkaError as error:
         raise JobFailed(
@@ -130,6 +132,23 @@ class Coordinators:
     def close(self) -> None:
         """Hangs up."""
         self._admin.close()
+
+    def longest_timeout(self) -> float | None:
+        """The broker's maximum for a transaction's timeout, in seconds; None where this user may not ask."""
+        with explained(self._address), suppress(errors.AuthorizationError):
+            brokers = self._admin.describe_cluster()["brokers"]
+            number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
+            wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
+            found = self._admin.describe_configs([wanted], config_filter="all")
+            return float(found["broker"][number][_MAXIMUM]["value"]) / 1000
+        return None
+
+    def delete_groups(self, prefix: str) -> None:
+        """Deletes every consumer group with this prefix."""
+        with explained(self._address):
+            names = [group["group_id"] for group in self._admin.list_groups()]
+            if mine := [name for name in names if name.startswith(prefix)]:
+                self._admin.delete_groups(mine)
 
     def describe(self, name: str) -> Described | None:
         """What is known of a transactional id; None when nothing is."""

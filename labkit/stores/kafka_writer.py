@@ -15,7 +15,7 @@ from labkit.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka_journal import Journal, Vote
 from labkit.stores.kafka_reader import Owner
-from labkit.stores.kafka_topic import Settings, Topic
+from labkit.stores.kafka_topic import Topic
 from labkit.stores.kafka_transaction import explained, producer_of
 
 CHUNK = 1_000
@@ -35,7 +35,7 @@ class KafkaTransaction:
         self._is_open = True
         try:
             with explained(topic.address):
-                initialise(self._writer, topic.settings)
+                initialise(self._writer, topic.timeout)
                 self._writer.begin_transaction()
         except LabError:
             self.close()
@@ -89,16 +89,20 @@ class KafkaTransaction:
             raise JobFailed(f"The transaction {self.handle} is not open any more; begin another.")
 
 
-def initialise(writer: KafkaProducer, settings: Settings) -> None:
+def initialise(writer: KafkaProducer, timeout: float) -> None:
     """Gets id and epoch of a transactional producer. Raises `InvalidInput` where its timeout is over the maximum."""
     try:
         writer.init_transactions()
     except errors.KafkaError as error:
-        if errors.InvalidTransactionTimeoutError.__name__ in repr(error) or isinstance(
-            error, errors.InvalidTransactionTimeoutError
-        ):
-            raise InvalidInput(
-                f"a transaction timeout of {settings.timeout:g} s is more than the broker allows "
-                f"(transaction.max.timeout.ms, 900 s by default): shorten it, or raise the broker's maximum."
-            ) from error
+        if errors.InvalidTransactionTimeoutError.__name__ in repr(error):
+            raise too_long(timeout) from error
         raise
+
+
+def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
+    """The broker does not allow a transaction to be open for so long."""
+    bound = "" if maximum is None else f" of {maximum:g} s"
+    return InvalidInput(
+        f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: "
+        f"shorten it, or raise transaction.max.timeout.ms there."
+    )

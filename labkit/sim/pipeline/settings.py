@@ -24,6 +24,7 @@ class StoreKind(NamedTuple):
 STORES = {
     "files": StoreKind(keyed=False, simulated=False),
     "sqlite": StoreKind(keyed=True, simulated=True),
+    "postgres": StoreKind(keyed=True, simulated=False),
     "kafka": StoreKind(keyed=False, simulated=False),
 }
 """The stores that are modelled; a store without a line here is not."""
@@ -103,7 +104,9 @@ def settings(values: Values) -> Settings:
         raise InvalidInput(f"store={values['store']}: idempotent needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"
     if early and not kind.simulated:
-        raise InvalidInput("reader=table: the store files has no table with uncommitted rows; set store=sqlite.")
+        raise InvalidInput(
+            f"reader=table: the store {values['store']} has no table with uncommitted rows; set store=sqlite."
+        )
     names = Faults._fields
     return Settings(
         strategy=strategy,
