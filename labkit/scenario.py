@@ -17,7 +17,7 @@ from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.services import SERVICES
 from labkit.sinks import check_capability
-from labkit.stores import STORES
+from labkit.stores import STORES, capabilities
 
 
 def shipped(name: str) -> Path:
@@ -76,6 +76,8 @@ class Between(StrEnum):
     """SIGKILL to every process of the lab's own server that holds the store; then it is started again."""
     RESTART_SERVER = "restart-server"
     """The server is stopped and started, as for an upgrade."""
+    EXPIRE = "expire"
+    """Nobody comes back before the server has aborted what is open, because its time is over."""
 
 
 NOT_REPLAYABLE = (
@@ -289,6 +291,9 @@ def _between(between: str, store: str) -> Between:
     wanted = Between(_known("--between", between, [member.value for member in Between]))
     if wanted is not Between.NOTHING and store not in SERVICES:
         raise InvalidInput(f"--between {between}: the store {store} has no server; use --store {', '.join(SERVICES)}.")
+    if wanted is Between.EXPIRE and "Expiring" not in capabilities(store):
+        able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
+        raise InvalidInput(f"--between {between}: {store} keeps a transaction for ever; use --store {able}.")
     return wanted
 
 

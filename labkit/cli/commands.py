@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from labkit import __version__
+from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 
@@ -73,17 +74,20 @@ def _plain(finding: Any) -> dict[str, Any]:
 @app.command(short_help="Start, look at or stop the servers that some stores need.")
 def services(
     verb: Annotated[str, typer.Argument(help="up, status or down.")],
-    name: Annotated[str | None, typer.Argument(help="postgres; default: all of them.")] = None,
+    name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: all of them.")] = None,
     as_json: Json = False,
 ) -> int:
     """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
 
-    Where LABKIT_POSTGRES names a server of your own, that one is used and nothing is started or deleted. Exit 69 when
-    one does not answer after up, or at status.
+    Where LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, that one is used and nothing is started or
+    deleted. Exit 69 when one does not answer after up, or at status.
     """
     from labkit.cli.services import run_services
 
     return run_services(verb, name, as_json)
+
+
+app.command(short_help="Say whether three timeouts of Kafka transactions can lose data.")(timeouts)
 
 
 @app.command(short_help="List the failpoints, and which sink passes which.")
@@ -107,7 +111,9 @@ def points(as_json: Json = False) -> int:
 def run(
     context: typer.Context,
     sink: Annotated[str, typer.Option(help="append, idempotent, batch_marker, wal or two_phase.")] = "append",
-    store: Annotated[str, typer.Option(help="files, sqlite or postgres (a server: see labkit services).")] = "files",
+    store: Annotated[
+        str, typer.Option(help="files, sqlite, or a server (labkit services): postgres, kafka.")
+    ] = "files",
     order: Annotated[
         str | None, typer.Option(help="engine (Spark's own) or decision (Flink's); only wal and two_phase take one.")
     ] = None,
@@ -152,7 +158,7 @@ def run(
     between: Annotated[
         str,
         typer.Option(
-            help="What happens to the store's server after every crash: nothing, kill-server, restart-server."
+            help="What happens to the store's server after every crash: nothing, kill-server, restart-server, expire."
         ),
     ] = "nothing",
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
@@ -163,7 +169,7 @@ def run(
         typer.Option("--standby", help="A warm driver waits for each crash; needs memory for both (labkit doctor)."),
     ] = False,
     keep_store: Annotated[
-        bool, typer.Option("--keep-store", help="Leave the rows in the server when the run is judged (postgres).")
+        bool, typer.Option("--keep-store", help="Leave the rows in the server when the run is judged.")
     ] = False,
     patience: Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")] = 240.0,
     as_json: Json = False,

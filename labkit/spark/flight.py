@@ -151,7 +151,7 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
             "killed_at": proof.get("begun"),
         }
     )
-    run.crashes[-1] |= disturb(run.scenario)
+    run.crashes[-1] |= disturb(run.scenario, run.folder.store(run.scenario.store))
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
     keep_evidence(run)
     put_aside(run)

@@ -23,7 +23,7 @@ from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
 from labkit.scenario import Job, Keep, Scenario
 from labkit.sinks import SINKS
-from labkit.spark.between import check_between
+from labkit.spark.between import arrange, check_between
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed
@@ -105,6 +105,7 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
         ) from None
     except OSError as error:
         raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
+    arrange(scenario, run.store(scenario.store))
     return Run(scenario, run)
 
 

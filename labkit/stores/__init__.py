@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
-from labkit.stores.contract import Appendable, Atomic, Fencing, Keyed, Store, Transactional
+from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
 __all__ = ["STORES", "capabilities", "open_store"]
 
@@ -52,7 +52,7 @@ STORES: dict[str, Callable[[], StoreClass]] = {
 }
 """Every store by its name, with the function that imports its class."""
 
-_CAPABILITIES = (Appendable, Keyed, Atomic, Transactional, Fencing)
+_CAPABILITIES = (Appendable, Keyed, Atomic, Transactional, Fencing, Expiring)
 
 
 def open_store(kind: str, location: Path) -> Store:

@@ -141,6 +141,17 @@ class Fencing(Protocol):
 
 
 @runtime_checkable
+class Expiring(Protocol):
+    """Transactions that the store aborts by itself once they have been open for too long, prepared or not."""
+
+    def expire_after(self, seconds: float) -> None:
+        """From now on a transaction of this store may be open for so long, counted from its first row."""
+
+    def unfinished(self) -> list[str]:
+        """What the server itself says is open now."""
+
+
+@runtime_checkable
 class Elsewhere(Protocol):
     """The rows are in a server: deleting the location, which only names the store, does not delete them."""
 

@@ -171,6 +171,14 @@ class KafkaStore:
                 found.add(Handle.parse(described.name.partition(".")[2]))
         return sorted(handle for handle in found if handle.query == query)
 
+    def expire_after(self, seconds: float) -> None:
+        """Sets transaction.timeout.ms for what is begun from now on, in every process that opens the store later."""
+        self.topic.expire_after(seconds)
+
+    def unfinished(self) -> list[str]:
+        """The transactional ids that the coordinators say are open."""
+        return [described.name for described in self.transactions()]
+
     def transactions(self) -> list[Described]:
         """What the coordinators say of this store's unfinished transactions, sorted by id."""
         topic = self.topic.find()
