@@ -50,13 +50,23 @@ def kafka(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
     broker.down()
 
 
+@pytest.fixture(scope="module")
+def kafka_address(kafka: KafkaService) -> Iterator[str]:
+    """Where that broker is, also for what the tests of one module share."""
+    address = kafka.status().address
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(servers.KAFKA, address)
+        yield address
+
+
 @pytest.fixture(autouse=True)
 def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker for tests of every store, when the store's turn is Kafka's."""
     callspec = getattr(request.node, "callspec", None)
-    values = [] if callspec is None else [getattr(value, "store", value) for value in callspec.params.values()]
-    if "kafka" in values:
-        monkeypatch.setenv("LABKIT_KAFKA", request.getfixturevalue("kafka").status().address)
+    params = {} if callspec is None else callspec.params
+    asked = [params.get("kind"), params.get("store"), getattr(params.get("cell"), "store", None)]
+    if "kafka" in asked:
+        monkeypatch.setenv(servers.KAFKA, request.getfixturevalue("kafka").status().address)
 
 
 @pytest.fixture(scope="session")
