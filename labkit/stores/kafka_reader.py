@@ -16,7 +16,7 @@ from kafka import KafkaConsumer, TopicPartition
 from labkit.errors import InvalidInput, ServiceUnavailable
 from labkit.records import Observation
 from labkit.stores.files import Line
-from labkit.stores.kafka_transaction import Producer, explained
+from labkit.stores.kafka_transaction import Producer, explained, probe
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
@@ -104,6 +104,7 @@ class Reader:
 
     @contextmanager
     def _consumer(self) -> Iterator[KafkaConsumer]:
+        probe(self._address)
         consumer = KafkaConsumer(
             bootstrap_servers=self._address,
             client_id="labkit-reader",

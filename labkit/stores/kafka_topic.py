@@ -1,7 +1,7 @@
 """The topic of one store: its name, where its broker is, and the producers that write to it.
 
     topic            the name, chosen by the first that writes; the topic has one partition, so that it has one order
-    timeout          for how many seconds a transaction may be open, if not for a minute
+    timeout          for how many seconds a transaction may be open, if not for as long as a broker allows
 
 Both lie in the store's folder, so that every process that opens the store finds them. This module must not read.
 """
@@ -21,10 +21,14 @@ from labkit.stores import durable, servers
 from labkit.stores.contract import Handle
 from labkit.stores.files import encode
 from labkit.stores.kafka_reader import OWNER, PARTITION, Owner
-from labkit.stores.kafka_transaction import Coordinators, explained
+from labkit.stores.kafka_transaction import Coordinators, explained, probe
 
-TIMEOUT = 60.0
-"""Seconds: Kafka's own default for a producer."""
+TIMEOUT = 900.0
+"""Seconds: what a broker allows by default (transaction.max.timeout.ms).
+
+A producer's own default is a minute, and that is too short: a driver can be down for longer, and one in which many
+queries wait at their failpoints was, so that recovery found decided transactions aborted.
+"""
 
 
 class Topic:
@@ -94,6 +98,7 @@ class Topic:
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
         """A producer, idempotent, or transactional and still to be initialised. The topic is there from now on."""
+        probe(self.address)
         self._make()
         with explained(self.address):
             return KafkaProducer(

@@ -9,6 +9,7 @@ committing twice under one epoch is answered without an error. This module must 
 """
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -83,6 +84,21 @@ def check_version() -> None:
         )
 
 
+def probe(address: str) -> None:
+    """Raises `ServiceUnavailable` at once where nobody listens: a client would try for seconds, and leave a thread."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        raise unavailable(address) from error
+
+
+def unavailable(address: str) -> ServiceUnavailable:
+    """The broker does not answer."""
+    remedy = "look at it with labkit services status kafka, or at LABKIT_KAFKA"
+    return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
+
+
 def producer_of(writer: KafkaProducer) -> Producer:
     """Id and epoch of a producer; after an epoch bump (KIP-360) its open transaction is gone, so compare them."""
     found = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
@@ -105,8 +121,7 @@ def explained(address: str) -> Iterator[None]:
     except LabError:
         raise
     except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError, TimeoutError) as error:
-        remedy = "look at it with labkit services status kafka"
-        raise ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.") from error
+        raise unavailable(address) from error
     except errors.KafkaError as error:
         raise JobFailed(
             f"{address}: Kafka refused ({type(error).__name__}: {' '.join(str(error).split())})."
@@ -118,6 +133,7 @@ class Coordinators:
 
     def __init__(self, address: str) -> None:
         check_version()
+        probe(address)
         self._address = address
         with explained(address):
             self._admin = KafkaAdminClient(

@@ -84,7 +84,7 @@ def test_an_orphan_keeps_everybody_behind_it_waiting(
     assert list(store.history()) == []
     assert list(store.hidden()) == [Observation(0, "key 0", 0, 0, 1), row(1)]
     [orphan] = store.transactions()
-    assert (orphan.name, orphan.stage, orphan.timeout) == (store.topic.transactional_id(HANDLE), Stage.ONGOING, 60)
+    assert (orphan.name, orphan.stage, orphan.timeout) == (store.topic.transactional_id(HANDLE), Stage.ONGOING, 900)
     store.abort(HANDLE)
     assert list(store.history()) == [row(1)]
     assert store.transactions() == []
