@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -74,10 +74,16 @@ def server(own: PostgresService, monkeypatch: pytest.MonkeyPatch) -> PostgresSer
     return own
 
 
+def is_alive(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def kill(server: PostgresService) -> None:
     killed = server.kill()
     assert len(killed) > 3
-    assert not any(psutil.pid_exists(pid) for pid in killed)
+    assert [pid for pid in killed if is_alive(pid)] == []
     assert server.status().state == "stale"
 
 
