@@ -192,7 +192,7 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
     (errors.IdleInTransactionSessionTimeout, JobFailed, f"nobody had written to it for a while: {_IDLE}"),
-    (errors.ConfigurationLimitExceeded, JobFailed, _LIMIT),
+    (errors.OutOfMemory, JobFailed, _LIMIT),  # what it says when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
     (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
     (errors.AdminShutdown, ServiceUnavailable, "start it and run again"),
