@@ -26,7 +26,7 @@ from labkit.services import postgres_programs as programs
 from labkit.services.contract import Status
 from labkit.stores import durable, servers
 from labkit.stores.postgres import sweep
-from labkit.stores.postgres_connection import ask, redacted
+from labkit.stores.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
 LONGEST_SOCKET = 90
@@ -128,7 +128,7 @@ class PostgresService:
     @property
     def address(self) -> str:
         """How the server is reached, by whom may enter its folder; there is no password."""
-        return f"host='{self._socket()}' user={USER} dbname=postgres"
+        return address_of(self._socket(), USER)
 
     @property
     def _data(self) -> Path:

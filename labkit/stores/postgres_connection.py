@@ -7,11 +7,12 @@ with the name of who holds it. This module must not know any table.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors, sql
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.stores.servers import POSTGRES
@@ -56,6 +57,11 @@ def ask(address: str) -> Server:
         ).fetchone()
     assert found is not None
     return Server(str(found[0]).split()[0], int(str(found[1])))
+
+
+def address_of(socket: Path, user: str) -> str:
+    """The connection string of a server that listens in this folder and trusts whoever may enter it."""
+    return make_conninfo(host=str(socket), user=user, dbname="postgres")
 
 
 def redacted(address: str) -> str:
