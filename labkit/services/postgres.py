@@ -26,7 +26,7 @@ from labkit.services import postgres_programs as programs
 from labkit.services.contract import Status
 from labkit.stores import durable, servers
 from labkit.stores.postgres import sweep
-from labkit.stores.postgres_connection import ask, redacted
+from labkit.stores.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
 LONGEST_SOCKET = 90
@@ -128,7 +128,7 @@ class PostgresService:
     @property
     def address(self) -> str:
         """How the server is reached, by whom may enter its folder; there is no password."""
-        return f"host='{self._socket()}' user={USER} dbname=postgres"
+        return address_of(self._socket(), USER)
 
     @property
     def _data(self) -> Path:
@@ -175,13 +175,14 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """After a crash: PostgreSQL itself would take a foreign process with the noted number for its own."""
+        """After a crash: PostgreSQL would take any process with the noted number for its own, even a zombie's."""
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             remedy = "labkit services down postgres, then up again"
             raise ServiceUnavailable(f"PostgreSQL in {self.folder} runs (process {pid}) and does not answer: {remedy}.")
         wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):
+            note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
         """Every process that works in the data folder: those of a killed server end by themselves, a moment later."""

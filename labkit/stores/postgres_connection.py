@@ -7,11 +7,12 @@ with the name of who holds it. This module must not know any table.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors, sql
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.stores.servers import POSTGRES
@@ -56,6 +57,11 @@ def ask(address: str) -> Server:
         ).fetchone()
     assert found is not None
     return Server(str(found[0]).split()[0], int(str(found[1])))
+
+
+def address_of(socket: Path, user: str) -> str:
+    """The connection string of a server that listens in this folder and trusts whoever may enter it."""
+    return make_conninfo(host=str(socket), user=user, dbname="postgres")
 
 
 def redacted(address: str) -> str:
@@ -192,7 +198,7 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
     (errors.IdleInTransactionSessionTimeout, JobFailed, f"nobody had written to it for a while: {_IDLE}"),
-    (errors.ConfigurationLimitExceeded, JobFailed, _LIMIT),
+    (errors.OutOfMemory, JobFailed, _LIMIT),  # what it says when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
     (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
     (errors.AdminShutdown, ServiceUnavailable, "start it and run again"),

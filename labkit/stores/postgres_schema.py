@@ -45,7 +45,7 @@ CREATE UNLOGGED TABLE opened (
 );
 CREATE SEQUENCE visible_number;
 CREATE TABLE visible (handle text PRIMARY KEY, number bigint NOT NULL DEFAULT nextval('visible_number'));
-CREATE FUNCTION note_total() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_total() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO changes VALUES (nextval('visible_number'), NEW."offset", NEW.key, NEW.value, NEW.batch, NEW.attempt);
   RETURN NULL;

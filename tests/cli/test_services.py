@@ -127,8 +127,14 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(labkit: Labkit, pos
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("between", ["kill-server", "restart-server"])
-@pytest.mark.parametrize("point", ["sink.after_pre_commit", "engine.after_commit_log", "sink.mid_commit"])
+@pytest.mark.parametrize(
+    ("point", "between"),
+    [
+        ("sink.after_pre_commit", "kill-server"),
+        ("engine.after_commit_log", "kill-server"),
+        ("sink.mid_commit", "restart-server"),
+    ],
+)
 def test_the_server_dies_too_and_nothing_is_lost_or_doubled(labkit: Labkit, point: str, between: str) -> None:
     """Real Spark, a real server; after the run its schema is gone."""
     address = said(labkit("services", "up", "--json"))["address"]

@@ -165,6 +165,8 @@ NAMED = {
     "zombie": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "zombie_upserts": (Guarantee.AT_MOST_ONCE, {"lost": (2,), "regression": (1,)}),
     "zombie_fenced": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1)}),
+    "zombie_begins": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "zombie_begins_fenced": (Guarantee.EXACTLY_ONCE, {}),
     "abrupt_end": (Guarantee.UNKNOWN, {"unseen": (0, 1, 2)}),
     "deleted_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "deleted_checkpoint_and_markers": (Guarantee.AT_MOST_ONCE, {"lost": (1, 2)}),

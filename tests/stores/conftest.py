@@ -15,7 +15,7 @@ Killed = Callable[..., list[str]]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def server(postgres: str) -> None:
+def reachable(postgres: str) -> None:
     """Every store of the registry can be opened."""
 
 
