@@ -39,7 +39,7 @@ def labkit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Labkit]:
         return done.returncode, done.stdout, done.stderr
 
     yield run
-    run("services", "down")
+    run("services", "down", "postgres")
     shutil.rmtree(cache)
 
 
@@ -51,17 +51,17 @@ def said(answer: tuple[int, str, str]) -> dict:
 
 
 def test_up_status_down_and_what_they_print(labkit: Labkit) -> None:
-    code, out, _ = labkit("services", "status")
+    code, out, _ = labkit("services", "status", "postgres")
     assert code == 69
     assert out.startswith("postgres is down; labkit services up postgres starts it (folder ")
     first = said(labkit("services", "up", "postgres", "--json"))
     assert (first["name"], first["state"], first["version"].split(".")[0]) == ("postgres", "up", "18")
-    assert said(labkit("services", "up", "--json"))["pid"] == first["pid"]
-    code, out, _ = labkit("services", "status")
+    assert said(labkit("services", "up", "postgres", "--json"))["pid"] == first["pid"]
+    code, out, _ = labkit("services", "status", "postgres")
     assert code == 0
     assert f"is up: {first['address']} (process {first['pid']}, folder {first['folder']})" in out
-    assert said(labkit("services", "down", "--json"))["state"] == "down"
-    assert labkit("services", "down")[0] == 0
+    assert said(labkit("services", "down", "postgres", "--json"))["state"] == "down"
+    assert labkit("services", "down", "postgres")[0] == 0
     with suppress(psutil.NoSuchProcess):
         assert psutil.Process(first["pid"]).status() == psutil.STATUS_ZOMBIE
 
@@ -78,15 +78,15 @@ def test_a_wrong_word_is_refused(labkit: Labkit, arguments: list[str], sentence:
 
 
 def test_yours_is_told_without_its_password(labkit: Labkit, postgres: str) -> None:
-    code, out, words = labkit("services", "up", LABKIT_POSTGRES=f"{postgres} password=open-sesame")
+    code, out, words = labkit("services", "up", "postgres", LABKIT_POSTGRES=f"{postgres} password=open-sesame")
     assert (code, words) == (0, "")
     assert "is yours: labkit@" in out
     assert "open-sesame" not in out
     gone = {"LABKIT_POSTGRES": "host=/nowhere user=me password=open-sesame"}
-    code, out, words = labkit("services", "up", **gone)
+    code, out, words = labkit("services", "up", "postgres", **gone)
     assert (code, out) == (69, "")
     assert "PostgreSQL at me@/nowhere/me does not answer (No such file or directory)" in words
-    assert labkit("services", "status", **gone)[:2] == (
+    assert labkit("services", "status", "postgres", **gone)[:2] == (
         69,
         "postgres is down: yours at me@/nowhere/me does not answer\n",
     )
@@ -107,7 +107,7 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Lab
     ("arguments", "sentence"),
     [
         ("--between kill", "--between kill: unknown; did you mean 'kill-server'?"),
-        ("--between kill-server", "--between kill-server: the store files has no server; use --store postgres."),
+        ("--between kill-server", "--between kill-server: the store files has no server; use --store postgres, kafka."),
         (
             "--store postgres --between kill-server",
             "--between kill-server: it happens after a crash; name one with --crash.",
@@ -137,7 +137,7 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(labkit: Labkit, pos
 )
 def test_the_server_dies_too_and_nothing_is_lost_or_doubled(labkit: Labkit, point: str, between: str) -> None:
     """Real Spark, a real server; after the run its schema is gone."""
-    address = said(labkit("services", "up", "--json"))["address"]
+    address = said(labkit("services", "up", "postgres", "--json"))["address"]
     options = f"run --store postgres --sink two_phase --crash {point}@0 --between {between} --out here --json"
     code, out, words = labkit(*options.split())
     assert code == 0, words
