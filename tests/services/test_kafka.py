@@ -74,6 +74,7 @@ def test_two_that_start_it_at_once_get_the_same_broker(service: KafkaService) ->
         one, two = pool.map(lambda each: each.up(), [service, other])
     assert one == two
     assert one.state == "up"
+    assert other.down().state == "down"
 
 
 def test_a_port_that_somebody_took_is_not_fought_over(service: KafkaService) -> None:
