@@ -1,6 +1,9 @@
 """Real Spark, real Kafka, and what comes between two drivers: time that runs out, and a broker that is killed."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,9 +30,17 @@ def own_broker(kafka: KafkaService, java: Java, tmp_path_factory: pytest.TempPat
         patch.setenv("XDG_CACHE_HOME", str(cache))
         patch.delenv("LABKIT_KAFKA", raising=False)
         broker = KafkaService()
-        broker.up()
-        yield broker
-        broker.down()
+        with ends_with_us():
+            broker.up()
+            yield broker
+
+
+@contextmanager
+def ends_with_us() -> Iterator[None]:
+    """A broker that is killed and started again in between is on nobody's leash: this stops whichever there is."""
+    code = "import sys; sys.stdin.read(); from labkit.services.kafka import KafkaService; KafkaService().down()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, start_new_session=True):
+        yield
 
 
 CASES = {
