@@ -11,7 +11,7 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput
 from labkit.judge import Guarantee
-from labkit.scenario import plan
+from labkit.scenario import Scenario, plan
 from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
 from labkit.services.kafka_jars import jars_folder
@@ -54,11 +54,20 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def outcomes(own_broker: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Outcome]:
-    base, found = tmp_path_factory.mktemp("between"), {}
-    for number, (name, (order, crash, between)) in enumerate(CASES.items()):
-        scenario = plan(sink="two_phase", store="kafka", order=order, crashes=[crash], between=between)
-        found[name] = lab.finish(prepare(scenario, base / str(number)))
+    """Those that wait for time to run out share their drivers, and so do those whose broker dies when all are dead."""
+    base, found = tmp_path_factory.mktemp("between"), dict[str, lab.Outcome]()
+    for what in ("expire", "kill-server"):
+        names = [name for name, (_, _, between) in CASES.items() if between == what]
+        runs = [prepare(case(name), base / f"{what}-{number}") for number, name in enumerate(names)]
+        for name, outcome in zip(names, lab.run_all(runs, base / "scratch"), strict=True):
+            assert isinstance(outcome, lab.Outcome), f"{name}: {outcome}"
+            found[name] = outcome
     return found
+
+
+def case(name: str) -> Scenario:
+    order, crash, between = CASES[name]
+    return plan(sink="two_phase", store="kafka", order=order, crashes=[crash], between=between)
 
 
 def test_engine_order_runs_the_batch_again_when_time_ran_out(outcomes: dict[str, lab.Outcome]) -> None:
