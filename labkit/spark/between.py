@@ -63,12 +63,12 @@ def disturb(scenario: Scenario, location: Path) -> dict[str, Any]:
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Asks the server until it says that nothing of the run is open any more; gives what was."""
+    """Asks the server until it says that nothing of the run is open any more; gives what it has aborted."""
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)
-        found, deadline = store.unfinished(), time.monotonic() + _PATIENCE
-        while store.unfinished():
+        deadline = time.monotonic() + _PATIENCE
+        while found := store.unfinished():
             if time.monotonic() > deadline:
                 raise JobFailed(f"the server kept {found[0]} open for {_PATIENCE:.0f} s; the run proves nothing.")
             time.sleep(0.1)
-    return found
+        return store.expired()

@@ -150,6 +150,9 @@ class Expiring(Protocol):
     def unfinished(self) -> list[str]:
         """What the server itself says is open now."""
 
+    def expired(self) -> list[str]:
+        """What the server itself says it has aborted, of all that nobody has finished."""
+
 
 @runtime_checkable
 class Elsewhere(Protocol):

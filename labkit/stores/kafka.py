@@ -179,6 +179,12 @@ class KafkaStore:
         """The transactional ids that the coordinators say are open."""
         return [described.name for described in self.transactions()]
 
+    def expired(self) -> list[str]:
+        """The transactional ids that were begun, and that the coordinators have aborted since."""
+        names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
+        found = [self.topic.coordinators.describe(name) for name in names]
+        return [described.name for described in found if described is not None and described.stage in ABORTED]
+
     def transactions(self) -> list[Described]:
         """What the coordinators say of this store's unfinished transactions, sorted by id."""
         topic = self.topic.find()

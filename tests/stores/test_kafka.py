@@ -136,6 +136,7 @@ def test_a_transaction_that_timed_out_is_lost_and_said_to_be(store: KafkaStore) 
     store.expire_after(1)
     prepare(store, HANDLE, 0)
     until(lambda: not store.unfinished(), "Kafka to abort what has run out of time")
+    assert store.expired() == [store.topic.transactional_id(HANDLE)]
     for _ in range(2):
         assert store.finish(HANDLE) is Outcome.LOST
         with pytest.raises(Lost, match=f"{HANDLE} was aborted by Kafka before it was committed"):
