@@ -147,8 +147,9 @@ class PostgresStore:
         was itself replaced.
         """
         with self._writing() as connection:
-            if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
-                raise prepared.fenced(query, incarnation)
+            with transaction(connection):
+                if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
+                    raise prepared.fenced(query, incarnation)
             for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])

@@ -120,10 +120,14 @@ class Pool:
                     self._taken.append(connection)
                     return connection
         connection = connect(self.address)
+        try:
+            with explained(connection, redacted(self.address)):
+                connection.execute(self._setting())
+        except BaseException:
+            connection.close()
+            raise
         with self._lock:
             self._taken.append(connection)
-        with explained(connection, redacted(self.address)):
-            connection.execute(self._setting())
         return connection
 
     def _setting(self) -> sql.Composed:

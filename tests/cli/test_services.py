@@ -13,6 +13,7 @@ import psutil
 import psycopg
 import pytest
 
+from labkit.services.java import Java
 from labkit.services.tied import _fresh_folder
 from labkit.stores import servers
 
@@ -101,6 +102,13 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Lab
         "or name yours in LABKIT_POSTGRES.\n"
     )
     assert not folder.exists()
+
+
+def test_a_matrix_without_a_server_says_how_to_leave_it_out(labkit: Labkit, java: Java, tmp_path: Path) -> None:
+    code, out, words = labkit("matrix", "--engine", "spark", "--out", str(tmp_path / "matrix"))
+    assert (code, out) == (69, "")
+    assert words.endswith("or name yours in LABKIT_POSTGRES. Or leave its cells out: --store files --store sqlite.\n")
+    assert not (tmp_path / "matrix").exists()
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from labkit.records import Observation
 from labkit.services.postgres import PostgresService
 from labkit.services.tied import _fresh_folder
 from labkit.sinks import coordinate
-from labkit.stores import postgres_connection, postgres_schema, servers
+from labkit.stores import postgres_connection, postgres_prepared, postgres_schema, servers
 from labkit.stores.contract import Elsewhere, Handle
 from labkit.stores.postgres import PostgresStore, sweep
 
@@ -182,6 +182,19 @@ def test_one_recovery_resolves_fifty_orphans_and_touches_no_foreign_one(
         store.destroy()
         store.close()
     assert not gids(by_hand)
+
+
+def test_a_writer_that_an_abort_could_not_end_in_time_cannot_prepare_all_the_same(
+    store: PostgresStore, by_hand: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line in `opened` decides between the abort and the preparation, not who is faster."""
+    monkeypatch.setattr(postgres_prepared, "terminate", lambda *_: None)
+    transaction = store.begin(HANDLE)
+    transaction.write(row(0))
+    store.abort(HANDLE)
+    with pytest.raises(JobFailed, match="was aborted while it was open"):
+        transaction.prepare()
+    assert (gids(by_hand), list(store.history()), list(store.hidden())) == (set(), [], [])
 
 
 def test_an_orphan_that_holds_a_row_is_named_instead_of_waited_for(
