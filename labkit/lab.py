@@ -19,7 +19,7 @@ from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
-from labkit.spark.run import Run, conclude, history, observations, prepare, result, resume
+from labkit.spark.run import Run, conclude, history, observations, prepare, release, result, resume
 from labkit.spark.runner import PATIENCE, Setup, conduct
 from labkit.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
 from labkit.view import charts
@@ -275,6 +275,7 @@ def judged(run: Run) -> Outcome:
     lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
     write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
     write_diagram(run)
+    release(run)
     return Outcome(run)
 
 

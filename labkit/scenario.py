@@ -15,8 +15,9 @@ from typing import Any
 from labkit.counting import Count, Each, Running, Totals
 from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.services import SERVICES
 from labkit.sinks import check_capability
-from labkit.stores import STORES
+from labkit.stores import STORES, capabilities
 
 
 def shipped(name: str) -> Path:
@@ -67,6 +68,18 @@ class Keep(StrEnum):
     """It is put aside, as people do who want to start a query afresh: batch ids begin at 0 again."""
 
 
+class Between(StrEnum):
+    """What else happens between a crash and the next driver, while nobody is there."""
+
+    NOTHING = "nothing"
+    KILL_SERVER = "kill-server"
+    """SIGKILL to every process of the lab's own server that holds the store; then it is started again."""
+    RESTART_SERVER = "restart-server"
+    """The server is stopped and started, as for an upgrade."""
+    EXPIRE = "expire"
+    """Nobody comes back before the server has aborted what is open, because its time is over."""
+
+
 NOT_REPLAYABLE = (
     "a socket cannot be replayed: what was read from it and not yet written died with the driver, "
     "and Spark counts the lines of a new connection from 0 again and takes as many for done as it had planned before; "
@@ -94,6 +107,7 @@ class Scenario:
     checkpoint: Keep = Keep.KEPT
     query: str | None = None
     later_records_per_batch: int | None = None
+    between: Between = Between.NOTHING
 
     def batch_size(self, driver: int) -> int:
         """Records in one micro-batch that the nth driver plans, from 1."""
@@ -139,6 +153,8 @@ class Scenario:
             parts.append(f"--query {self.query}")
         if self.later_records_per_batch is not None:
             parts.append(f"--later-records-per-batch {self.later_records_per_batch}")
+        if self.between is not Between.NOTHING:
+            parts.append(f"--between {self.between}")
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -155,6 +171,7 @@ class Scenario:
             "checkpoint": self.checkpoint.value,
             "query": self.query,
             "later_records_per_batch": self.later_records_per_batch,
+            "between": self.between.value,
         }
 
     @classmethod
@@ -172,6 +189,7 @@ class Scenario:
             delete_checkpoint=data["checkpoint"] == Keep.DELETED,
             query=data["query"],
             later_records_per_batch=data["later_records_per_batch"],
+            between=data.get("between", Between.NOTHING.value),
         )
 
 
@@ -198,6 +216,7 @@ def plan(
     delete_checkpoint: bool = False,
     query: str | None = None,
     later_records_per_batch: int | None = None,
+    between: str = Between.NOTHING.value,
 ) -> Scenario:
     """A scenario from what a person typed, every name and combination checked. Raises `InvalidInput`."""
     wanted = Job(_known("--job", job, [member.value for member in Job]))
@@ -217,9 +236,12 @@ def plan(
         checkpoint=Keep.DELETED if delete_checkpoint else Keep.KEPT,
         query=_query(query),
         later_records_per_batch=_later(wanted, later_records_per_batch),
+        between=_between(between, store),
     )
     if delete_checkpoint and not scenario.crashes:
         raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
+    if scenario.between is not Between.NOTHING and not scenario.crashes:
+        raise InvalidInput(f"--between {between}: it happens after a crash; name one with --crash.")
     for crash in scenario.crashes:
         check_crash(crash, strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
@@ -263,6 +285,16 @@ def _query(query: str | None) -> str | None:
     if query is not None and not _QUERY.fullmatch(query):
         raise InvalidInput(f"--query {query[:40]}: write a name of small letters, digits and _, as in counts_1.")
     return query
+
+
+def _between(between: str, store: str) -> Between:
+    wanted = Between(_known("--between", between, [member.value for member in Between]))
+    if wanted is not Between.NOTHING and store not in SERVICES:
+        raise InvalidInput(f"--between {between}: the store {store} has no server; use --store {', '.join(SERVICES)}.")
+    if wanted is Between.EXPIRE and "Expiring" not in capabilities(store):
+        able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
+        raise InvalidInput(f"--between {between}: {store} keeps a transaction for ever; use --store {able}.")
+    return wanted
 
 
 def _later(job: Job, records: int | None) -> int | None:

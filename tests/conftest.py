@@ -15,6 +15,9 @@ import pytest
 from labkit.errors import ServiceUnavailable
 from labkit.services.doctor import find_chromium
 from labkit.services.java import Java, find_java
+from labkit.services.kafka import KafkaService
+from labkit.services.tied import tied_postgres
+from labkit.stores import servers
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -33,6 +36,45 @@ def java() -> Java:
         return find_java()
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def kafka(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaService]:
+    """A broker for all tests of this process; it would end with the process even if that were killed."""
+    broker = KafkaService(tmp_path_factory.mktemp("kafka"), tied=True)
+    try:
+        broker.up()
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
+    yield broker
+    broker.down()
+
+
+@pytest.fixture(scope="module")
+def kafka_address(kafka: KafkaService) -> Iterator[str]:
+    """Where that broker is, also for what the tests of one module share."""
+    address = kafka.status().address
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(servers.KAFKA, address)
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker for tests of every store, when the store's turn is Kafka's."""
+    callspec = getattr(request.node, "callspec", None)
+    params = {} if callspec is None else callspec.params
+    asked = [params.get("kind"), params.get("store"), getattr(params.get("cell"), "store", None)]
+    if "kafka" in asked:
+        monkeypatch.setenv(servers.KAFKA, request.getfixturevalue("kafka").status().address)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
+    with tied_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(servers.POSTGRES, server.address)
+        yield server.address
 
 
 @pytest.fixture(scope="session")

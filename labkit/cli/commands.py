@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from labkit import __version__
+from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 
@@ -70,6 +71,25 @@ def _plain(finding: Any) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in names}
 
 
+@app.command(short_help="Start, look at or stop the servers that some stores need.")
+def services(
+    verb: Annotated[str, typer.Argument(help="up, status or down.")],
+    name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: all of them.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
+
+    Where LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, that one is used and nothing is started or
+    deleted. Exit 69 when one does not answer after up, or at status.
+    """
+    from labkit.cli.services import run_services
+
+    return run_services(verb, name, as_json)
+
+
+app.command(short_help="Say whether three timeouts of Kafka transactions can lose data.")(timeouts)
+
+
 @app.command(short_help="List the failpoints, and which sink passes which.")
 def points(as_json: Json = False) -> int:
     """List every failpoint with what has happened there, and the sinks that pass it."""
@@ -91,7 +111,9 @@ def points(as_json: Json = False) -> int:
 def run(
     context: typer.Context,
     sink: Annotated[str, typer.Option(help="append, idempotent, batch_marker, wal or two_phase.")] = "append",
-    store: Annotated[str, typer.Option(help="files or sqlite.")] = "files",
+    store: Annotated[
+        str, typer.Option(help="files, sqlite, or a server (labkit services): postgres, kafka.")
+    ] = "files",
     order: Annotated[
         str | None, typer.Option(help="engine (Spark's own) or decision (Flink's); only wal and two_phase take one.")
     ] = None,
@@ -133,12 +155,21 @@ def run(
     later_records_per_batch: Annotated[
         int | None, typer.Option(help="Records in one micro-batch after the first crash; default: the same.")
     ] = None,
+    between: Annotated[
+        str,
+        typer.Option(
+            help="What happens to the store's server after every crash: nothing, kill-server, restart-server, expire."
+        ),
+    ] = "nothing",
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
     standby: Annotated[
         bool,
         typer.Option("--standby", help="A warm driver waits for each crash; needs memory for both (labkit doctor)."),
+    ] = False,
+    keep_store: Annotated[
+        bool, typer.Option("--keep-store", help="Leave the rows in the server when the run is judged.")
     ] = False,
     patience: Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")] = 240.0,
     as_json: Json = False,
@@ -168,8 +199,10 @@ def run(
             delete_checkpoint=delete_checkpoint,
             query=query,
             later_records_per_batch=later_records_per_batch,
+            between=between,
         )
         started = lab.prepare_checked(scenario, out)
+    started.keep_store = keep_store
     with progress(as_json, len(started.scenario.crashes) + 1 - len(started.crashes)) as tell:
         outcome = lab.finish(started, tell, patience, Setup(standby=standby))
     if as_json:
@@ -179,7 +212,7 @@ def run(
     return _verdict_code(outcome, expect)
 
 
-_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch")
+_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch", "between")
 
 
 def _refuse_with_resume(context: typer.Context) -> None:

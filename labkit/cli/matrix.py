@@ -1,20 +1,21 @@
 """`labkit matrix`: every sink at every failpoint; what was predicted, what is simulated, what really came out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from labkit import lab
 from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
-from labkit.errors import InvalidInput, LabError
+from labkit.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.expected import Cell, Expected, compared, expectations
 from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
 from labkit.scenario import Scenario, plan
 from labkit.services.java import find_java
 from labkit.sim.pipeline.scenarios import is_modelled, simulate
-from labkit.spark.run import prepare
+from labkit.spark.layout import RunFolder
+from labkit.spark.run import check_store, prepare
 from labkit.stores import STORES
 
 
@@ -92,6 +93,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
     find_java()
     base = lab.fresh_folder("matrix") if out is None else out.absolute()
+    _check_servers(cells, base)
     tasks = [(cell, round_) for cell in cells for round_ in range(repeat)]
     runs = [
         prepare(scenario(cell), base / (scenario(cell).name + (f"-{round_ + 1}" if repeat > 1 else "")))
@@ -109,6 +111,16 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         _show(entries)
         print(f"Folders are in {base}")
     return _code(entries)
+
+
+def _check_servers(cells: Iterable[Cell], base: Path) -> None:
+    """Refuses before any folder is made, where a store's server is missing or cannot carry a cell."""
+    for cell in cells:
+        try:
+            check_store(scenario(cell), RunFolder(base))
+        except ServiceUnavailable as missing:
+            others = " ".join(f"--store {store}" for store in STORES if store != cell.store)
+            raise ServiceUnavailable(f"{missing} Or leave its cells out: {others}.") from None
 
 
 def _code(entries: list[dict[str, Any]]) -> int:

@@ -8,26 +8,15 @@ works without one. This module must not make an archive: `labkit.spark.prepare` 
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from labkit.services.java import Java
+from labkit.stores.servers import cache_folder
 
 MEGABYTES, SECONDS = 170, 25
 """What an archive takes on the disk, and about how long making it takes, once."""
-
-
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """The lab's part of the user's cache folder: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
-    given = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
-    if Path(given).is_absolute():  # others are to be ignored, says the XDG specification
-        return Path(given) / "labkit"
-    try:
-        return Path.home() / ".cache" / "labkit"
-    except RuntimeError:
-        return None
 
 
 def spark_jars() -> Path:

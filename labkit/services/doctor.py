@@ -14,7 +14,8 @@ from pathlib import Path
 
 import psutil
 
-from labkit.errors import ServiceUnavailable
+from labkit.errors import LabError, ServiceUnavailable
+from labkit.services import SERVICES, service
 from labkit.services.archive import MEGABYTES, SECONDS, find_archive
 from labkit.services.java import REMEDY as JAVA_REMEDY
 from labkit.services.java import find_java
@@ -61,6 +62,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
             lambda: Path(tempfile.gettempdir()),
             "make it writable, or set TMPDIR to a folder that is",
         ),
+        *map(_service, SERVICES),
         _chromium(),
     ]
 
@@ -173,6 +175,17 @@ def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
 def _nearest(folder: Path) -> Path:
     """The folder itself, or the nearest one above it that exists."""
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
+
+
+def _service(name: str) -> Finding:
+    """Only the store of the same name needs it."""
+    remedy = f"only --store {name} needs it: labkit services up {name}"
+    try:
+        found = service(name).status()
+    except LabError as error:
+        return _finding(name, ok=False, detail=str(error), remedy=remedy, required=False)
+    detail = f"{found.state} {found.version} {found.address}".replace("  ", " ").strip()
+    return _finding(name, found.state in ("up", "yours"), detail, remedy, required=False)
 
 
 def _chromium() -> Finding:

@@ -42,10 +42,13 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One thing that recovery does about a transaction or log in doubt, and the sentence that says so."""
+    """One thing that recovery does about a transaction or log in doubt, and the sentence that says so.
+
+    What turns out to be impossible for ever, since a store did not keep its promise, gives a sentence of its own.
+    """
 
     sentence: str
-    carry_out: Callable[[], None]
+    carry_out: Callable[[], str | None]
 
 
 @dataclass

@@ -16,6 +16,7 @@ from labkit.errors import JobFailed
 from labkit.failpoints import FailPoint, Reach
 from labkit.sinks.contract import Resolution, Sink, Vote
 from labkit.stores import durable
+from labkit.stores.contract import Fencing
 
 
 class HandleLog:
@@ -67,13 +68,16 @@ class Coordinator(ABC):
     def recover(self, decided: int | None) -> Iterator[str]:
         """Before the query starts: resolves everything in doubt, given the last `commits/N` (None: none at all).
 
+        Earlier drivers are fenced first, where the store can: what they began is then all that there is to resolve.
+
         Yields a sentence after each step; must be run to its end before anything is replayed.
         """
+        if isinstance(self.sink.store, Fencing):
+            self.sink.store.fence(self.sink.query, self.sink.incarnation)
         self.reach(FailPoint.BEFORE_RESOLVE, 0)
         steps = self._resolutions(decided)
         for done, step in enumerate(steps, start=1):
-            step.carry_out()
-            yield step.sentence
+            yield step.carry_out() or step.sentence
             if done == 1 and len(steps) > 1:
                 self.reach(FailPoint.MID_RESOLVE, 0)
         self._resolved()

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from labkit.failpoints import Strategy
 from labkit.sinks.contract import Deferring, Resolution, Vote
-from labkit.stores.contract import Handle, Transaction, Transactional
+from labkit.stores.contract import Handle, Lost, Transaction, Transactional
 
 
 class TwoPhaseSink(Deferring[Transactional]):
@@ -38,7 +38,19 @@ class TwoPhaseSink(Deferring[Transactional]):
         return [self._finishing(handle) for handle in kept] + [self._dropping(handle) for handle in strays]
 
     def _finishing(self, handle: Handle) -> Resolution:
-        return Resolution(f"committed {handle}, whose batch was decided", lambda: self.store.commit(handle))
+        return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))
+
+    def _commit_or_report(self, handle: Handle) -> str | None:
+        """A decided transaction that the store has dropped stays lost however often this fails: report it and go on.
+
+        That is what Flink's connector does (KafkaCommitter: signalFailedWithKnownReason), where it is only a line of
+        the log. Before a restart the same raises, since a query that goes on would hide it.
+        """
+        try:
+            self.store.commit(handle)
+        except Lost as lost:
+            return f"LOST, although its batch was decided: {lost}"
+        return None
 
     def _dropping(self, handle: Handle) -> Resolution:
         return Resolution(f"aborted {handle}, whose batch was never decided", lambda: self.store.abort(handle))

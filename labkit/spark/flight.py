@@ -14,6 +14,7 @@ from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint
+from labkit.spark.between import disturb
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.run import Run, keep_evidence, observations, put_aside
 
@@ -150,6 +151,7 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
             "killed_at": proof.get("begun"),
         }
     )
+    run.crashes[-1] |= disturb(run.scenario, run.folder.store(run.scenario.store))
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
     keep_evidence(run)
     put_aside(run)

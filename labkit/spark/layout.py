@@ -55,8 +55,8 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """Where the store of this run lies: a database file for sqlite, a folder for files."""
-        return self.path / "store" / ("store.sqlite" if kind == "sqlite" else "files")
+        """Where the store of this run lies: a database file for sqlite, a folder for files; elsewhere only its name."""
+        return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
     def reached(self, driver: int) -> Path:
         """The evidence that the nth driver reached its failpoint."""

@@ -130,9 +130,13 @@ class FreeTurn(Turn):
         return False
 
 
+IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
+"""Where it matters who wrote first. A log shows its records in order: half a commit is seen if it was written first."""
+
+
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """A turn for one task: ordered where a point is armed in a task of this batch, free everywhere else."""
-    if armed is None or armed.crash.point not in IN_TASK or armed.crash.batch != batch:
+    """A turn for one task: ordered where an armed point of this batch needs it, free everywhere else."""
+    if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions)
 

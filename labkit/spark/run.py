@@ -9,6 +9,7 @@ import json
 import platform
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -21,10 +22,13 @@ from labkit.files import read_log
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
 from labkit.scenario import Job, Keep, Scenario
+from labkit.sinks import SINKS
+from labkit.spark.between import arrange, check_between
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed
 from labkit.stores import durable, open_store
+from labkit.stores.contract import Elsewhere
 
 _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
@@ -42,6 +46,11 @@ class Run:
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     verdict: Verdict | None = None
+    keep_store: bool = False
+    """Whether rows in a server stay there after the verdict."""
+    released: bool = False
+    """Whether they were dropped, so that the run's own history is all that is left of them."""
+    in_doubt: list[Observation] = field(default_factory=list)
     port: int | None = None
     """Of the server that feeds this run, where its source is a socket."""
 
@@ -81,8 +90,12 @@ class Run:
 
 
 def prepare(scenario: Scenario, folder: Path) -> Run:
-    """Makes the run's folder. Raises `InvalidInput` when it is there already or cannot be written."""
+    """Makes the run's folder. Raises `InvalidInput` when it is there already or cannot be written.
+
+    Raises what `Elsewhere.check` raises where the store is a server that cannot carry the run.
+    """
     run = RunFolder(folder)
+    check_store(scenario, run)
     try:
         folder.mkdir(parents=True)
         durable.replace(run.config, json.dumps({"scenario": scenario.to_json(), "versions": versions()}, indent=2))
@@ -92,7 +105,25 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
         ) from None
     except OSError as error:
         raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
+    arrange(scenario, run.store(scenario.store))
     return Run(scenario, run)
+
+
+def check_store(scenario: Scenario, folder: RunFolder) -> None:
+    """Asks a store that is a server whether it is there and can do what the run needs."""
+    check_between(scenario)
+    with closing(open_store(scenario.store, folder.store(scenario.store))) as store:
+        if isinstance(store, Elsewhere):
+            store.check(SINKS[scenario.strategy].capability)
+
+
+def release(run: Run) -> None:
+    """Drops what a judged run left in a server, unless it is to be kept; its history is in the run's folder."""
+    with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
+        if isinstance(store, Elsewhere) and not run.keep_store:
+            run.in_doubt = hidden(run)
+            store.destroy()
+            run.released = True
 
 
 def resume(folder: Path) -> Run:
@@ -155,20 +186,27 @@ def keep_evidence(run: Run) -> None:
 
 def observations(run: Run) -> Iterator[Observation]:
     """What an outside reader could have seen so far, read from the store itself."""
-    store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
-    try:
+    if run.released:
+        yield from (event for event in _told(run) if isinstance(event, Observation))
+        return
+    with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
         yield from run.scenario.count.numbered(store.history())
-    finally:
-        store.close()
+
+
+def _told(run: Run) -> Iterator[Observation | Reading]:
+    """The history that was written down when the run was judged."""
+    with run.folder.history.open(encoding="utf-8") as file:
+        for line in file:
+            event = json.loads(line)
+            yield Reading(event["reading"]) if "reading" in event else Observation(**event)
 
 
 def hidden(run: Run) -> list[Observation]:
     """Rows that are still in transactions of nobody."""
-    store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
-    try:
+    if run.released:
+        return run.in_doubt
+    with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
         return list(run.scenario.count.numbered(store.hidden()))
-    finally:
-        store.close()
 
 
 def history(run: Run) -> History:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
-from labkit.stores.contract import Appendable, Atomic, Keyed, Store, Transactional
+from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
 __all__ = ["STORES", "capabilities", "open_store"]
 
@@ -32,10 +32,27 @@ def _sqlite() -> StoreClass:
     return SQLiteStore
 
 
-STORES: dict[str, Callable[[], StoreClass]] = {"files": _files, "sqlite": _sqlite}
+def _postgres() -> StoreClass:
+    from labkit.stores.postgres import PostgresStore
+
+    return PostgresStore
+
+
+def _kafka() -> StoreClass:
+    from labkit.stores.kafka import KafkaStore
+
+    return KafkaStore
+
+
+STORES: dict[str, Callable[[], StoreClass]] = {
+    "files": _files,
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+    "kafka": _kafka,
+}
 """Every store by its name, with the function that imports its class."""
 
-_CAPABILITIES = (Appendable, Keyed, Atomic, Transactional)
+_CAPABILITIES = (Appendable, Keyed, Atomic, Transactional, Fencing, Expiring)
 
 
 def open_store(kind: str, location: Path) -> Store:

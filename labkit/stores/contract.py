@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from labkit.errors import InvalidInput
+from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Observation
 
 _HANDLE = re.compile(
@@ -41,6 +41,10 @@ class Handle(NamedTuple):
             raise InvalidInput(f"{text!r} is not the name of a transaction of the lab.")
         query, *numbers = match.groups()
         return cls(query, *map(int, numbers))
+
+
+class Lost(JobFailed):
+    """A transaction that was prepared is aborted all the same: the store did not keep its promise."""
 
 
 @runtime_checkable
@@ -111,7 +115,8 @@ class Transactional(Protocol):
     def commit(self, handle: Handle) -> None:
         """Makes a prepared transaction visible. Idempotent: committing it again changes nothing.
 
-        Raises `JobFailed` when the transaction is neither prepared nor committed.
+        Raises `JobFailed` when the transaction is neither prepared nor committed, `Lost` when it was prepared and the
+        store has dropped it since.
         """
 
     def abort(self, handle: Handle) -> None:
@@ -122,3 +127,39 @@ class Transactional(Protocol):
 
         An open transaction whose writer may be dead is listed too, since nobody else would ever remove it.
         """
+
+
+@runtime_checkable
+class Fencing(Protocol):
+    """Transactions of a driver that was replaced are refused by the store itself, wherever its processes may live."""
+
+    def fence(self, query: str, incarnation: int) -> None:
+        """From now on refuses what earlier incarnations of the query begin; what they began is left to recovery.
+
+        Raises `JobFailed` when a later incarnation has done so already.
+        """
+
+
+@runtime_checkable
+class Expiring(Protocol):
+    """Transactions that the store aborts by itself once they have been open for too long, prepared or not."""
+
+    def expire_after(self, seconds: float) -> None:
+        """From now on a transaction of this store may be open for so long, counted from its first row."""
+
+    def unfinished(self) -> list[str]:
+        """What the server itself says is open now."""
+
+    def expired(self) -> list[str]:
+        """What the server itself says it has aborted, of all that nobody has finished."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """The rows are in a server: deleting the location, which only names the store, does not delete them."""
+
+    def check(self, capability: str) -> None:
+        """Asks the server, before anything is run, whether it can carry this. Raises a sentence; writes nothing."""
+
+    def destroy(self) -> None:
+        """Drops every transaction and every row of the store. Idempotent."""

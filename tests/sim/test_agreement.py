@@ -23,6 +23,8 @@ from labkit.sinks.coordinator import Coordinator
 from labkit.stores import STORES
 from labkit.stores.contract import Handle
 
+pytestmark = pytest.mark.usefixtures("postgres")
+
 CELLS = expectations()
 
 
@@ -74,7 +76,7 @@ EVERYWHERE = [
     for (strategy, order), points in POINTS.items()
     for store in STORES
     for first in points
-    if strategy is not Strategy.IDEMPOTENT or store == "sqlite"
+    if strategy is not Strategy.IDEMPOTENT or store != "files"
 ]
 
 

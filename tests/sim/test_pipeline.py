@@ -176,6 +176,8 @@ NAMED = {
     "zombie": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "zombie_upserts": (Guarantee.AT_MOST_ONCE, {"lost": (2,), "regression": (1,)}),
     "zombie_fenced": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1)}),
+    "zombie_begins": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
+    "zombie_begins_fenced": (Guarantee.EXACTLY_ONCE, {}),
     "abrupt_end": (Guarantee.UNKNOWN, {"unseen": (0, 1, 2)}),
     "deleted_checkpoint": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "deleted_checkpoint_and_markers": (Guarantee.AT_MOST_ONCE, {"lost": (1, 2)}),
@@ -230,7 +232,7 @@ REFUSED = {
     ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
     ("reader", "table"): "reader=table: the store files has no table",
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
-    ("store", "oracle"): "store=oracle: choose one of files, sqlite",
+    ("store", "oracle"): "store=oracle: choose one of files, sqlite, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
 }
 

@@ -16,6 +16,8 @@ from labkit.sinks.coordinator import DecisionOrder, HandleLog
 from labkit.stores import STORES, capabilities, open_store
 from labkit.stores.contract import Handle
 
+pytestmark = pytest.mark.usefixtures("postgres")
+
 CELLS = expectations()
 
 

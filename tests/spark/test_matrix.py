@@ -44,7 +44,7 @@ def decided_by(cell: Cell) -> bool:
 
 
 @pytest.fixture(scope="module")
-def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Every cell once, and those between pre-commit and commit four times more."""
     every = [(cell, 0) for cell in CELLS]
     again = [(cell, number) for cell in BETWEEN for number in range(1, 5)]

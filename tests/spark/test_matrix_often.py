@@ -17,7 +17,9 @@ TIMES = 15
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> list[list[lab.Outcome | LabError]]:
+def outcomes(
+    java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory
+) -> list[list[lab.Outcome | LabError]]:
     base = tmp_path_factory.mktemp("often")
     runs = [
         prepare(scenario(cell), base / f"{scenario(cell).name}-{number}") for cell in CELLS for number in range(TIMES)

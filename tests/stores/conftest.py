@@ -13,6 +13,12 @@ import pytest
 
 Killed = Callable[..., list[str]]
 
+
+@pytest.fixture(scope="session", autouse=True)
+def reachable(postgres: str) -> None:
+    """Every store of the registry can be opened."""
+
+
 PRELUDE = """
 import sys
 from pathlib import Path

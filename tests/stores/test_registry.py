@@ -15,6 +15,8 @@ def test_what_each_store_can_do() -> None:
     assert {kind: capabilities(kind) for kind in STORES} == {
         "files": {"Appendable", "Atomic", "Transactional"},
         "sqlite": {"Appendable", "Keyed", "Atomic", "Transactional"},
+        "postgres": {"Appendable", "Keyed", "Atomic", "Transactional", "Fencing"},
+        "kafka": {"Appendable", "Atomic", "Transactional", "Expiring"},
     }
 
 
@@ -38,4 +40,13 @@ def test_importing_the_registry_imports_no_store() -> None:
     code = "import sys, labkit.stores; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "labkit.stores.contract" in loaded
-    assert {"labkit.stores.files", "labkit.stores.sqlite", "sqlite3", "msgspec"}.isdisjoint(loaded)
+    heavy = {
+        "labkit.stores.files",
+        "labkit.stores.sqlite",
+        "labkit.stores.postgres",
+        "sqlite3",
+        "msgspec",
+        "psycopg",
+        "kafka",
+    }
+    assert heavy.isdisjoint(loaded)

@@ -44,6 +44,7 @@ class PlainEngine:
     def drive(self, crash: Crash | None = None) -> int:
         """One driver in a child process, to its end or to its death; the signal that it died by, 0 for none."""
         self.drivers += 1
+        self.folder.mkdir(parents=True, exist_ok=True)
         child = os.fork()
         if child == 0:
             self._live_and_exit(crash)

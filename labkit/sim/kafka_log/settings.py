@@ -109,7 +109,7 @@ def settings(values: Values) -> Settings:
     )
 
 
-def longest_open(interval: int, checkpoint_timeout: int, tolerated: int, downtime: int) -> int:
+def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
     """How long a transaction can be open, from its first record to its commit, in the unit of the arguments.
 
     The first record comes right after a barrier. The next checkpoint starts after `interval`, or when the one before

@@ -245,6 +245,16 @@ SCENARIOS: dict[str, Scenario] = {
         {"strategy": "append", "zombies": 1, "fencing": True},
         (Cue(FailPoint.MID_WRITE, ("replace_driver",)),),
     ),
+    "zombie_begins": Scenario(
+        "The waking driver had begun nothing that recovery could abort: it writes and commits the batch a second time.",
+        {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1},
+        (Cue(FailPoint.AFTER_OFFSET_LOG, ("replace_driver",)),),
+    ),
+    "zombie_begins_fenced": Scenario(
+        "The same, but its database knows who was replaced, and refuses the transaction that it wants to begin.",
+        {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1, "fencing": True},
+        (Cue(FailPoint.AFTER_OFFSET_LOG, ("replace_driver",)),),
+    ),
     "abrupt_end": Scenario(
         "The query ends before its last notification: the transactions stay prepared, and no row is visible.",
         {"sweeps": False, "lost_notices": 1},

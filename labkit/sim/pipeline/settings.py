@@ -21,7 +21,12 @@ class StoreKind(NamedTuple):
     simulated: bool
 
 
-STORES = {"files": StoreKind(keyed=False, simulated=False), "sqlite": StoreKind(keyed=True, simulated=True)}
+STORES = {
+    "files": StoreKind(keyed=False, simulated=False),
+    "sqlite": StoreKind(keyed=True, simulated=True),
+    "postgres": StoreKind(keyed=True, simulated=False),
+    "kafka": StoreKind(keyed=False, simulated=False),
+}
 """The stores that are modelled; a store without a line here is not."""
 
 PARAMETERS: dict[str, Parameter] = {
@@ -114,7 +119,9 @@ def settings(values: Values) -> Settings:
         raise InvalidInput(f"store={values['store']}: idempotent needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"
     if early and not kind.simulated:
-        raise InvalidInput("reader=table: the store files has no table with uncommitted rows; set store=sqlite.")
+        raise InvalidInput(
+            f"reader=table: the store {values['store']} has no table with uncommitted rows; set store=sqlite."
+        )
     if values["source"] == "socket" and int(values["rollbacks"]):
         raise InvalidInput(f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0.")
     if values["unconfirmed_log"] == "delete" and strategy is not Strategy.WAL:

@@ -1,0 +1,51 @@
+"""`labkit services`: servers of the lab's own, started, looked at and stopped; the user's own are only looked at."""
+
+import json
+from typing import Any
+
+from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.failpoints import nearest
+from labkit.services import SERVICES, Service, Status, service
+
+VERBS = {"up": "up", "status": "status", "down": "down"}
+READY = ("up", "yours")
+
+
+def run_services(verb: str, name: str | None, as_json: bool) -> int:
+    """Does the verb to one service or all; 69 where one is wanted and does not answer."""
+    if verb not in VERBS:
+        raise InvalidInput(f"services {verb}: unknown; {nearest(verb, list(VERBS))}")
+    found = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
+    if as_json:
+        print(json.dumps({"services": [_plain(status) for status in found]}))
+    else:
+        for status in found:
+            print(sentence(status))
+    missing = verb != "down" and any(status.state not in READY for status in found)
+    return ServiceUnavailable.exit_code if missing else 0
+
+
+def _ask(verb: str, one: Service) -> Status:
+    return {"up": one.up, "status": one.status, "down": one.down}[verb]()
+
+
+def sentence(status: Status) -> str:
+    """One service for a person."""
+    about = f"{status.name} {status.version}".strip()
+    if status.state == "up":
+        return f"{about} is up: {status.address} (process {status.pid}, folder {status.folder})"
+    if status.state == "yours":
+        return f"{about} is yours: {status.address}; the lab starts and deletes nothing there"
+    if status.state == "stale":
+        up = f"labkit services up {status.name}"
+        if status.pid:
+            down = f"labkit services down {status.name}"
+            return f"{about} is stale: process {status.pid} does not answer (folder {status.folder}); {down}, then {up}"
+        return f"{about} is stale: its process is gone (folder {status.folder}); {up} mends it"
+    if status.folder is None:
+        return f"{about} is down: yours at {status.address} does not answer"
+    return f"{about} is down; labkit services up {status.name} starts it (folder {status.folder})"
+
+
+def _plain(status: Status) -> dict[str, Any]:
+    return status._asdict() | {"folder": status.folder and str(status.folder)}

@@ -1,0 +1,31 @@
+"""`labkit timeouts`: whether the three timeouts around a Kafka transaction fit together."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def timeouts(
+    interval: Annotated[float, typer.Option(help="Seconds between the starts of two checkpoints.")] = 60.0,
+    checkpoint: Annotated[float, typer.Option(help="Seconds that a checkpoint may take.")] = 600.0,
+    transaction: Annotated[float, typer.Option(help="The producer's transaction.timeout.ms, in seconds.")] = 3600.0,
+    maximum: Annotated[float, typer.Option(help="The broker's transaction.max.timeout.ms, in seconds.")] = 900.0,
+    pause: Annotated[float, typer.Option(help="Seconds at least from a checkpoint's end to the next start.")] = 0.0,
+    tolerated: Annotated[int, typer.Option(help="Checkpoints in a row that may expire.")] = 0,
+    downtime: Annotated[float, typer.Option(help="Seconds that the job may be down after a crash.")] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> int:
+    """Say whether a job that commits Kafka transactions with its checkpoints can lose data.
+
+    The defaults are those of one connector, which the broker refuses. Exit 0 safe, 1 it can lose data or is refused.
+    """
+    from labkit.sim.kafka_log.timeouts import Fit, Timeouts, examine
+
+    given = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
+    found = examine(given)
+    if as_json:
+        print(json.dumps({**given._asdict(), "fit": found.fit, "needed": found.needed, "because": found.because}))
+    else:
+        print(f"{found.fit}: {found.because}.")
+    return int(found.fit is not Fit.SAFE)

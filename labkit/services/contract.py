@@ -1,0 +1,52 @@
+"""What a service is: a server outside the lab's processes that is started, asked for its state, and stopped.
+
+A service is the lab's own, or the user's (`LABKIT_POSTGRES`, `LABKIT_KAFKA`): then nothing of it is started, stopped or
+deleted. This module must not start anything.
+"""
+
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+State = Literal["down", "up", "stale", "yours"]
+"""`stale`: files say that it runs, and no such process answers; `yours`: the user's own, and it answers."""
+
+
+class Status(NamedTuple):
+    """What could be found out about a service."""
+
+    name: str
+    state: State
+    address: str = ""
+    """Where it is reached (URI or host:port), never with a password; empty where it is nowhere."""
+    pid: int | None = None
+    folder: Path | None = None
+    """Where its data and its log lie; None for the user's own."""
+    version: str = ""
+
+
+class Service(Protocol):
+    """One server. All three verbs may be repeated: what is done already is not done again."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+
+    def up(self) -> Status:
+        """Starts it, unless it runs, and waits until it answers. Raises `ServiceUnavailable`."""
+
+    def status(self) -> Status:
+        """Looks, and changes nothing."""
+
+    def down(self) -> Status:
+        """Stops it if it is the lab's own; the data stay."""
+
+
+@runtime_checkable
+class Killable(Protocol):
+    """A server of the lab's own that can be crashed."""
+
+    def kill(self) -> list[int]:
+        """SIGKILL to every process of it; gives their ids once all are gone.
+
+        Raises `ServiceUnavailable` if it is not up, or not the lab's own.
+        """

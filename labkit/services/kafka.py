@@ -1,0 +1,295 @@
+"""A Kafka broker of the lab's own: one process in KRaft mode on the loopback interface, without Docker or root.
+
+    KafkaService().up()                    the broker of this user, in the cache folder; it stays until `down`
+    KafkaService(folder, tied=True).up()   a broker of one's own that ends with this process, whatever that dies of
+    LABKIT_KAFKA=host:port                 a broker of the user's own: nothing is started, and nothing is stopped
+
+One lock a folder, so that two labs that share a broker start it once. This module must not create a topic.
+"""
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from labkit.errors import ServiceUnavailable
+from labkit.services.contract import State, Status
+from labkit.services.java import Java, find_java
+from labkit.services.kafka_jars import VERSION, find_jars
+from labkit.services.kafka_metadata import is_ready, parse_address
+from labkit.stores import durable, servers
+
+HOST = "127.0.0.1"
+PATIENCE = 60.0
+"""Seconds in which a broker must be ready; it needs two on an idle machine."""
+
+GRACE = 15.0
+"""Seconds in which a broker may end by itself before it is killed."""
+
+_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
+_LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+
+SETTINGS: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    # One broker cannot keep three copies; with the defaults, init_transactions waits for ever.
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # The default of 10 s makes every timeout look late.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "transaction.max.timeout.ms": "900000",
+    # A broker that was killed may come back only when its old session is over; the default is 9 s.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    # A run's topic is deleted when it is not needed any more, and never before.
+    "log.retention.ms": "-1",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+}
+"""What differs from Kafka's defaults, or is told to learners."""
+
+
+class KafkaService:
+    """A broker in its folder: configuration, data, log, and the file that says which process it is."""
+
+    name = "kafka"
+
+    def __init__(
+        self, folder: Path | None = None, *, tied: bool = False, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """`folder` None: this user's broker. `settings` are broker settings beyond `SETTINGS`."""
+        self.folder = _own_folder() if folder is None else folder
+        self._tied, self._settings = tied, {**SETTINGS, **(settings or {})}
+        self._leash: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        """What the broker printed."""
+        return self.folder / "broker.log"
+
+    def up(self) -> Status:
+        """Starts the broker unless it is up. Raises `ServiceUnavailable`."""
+        if address := os.environ.get(servers.KAFKA):
+            return _yours(address, required=True)
+        durable.make_folder(self.folder)
+        with durable.locked(self.folder):
+            found = self.status()
+            if found.state == "up":
+                return found
+            self._stop(found.pid)
+            java = find_java()
+            self._start(java, find_jars(java))
+            return self.status()
+
+    def status(self) -> Status:
+        """How the broker is; changes nothing."""
+        if address := os.environ.get(servers.KAFKA):
+            return _yours(address, required=False)
+        known = self._known()
+        pid, port = known.get("pid"), known.get("port", 0)
+        if pid is None:
+            return Status(self.name, "down", "", None, self.folder, VERSION)
+        alive = _is_alive(pid, known["started"])
+        state: State = "up" if alive and is_ready(HOST, port) else "stale"
+        return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
+
+    def down(self) -> Status:
+        """Stops the broker unless it is down. Its data stays."""
+        if address := os.environ.get(servers.KAFKA):
+            return _yours(address, required=False)
+        if self.folder.is_dir():
+            with durable.locked(self.folder):
+                self._stop(self.status().pid)
+        return self.status()
+
+    def kill(self) -> list[int]:
+        """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
+        found = self.status()
+        if found.state != "up" or found.pid is None:
+            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {found.state}).")
+        _end(found.pid, gently=False)
+        return [found.pid]
+
+    def _known(self) -> dict[str, Any]:
+        """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
+        try:
+            known = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
+            return known if {"pid", "started", "port"} <= known.keys() else {}
+        except (OSError, ValueError, AttributeError):
+            return {}
+
+    def _stop(self, pid: int | None) -> None:
+        """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind."""
+        if pid is not None:
+            _end(pid, gently=not self._tied)
+        if self._leash is not None:
+            leash, self._leash = self._leash, None
+            leash.communicate()
+        known = self._known()
+        if known.get("pid") is not None:
+            self._note({**known, "pid": None})
+            self._publish("")
+
+    def _publish(self, address: str) -> None:
+        """Says where the broker is, to every process of this user; one in a folder of its own is nobody else's."""
+        place = servers.note(self.name)
+        if place is not None and self.folder == place.parent / self.name:
+            durable.replace(place, address)
+
+    def _note(self, known: dict[str, Any]) -> None:
+        durable.replace(self.folder / "broker.json", json.dumps(known))
+
+    def _start(self, java: Java, jars: Path) -> None:
+        port, controller = self._ports()
+        places = [f"-Djava.io.tmpdir={self.folder / 'tmp'}", f"-XX:ErrorFile={self.folder / 'jvm.log'}"]
+        command = [str(java.path), *_JVM, *_LOG, *places, "-cp", f"{jars}{os.sep}*"]
+        configuration = self._configure(port, controller)
+        self._format(command, configuration)
+        pid = self._launch([*command, "kafka.Kafka", str(configuration)])
+        with suppress(psutil.Error):
+            started = psutil.Process(pid).create_time()
+            self._note({"pid": pid, "started": started, "port": port, "controller": controller})
+        self._await_ready(pid, port)
+        self._publish(f"{HOST}:{port}")
+
+    def _ports(self) -> tuple[int, int]:
+        """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
+        known = self._known()
+        with ExitStack() as held:
+            port, controller = (_hold(held, known.get(name, 0)) for name in ("port", "controller"))
+            return port, controller
+
+    def _configure(self, port: int, controller: int) -> Path:
+        for name in ("tmp", "data"):
+            durable.make_folder(self.folder / name)
+        settings = {
+            **self._settings,
+            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            "log.dirs": str(self.folder / "data").replace("\\", "\\\\"),
+        }
+        configuration = self.folder / "server.properties"
+        durable.replace(configuration, "".join(f"{name}={value}\n" for name, value in settings.items()))
+        return configuration
+
+    def _format(self, command: list[str], configuration: Path) -> None:
+        """Gives an empty data folder its cluster id, as every KRaft broker demands."""
+        if (self.folder / "data" / "meta.properties").exists():
+            return
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(configuration)]
+        with self.log.open("ab") as log:
+            code = subprocess.run(tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode
+        if code != 0:
+            raise ServiceUnavailable(f"Kafka could not format {self.folder / 'data'}: {self._last_word()}.")
+
+    def _launch(self, command: list[str]) -> int:
+        mode = "tied" if self._tied else "free"
+        starter = [sys.executable, "-m", "labkit.services.leash", mode, str(self.log), *command]
+        process = subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        if self._tied:
+            self._leash = process
+        else:
+            process.communicate()
+        return pid
+
+    def _await_ready(self, pid: int, port: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not is_ready(HOST, port):
+            if not _is_running(pid):
+                self._stop(None)
+                raise ServiceUnavailable(
+                    f"The Kafka broker ended while it started: {self._last_word()}; see {self.log}. "
+                    f"If its data is damaged, delete {self.folder} and start it again."
+                )
+            if time.monotonic() > deadline:
+                self._stop(pid)
+                raise ServiceUnavailable(f"The Kafka broker was not ready within {PATIENCE:.0f} s; see {self.log}.")
+            time.sleep(0.02)
+
+    def _last_word(self) -> str:
+        """The line of the log that says most about an end."""
+        try:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
+        except OSError:
+            return "it left no log"
+        telling = [line for line in lines if "ERROR" in line or "Exception" in line]
+        return (telling or lines or ["it said nothing"])[-1].strip()[:200].rstrip(".")
+
+
+def _own_folder() -> Path:
+    cache = servers.cache_folder()
+    if cache is None:
+        raise ServiceUnavailable(
+            f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {servers.KAFKA}=host:port."
+        )
+    return cache / "kafka"
+
+
+def _yours(address: str, *, required: bool) -> Status:
+    """The status of the user's own broker. Raises `ServiceUnavailable` when one is required and none answers."""
+    host, port = parse_address(address, servers.KAFKA)
+    ready = is_ready(host, port)
+    if required and not ready:
+        raise ServiceUnavailable(f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA.")
+    return Status(KafkaService.name, "yours" if ready else "down", f"{host}:{port}", None, None, "")
+
+
+def _hold(held: ExitStack, wanted: int) -> int:
+    """A port that is free now: the wanted one, or any. It is kept until all are chosen, so that they differ."""
+    for port in (wanted, 0):
+        with suppress(OSError):
+            listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((HOST, port))
+            chosen: int = listener.getsockname()[1]
+            return chosen
+    raise ServiceUnavailable(f"No port is free on {HOST}; run labkit doctor.")
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _is_alive(pid: int, started: float) -> bool:
+    """Whether this is still the process that was noted: process ids come round again."""
+    try:
+        return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
+    except psutil.Error:
+        return False
+
+
+def _end(pid: int, *, gently: bool) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
+        with suppress(psutil.Error):
+            psutil.Process(pid).send_signal(number)
+        deadline = time.monotonic() + GRACE
+        while _is_running(pid) and time.monotonic() < deadline:
+            time.sleep(0.02)

@@ -1,0 +1,48 @@
+"""Asks a broker for its metadata over a plain socket: whether it is a broker, and whether it is ready.
+
+Kafka's protocol is a length, a header and a body, all in network byte order; a metadata request of version 1 without
+topics is 30 bytes. The client library belongs to the stores, so this module speaks for itself, and says nothing else.
+"""
+
+import socket
+import struct
+
+from labkit.errors import InvalidInput
+
+_METADATA, _VERSION, _CORRELATION = 3, 1, 7
+_CLIENT = b"labkit"
+
+
+def parse_address(address: str, where: str) -> tuple[str, int]:
+    """Host and port of `host:port`. Raises `InvalidInput` that says where the address stands."""
+    host, colon, port = address.strip().rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise InvalidInput(f"{where}={address[:60]}: write host:port, as in 127.0.0.1:9092.")
+    return host.strip("[]"), int(port)
+
+
+def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
+    """Whether a broker answers there that knows of at least one broker of its cluster, itself."""
+    try:
+        with socket.create_connection((host, port), timeout=seconds) as connection:
+            connection.sendall(_request())
+            size, correlation, brokers = struct.unpack(">iii", _receive(connection, 12))
+    except (OSError, EOFError):
+        return False
+    return size > 8 and correlation == _CORRELATION and 0 < brokers < 10_000
+
+
+def _request() -> bytes:
+    header = struct.pack(f">hhih{len(_CLIENT)}s", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT)
+    body = struct.pack(">i", 0)  # no topics
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        part = connection.recv(size - len(received))
+        if not part:
+            raise EOFError
+        received += part
+    return received

@@ -1,0 +1,262 @@
+"""The lab's own PostgreSQL, from a wheel: no Docker, no root, no account; or the user's, which is only looked at.
+
+    FOLDER/data      the cluster, with prepared transactions switched on
+    FOLDER/socket    where it listens: a Unix socket that only its user can reach, and no port
+    FOLDER/log       what the server says
+
+A lock on FOLDER lets one process at a time start or stop it. This module must not know what a store keeps there.
+"""
+
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import psutil
+
+from labkit.errors import LabError, ServiceUnavailable
+from labkit.services import postgres_programs as programs
+from labkit.services.contract import Status
+from labkit.stores import durable, servers
+from labkit.stores.postgres import sweep
+from labkit.stores.postgres_connection import address_of, ask, redacted
+
+USER = "labkit"
+LONGEST_SOCKET = 90
+"""Bytes of a folder's name that leave room for the socket's in its address (104 in all on macOS, 108 on Linux)."""
+
+START_SECONDS, STOP_SECONDS = 30, 20
+
+SETTINGS = {
+    "max_prepared_transactions": "64",
+    "max_connections": "200",
+    "listen_addresses": "''",
+    "dynamic_shared_memory_type": "mmap",
+    "lc_messages": "'C'",
+}
+"""What differs from the defaults of PostgreSQL; shared memory is in files of the folder, so that none outlives it."""
+
+
+class PostgresService:
+    """One server in a folder; without a folder, that of the user's cache, or the one that `LABKIT_POSTGRES` names."""
+
+    name: ClassVar[str] = "postgres"
+
+    def __init__(self, folder: Path | None = None, *, settings: Sequence[str] = ()) -> None:
+        self._given = "" if folder is not None else os.environ.get(servers.POSTGRES, "").strip()
+        self._note = servers.note("postgres") if folder is None else None
+        self._wanted = folder
+        self._settings = settings
+
+    def up(self) -> Status:
+        """Starts the server, unless it runs. Raises `ServiceUnavailable` with what its log says."""
+        if self._given:
+            return self._yours()
+        folder = self.folder
+        with durable.explained(folder):
+            durable.make_folder(folder)
+        with durable.explained(folder), durable.locked(folder):
+            if not self._answers():
+                self._remove_stale()
+                self._create()
+                self._start()
+            self._keep_note(self.address)
+        if self._note is not None:
+            sweep()
+        return self.status()
+
+    def status(self) -> Status:
+        """Looks at the process and asks the server."""
+        if self._given:
+            with suppress(ServiceUnavailable):
+                return self._yours()
+            return Status(self.name, "down", redacted(self._given))
+        pid = self._pid()
+        if pid is None:
+            return Status(self.name, "down", folder=self.folder)
+        if not self._answers():
+            return Status(self.name, "stale", folder=self.folder, pid=pid if self._is_ours(pid) else None)
+        return Status(self.name, "up", self.address, pid, self.folder, ask(self.address).version)
+
+    def down(self) -> Status:
+        """Stops the lab's own server: politely, then at once, then by SIGKILL."""
+        if self._given or not self.folder.exists():
+            return self.status()
+        with durable.explained(self.folder), durable.locked(self.folder):
+            self._stop(signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+            self._keep_note("")
+        return self.status()
+
+    def kill(self) -> list[int]:
+        """SIGKILL to every process of the server, as a loss of the machine would end them all; gives their ids."""
+        found = self.status()
+        if found.state != "up" or found.pid is None:
+            raise ServiceUnavailable(f"No PostgreSQL of the lab's own is up that could be killed; it is {found.state}.")
+        processes = [psutil.Process(found.pid), *psutil.Process(found.pid).children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait(lambda: not self._left(), STOP_SECONDS, "a killed server does not end")
+        return [process.pid for process in processes]
+
+    def discard(self) -> None:
+        """Stops the server at once and removes its folder; only for one whose folder was named."""
+        assert self._wanted is not None
+        with suppress(LabError):
+            self._stop(signal.SIGQUIT, signal.SIGKILL)
+        for folder in {self._socket(), self.folder, self._wanted}:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def folder(self) -> Path:
+        """Where the server lies, whether it is there or not."""
+        wanted = self._wanted
+        if wanted is None:
+            cache = servers.cache_folder()
+            if cache is None:
+                raise ServiceUnavailable("This user has no home folder to keep PostgreSQL in; set XDG_CACHE_HOME.")
+            wanted = cache / "postgres"
+        return programs.place(wanted)
+
+    @property
+    def address(self) -> str:
+        """How the server is reached, by whom may enter its folder; there is no password."""
+        return address_of(self._socket(), USER)
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "log"
+
+    def _socket(self) -> Path:
+        """The folder of the socket; elsewhere, and private too, where the name would be too long for an address."""
+        inside = self.folder / "socket"
+        if len(str(inside).encode()) <= LONGEST_SOCKET:
+            return inside
+        digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"labkit-{os.geteuid()}-{digest}"
+
+    def _yours(self) -> Status:
+        return Status(self.name, "yours", redacted(self._given), version=ask(self._given).version)
+
+    def _pid(self) -> int | None:
+        """What the server noted when it started; None where there is no note, or it is not whole."""
+        try:
+            return int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
+        except (OSError, ValueError):
+            return None
+
+    def _is_ours(self, pid: int) -> bool:
+        """Whether this process works in our data folder; a number may belong to somebody else by now."""
+        with suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            return process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self._data.resolve()
+        return False
+
+    def _is_gone(self, pid: int) -> bool:
+        return not self._is_ours(pid)
+
+    def _answers(self) -> bool:
+        pid = self._pid()
+        if pid is None or not self._is_ours(pid):
+            return False
+        with suppress(LabError):
+            return bool(ask(self.address).version)
+        return False
+
+    def _remove_stale(self) -> None:
+        """After a crash: PostgreSQL would take any process with the noted number for its own, even a zombie's."""
+        pid = self._pid()
+        if pid is not None and self._is_ours(pid):
+            remedy = "labkit services down postgres, then up again"
+            raise ServiceUnavailable(f"PostgreSQL in {self.folder} runs (process {pid}) and does not answer: {remedy}.")
+        wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
+        for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):
+            note.unlink(missing_ok=True)
+
+    def _left(self) -> list[psutil.Process]:
+        """Every process that works in the data folder: those of a killed server end by themselves, a moment later."""
+        return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
+
+    def _create(self) -> None:
+        """Makes the cluster aside and renames it, so that it is there whole or not at all."""
+        socket = self._socket()
+        for private in (self.folder, socket):
+            private.mkdir(exist_ok=True)
+            _refuse_foreign(private)
+            programs.hand_over(private)
+        if not self._data.exists():
+            draft = self.folder / "data.part"
+            shutil.rmtree(draft, ignore_errors=True)
+            arguments = ["-D", str(draft), "-U", USER, "-E", "UTF8", "--locale=C", "--auth=trust"]
+            done = programs.run("initdb", *arguments, *self._settings, cwd=self.folder)
+            if done.returncode:
+                why = programs.said(done.stdout.splitlines())
+                raise ServiceUnavailable(f"PostgreSQL could not be set up in {self.folder} ({why}); make room there.")
+            with (draft / "postgresql.conf").open("a", encoding="utf-8") as file:
+                file.write("include_if_exists 'labkit.conf'\n")
+            draft.rename(self._data)
+        quoted = str(socket).replace("'", "''")
+        settings = {**SETTINGS, "unix_socket_directories": f"'\"{quoted}\"'"}
+        lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
+        ours = self._data / "labkit.conf"
+        ours.write_text(lines, encoding="utf-8")
+        ours.chmod(0o644)  # whatever root's umask is; the folder is private
+
+    def _start(self) -> None:
+        before = len(self._said())
+        command = ["start", "-w", "-t", str(START_SECONDS), "-D", str(self._data), "-l", str(self._log)]
+        done = programs.run("pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10)
+        if done.returncode or not self._answers():
+            why = programs.said(self._said()[before:] or done.stdout.splitlines())
+            remedy = f"{self._log} says more; if its data are damaged, delete {self.folder} and start again"
+            raise ServiceUnavailable(f"PostgreSQL in {self.folder} did not start ({why}); {remedy}.")
+
+    def _said(self) -> list[str]:
+        with suppress(OSError):
+            return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return []
+
+    def _stop(self, *signals: signal.Signals) -> None:
+        """SIGINT ends sessions and stops; SIGQUIT stops at once, to be recovered at the next start."""
+        for number in signals:
+            pid = self._pid()
+            if pid is None or not self._is_ours(pid):
+                break
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, number)
+            with suppress(ServiceUnavailable):
+                wait(partial(self._is_gone, pid), STOP_SECONDS, "it does not stop")
+        self._remove_stale()
+
+    def _keep_note(self, address: str) -> None:
+        """Tells stores in any process where the server is."""
+        if self._note is not None:
+            durable.make_folder(self._note.parent)
+            durable.replace(self._note, address)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A folder in a place that everybody may write to could be somebody else's trap."""
+    if folder.is_symlink() or folder.stat().st_uid not in programs.users():
+        raise ServiceUnavailable(f"{folder} belongs to somebody else; remove it, or set XDG_CACHE_HOME elsewhere.")
+
+
+def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    """Polls until the condition holds. Raises `ServiceUnavailable` after so many seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise ServiceUnavailable(f"Waited {seconds:g} s: {what}.")
+        time.sleep(0.01)

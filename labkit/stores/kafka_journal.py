@@ -1,0 +1,126 @@
+"""What the lab must remember of a Kafka transaction beside Kafka: its name was used, it was pre-committed, by whom.
+
+    NAME.open        begun; a name is never used twice
+    NAME.prepared    {"id", "epoch", "rows"}: the vote, by which any process can commit
+    NAME.committed   the coordinator has said so
+    NAME.lost        the coordinator has aborted what was pre-committed
+
+Kafka has no prepared state: an open transaction and a pre-committed one look alike to the coordinator (KIP-939 would
+change that). So the vote is a file, as Flink's committable is in its checkpoint. This module must not ask Kafka.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.errors import InvalidInput, JobFailed
+from labkit.stores import durable
+from labkit.stores.contract import Handle
+from labkit.stores.kafka_transaction import Producer
+
+OPEN, PREPARED, COMMITTED, LOST = ".open", ".prepared", ".committed", ".lost"
+
+
+class Vote(NamedTuple):
+    """What a writer promised: who it was, and how many rows it wrote. Without rows there is nothing to commit."""
+
+    producer: Producer
+    rows: int
+
+
+class Journal:
+    """The files of one store's transactions. Nothing is created before the first transaction."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """One process at a time finishes transactions."""
+        with durable.explained(self._folder):
+            durable.make_folder(self._folder)
+            with durable.locked(self._folder):
+                yield
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Turns an `OSError` of the block into one sentence."""
+        return durable.explained(self._folder)
+
+    def begin(self, handle: Handle) -> tuple[int, int]:
+        """Notes that the name is in use; gives the identity of the note. Raises `JobFailed` if it is used already."""
+        with self.changing():
+            if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
+                raise JobFailed(f"{self._folder}: there is a transaction {handle}; a name is never used twice.")
+            with self._path(handle, OPEN).open("xb"):
+                pass
+            durable.sync_folder(self._folder)
+            note = self.note(handle)
+            assert note is not None
+            return note
+
+    def note(self, handle: Handle) -> tuple[int, int] | None:
+        """The identity of the note that a transaction is open: another one is another writer's."""
+        try:
+            found = self._path(handle, OPEN).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def prepare(self, handle: Handle, vote: Vote) -> None:
+        """Makes the vote durable; the caller holds the lock and has looked at the note."""
+        content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
+        durable.replace(self._path(handle, PREPARED), json.dumps(content))
+        self._path(handle, OPEN).unlink()
+        durable.sync_folder(self._folder)
+
+    def vote(self, handle: Handle) -> Vote | None:
+        """The vote, if the transaction was pre-committed and is not known to be committed."""
+        path = self._path(handle, PREPARED)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return Vote(Producer(int(content["id"]), int(content["epoch"])), int(content["rows"]))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"{path}: damaged ({error}); restore the file, or abort the transaction.") from None
+
+    def is_committed(self, handle: Handle) -> bool:
+        """Whether the coordinator has said so."""
+        return self._path(handle, COMMITTED).exists()
+
+    def is_lost(self, handle: Handle) -> bool:
+        """Whether what was pre-committed turned out to be aborted."""
+        return self._path(handle, LOST).exists()
+
+    def commit(self, handle: Handle) -> None:
+        """Notes that the transaction is committed."""
+        self._become(handle, COMMITTED)
+
+    def lose(self, handle: Handle) -> None:
+        """Notes that the transaction was aborted by somebody else."""
+        self._become(handle, LOST)
+
+    def _become(self, handle: Handle, suffix: str) -> None:
+        self._path(handle, PREPARED).replace(self._path(handle, suffix))
+        durable.sync_folder(self._folder)
+
+    def forget(self, handle: Handle) -> None:
+        """Notes that the transaction is aborted: as if its name had never been used."""
+        if not self._folder.is_dir():
+            return
+        for suffix in (OPEN, PREPARED):
+            self._path(handle, suffix).unlink(missing_ok=True)
+        durable.sync_folder(self._folder)
+
+    def unfinished(self) -> set[Handle]:
+        """Every transaction that was begun and is not known to be finished."""
+        try:
+            names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
+        except FileNotFoundError:
+            return set()
+        return {Handle.parse(path.stem) for path in names if not durable.is_temporary(path)}
+
+    def _path(self, handle: Handle, suffix: str) -> Path:
+        return self._folder / f"{handle}{suffix}"

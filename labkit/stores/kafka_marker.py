@@ -1,0 +1,94 @@
+"""Rows and a marker in one Kafka transaction: the marker is an offset of a consumer group that nobody is a member of.
+
+Kafka can put two things into a transaction, records and offsets of groups (KIP-98, KIP-447). So the marker of a batch
+is an offset that its own group has committed: the native way to say "done" together with the rows. One transactional
+id serves all batches of a query: whoever writes next initialises it, which aborts what a dead writer left open and
+fences one that is only thought dead. This module must not decide which batch is written.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from kafka import KafkaProducer, TopicPartition, errors
+from kafka.structs import OffsetAndMetadata
+
+from labkit.errors import JobFailed, LabError
+from labkit.records import Observation
+from labkit.stores.contract import Handle
+from labkit.stores.kafka_reader import PARTITION, Owner
+from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka_transaction import Stage, add_offsets, explained, producer_of
+from labkit.stores.kafka_writer import initialise
+
+
+def has_marker(topic: Topic, query: str, batch: int) -> bool:
+    """Whether the group of this batch has an offset, once a commit that is under way has ended."""
+    if (name := topic.find()) is None:
+        return False
+    topic.coordinators.settled(transactional_id(topic, query))
+    return topic.coordinators.has_offset(_group(name, query, batch))
+
+
+def transactional_id(topic: Topic, query: str) -> str:
+    """The one id of a query; no handle reads like it."""
+    return f"{topic.name()}.{query}-marked"
+
+
+@contextmanager
+def marked(topic: Topic, handle: Handle) -> Iterator[Callable[[Observation], None]]:
+    """One transaction with the rows that are written through the yielded function, and the marker.
+
+    Raises `JobFailed` when the marker is there already.
+    """
+    name = transactional_id(topic, handle.query)
+    writer = topic.writer(name)
+    try:
+        with explained(topic.address):
+            initialise(writer, topic.timeout)
+        if has_marker(topic, handle.query, handle.batch):
+            raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
+        with explained(topic.address):
+            writer.begin_transaction()
+        producer, sent = producer_of(writer), list[Any]()
+        owner = Owner(name.partition(".")[2], producer)
+
+        def write(row: Observation) -> None:
+            with explained(topic.address):
+                sent.append(topic.send(writer, row, owner))
+
+        yield write
+        _commit(topic, writer, handle, sent)
+    except BaseException:
+        _abort(topic, name)
+        raise
+    finally:
+        with suppress(errors.KafkaError):
+            writer.close(timeout=1)
+
+
+def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Any]) -> None:
+    name, producer = transactional_id(topic, handle.query), producer_of(writer)
+    with explained(topic.address):
+        writer.flush()
+        for future in sent:
+            future.get(timeout=1)
+        offsets = {TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(handle.batch, "", -1)}
+        add_offsets(writer, offsets, _group(topic.name(), handle.query, handle.batch))
+    topic.coordinators.end(name, producer, commit=True)
+    found = topic.coordinators.settled(name)
+    if found is None or (found.stage, found.producer) != (Stage.COMPLETE_COMMIT, producer):
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was aborted by Kafka; run it again.")
+
+
+def _abort(topic: Topic, name: str) -> None:
+    """As far as the broker can be asked; else its timeout does it, or the next writer.
+
+    Whatever the coordinator says now, a record may still be on its way to it: only fencing is certain.
+    """
+    with suppress(LabError):
+        topic.coordinators.fence(name, topic.timeout)
+
+
+def _group(topic: str, query: str, batch: int) -> str:
+    return f"{topic}.{query}-b{batch}"

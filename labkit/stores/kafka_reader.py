@@ -1,0 +1,124 @@
+"""What an outside reader of a topic sees, at each isolation level, in the order of the log.
+
+A reader at read_committed gets the records of committed transactions up to the last stable offset, which is where the
+first open transaction begins: what was committed behind it waits. A reader at read_uncommitted (the default of every
+client) gets everything, and what was aborted stays in the log for ever. This module must not write.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import msgspec
+from kafka import KafkaConsumer, TopicPartition
+
+from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.records import Observation
+from labkit.stores.files import Line
+from labkit.stores.kafka_transaction import Producer, explained, probe
+
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+
+PARTITION = 0
+"""A topic of the lab has one partition, so that it has one order."""
+
+OWNER = "transaction"
+"""The header that says which transaction wrote a record."""
+
+_PATIENCE = 30.0
+_decoder = msgspec.json.Decoder(Line)
+
+
+class Owner(NamedTuple):
+    """The transaction that wrote a record: its name and its writer."""
+
+    name: str
+    producer: Producer
+
+    def encode(self) -> bytes:
+        """The value of the header."""
+        return f"{self.name} {self.producer.id} {self.producer.epoch}".encode()
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "Owner":
+        """What `encode` gave."""
+        name, identity, epoch = raw.decode().split(" ")
+        return cls(name, Producer(int(identity), int(epoch)))
+
+
+class Entry(NamedTuple):
+    """One record: its offset in the log, its row, and the transaction that wrote it, if one did."""
+
+    position: int
+    row: Observation
+    owner: Owner | None
+
+
+class Reader:
+    """Reads one topic at one isolation level, from outside: without a group, and without a position that is kept."""
+
+    def __init__(self, address: str, topic: str, isolation: str) -> None:
+        self._address, self._topic, self._isolation = address, topic, isolation
+        self._partition = TopicPartition(topic, PARTITION)
+
+    def read(self, start: int = 0) -> Iterator[Entry]:
+        """Every record from an offset up to where the reader can see now; none of a topic that is not there."""
+        with explained(self._address), self._consumer() as consumer:
+            if not consumer.partitions_for_topic(self._topic):
+                return
+            end = consumer.end_offsets([self._partition])[self._partition]
+            consumer.assign([self._partition])
+            consumer.seek(self._partition, start)
+            yield from self._up_to(consumer, end)
+
+    def end(self) -> int:
+        """The last stable offset at read_committed; the end of the log at read_uncommitted."""
+        with explained(self._address), self._consumer() as consumer:
+            if not consumer.partitions_for_topic(self._topic):
+                return 0
+            found: int = consumer.end_offsets([self._partition])[self._partition]
+            return found
+
+    def _up_to(self, consumer: KafkaConsumer, end: int) -> Iterator[Entry]:
+        deadline = time.monotonic() + _PATIENCE
+        while (position := consumer.position(self._partition)) < end:
+            for record in consumer.poll(timeout_ms=200).get(self._partition, []):
+                if record.offset >= end:
+                    return
+                yield self._entry(record.offset, record.value, dict(record.headers).get(OWNER))
+            if consumer.position(self._partition) > position:
+                deadline = time.monotonic() + _PATIENCE
+            elif time.monotonic() > deadline:
+                raise ServiceUnavailable(f"{self._address}: the topic {self._topic} stayed at {position} of {end}.")
+
+    def _entry(self, position: int, value: bytes, owner: bytes | None) -> Entry:
+        try:
+            line = _decoder.decode(value)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(
+                f"{self._topic}, offset {position}: not a row of the lab ({error}); choose a topic of its own."
+            ) from None
+        row = Observation(line.offset, line.key, line.value, line.batch, line.attempt)
+        return Entry(position, row, None if owner is None else Owner.decode(owner))
+
+    @contextmanager
+    def _consumer(self) -> Iterator[KafkaConsumer]:
+        probe(self._address)
+        consumer = KafkaConsumer(
+            bootstrap_servers=self._address,
+            client_id="labkit-reader",
+            isolation_level=self._isolation,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            allow_auto_create_topics=False,
+            max_poll_records=10_000,
+            fetch_max_wait_ms=100,
+            bootstrap_timeout_ms=10_000,
+            request_timeout_ms=20_000,
+            metrics_enabled=False,
+        )
+        try:
+            yield consumer
+        finally:
+            consumer.close(autocommit=False)

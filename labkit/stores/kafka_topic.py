@@ -1,0 +1,148 @@
+"""The topic of one store: its name, where its broker is, and the producers that write to it.
+
+    topic            the name, chosen by the first that writes; the topic has one partition, so that it has one order
+    timeout          for how many seconds a transaction may be open, if not for as long as a broker allows
+
+Both lie in the store's folder, so that every process that opens the store finds them. This module must not read.
+"""
+
+import os
+import uuid
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaProducer, errors
+
+from labkit.errors import InvalidInput
+from labkit.records import Observation
+from labkit.stores import durable, servers
+from labkit.stores.contract import Handle
+from labkit.stores.files import encode
+from labkit.stores.kafka_reader import OWNER, PARTITION, Owner
+from labkit.stores.kafka_transaction import Coordinators, explained, probe
+
+TIMEOUT = 900.0
+"""Seconds: what a broker allows by default (transaction.max.timeout.ms).
+
+A producer's own default is a minute, and that is too short: a driver can be down for longer, and one in which many
+queries wait at their failpoints was, so that recovery found decided transactions aborted.
+"""
+
+
+class Topic:
+    """The topic of the store in a folder. Nothing is created before the first producer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._coordinators: Coordinators | None = None
+        self._is_made = False
+
+    @cached_property
+    def address(self) -> str:
+        """Where the broker is, as host:port. Raises `ServiceUnavailable`."""
+        return servers.kafka()
+
+    @cached_property
+    def timeout(self) -> float:
+        """For how many seconds a transaction may be open, from its first record (transaction.timeout.ms)."""
+        path = self.folder / "timeout"
+        try:
+            return float(path.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return TIMEOUT
+        except ValueError:
+            raise InvalidInput(f"{path}: damaged; start the run anew.") from None
+
+    def expire_after(self, seconds: float) -> None:
+        """Sets the timeout of transactions, for every process that opens the store later."""
+        with durable.explained(self.folder):
+            durable.make_folder(self.folder)
+            durable.replace(self.folder / "timeout", f"{seconds:g}")
+        self.__dict__["timeout"] = seconds
+
+    def find(self) -> str | None:
+        """The topic's name; None while nobody has written."""
+        with durable.explained(self.folder):
+            try:
+                return (self.folder / "topic").read_text(encoding="ascii")
+            except FileNotFoundError:
+                return None
+
+    def name(self) -> str:
+        """The topic's name, chosen now if nobody has."""
+        if (found := self.find()) is None:
+            with durable.explained(self.folder):
+                self._choose()
+            found = self.find()
+            assert found is not None
+        return found
+
+    def transactional_id(self, handle: Handle) -> str:
+        """The id of a handle: other stores have other topics, and other attempts other handles."""
+        return f"{self.name()}.{handle}"
+
+    @property
+    def coordinators(self) -> Coordinators:
+        """The connection to the broker and its transaction coordinators, opened when it is needed."""
+        if self._coordinators is None:
+            self._coordinators = Coordinators(self.address)
+        return self._coordinators
+
+    def close(self) -> None:
+        """Hangs up."""
+        coordinators, self._coordinators = self._coordinators, None
+        if coordinators is not None:
+            coordinators.close()
+
+    def writer(self, transactional_id: str | None = None) -> KafkaProducer:
+        """A producer, idempotent, or transactional and still to be initialised. The topic is there from now on."""
+        probe(self.address)
+        self._make()
+        with explained(self.address):
+            return KafkaProducer(
+                bootstrap_servers=self.address,
+                client_id="labkit-writer",
+                transactional_id=transactional_id,
+                transaction_timeout_ms=int(self.timeout * 1000),
+                allow_auto_create_topics=False,
+                bootstrap_timeout_ms=10_000,
+                request_timeout_ms=10_000,
+                delivery_timeout_ms=30_000,
+                max_block_ms=30_000,
+                metrics_enabled=False,
+            )
+
+    def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> Any:
+        """Hands a row to a producer; gives the future of its record."""
+        headers = [] if owner is None else [(OWNER, owner.encode())]
+        return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
+
+    def delete(self) -> None:
+        """Removes the topic with all that is in it, its groups, and its name."""
+        self.coordinators.delete_groups(f"{self.name()}.")
+        with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
+            self.coordinators.admin.delete_topics([self.name()])
+        (self.folder / "topic").unlink(missing_ok=True)
+        self._is_made = False
+
+    def _choose(self) -> None:
+        """Links a drafted name into place, so that of several processes one is first, and the file is whole."""
+        durable.make_folder(self.folder)
+        draft = durable.temporary(self.folder / "topic")
+        try:
+            draft.write_text(f"labkit-{uuid.uuid4().hex[:16]}", encoding="ascii")
+            with suppress(FileExistsError):
+                os.link(draft, self.folder / "topic")
+        finally:
+            draft.unlink(missing_ok=True)
+        durable.sync_folder(self.folder)
+
+    def _make(self) -> None:
+        if self._is_made:
+            return
+        with explained(self.address), suppress(errors.TopicAlreadyExistsError):
+            topics = {self.name(): {"num_partitions": 1, "replication_factor": -1}}
+            self.coordinators.admin.create_topics(topics, wait_for_metadata=True)
+        self._is_made = True

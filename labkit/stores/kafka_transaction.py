@@ -1,0 +1,277 @@
+"""The private names of kafka-python, and what the lab asks Kafka's transaction coordinator directly.
+
+A transaction is finished from another process by sending EndTxn with its (transactional.id, producer id, epoch),
+without a producer: InitProducerId would abort what is to be committed (KIP-98). Sending the request ourselves needs
+two private names and gives the broker's own error code; resuming a KafkaProducer, as Flink's connector does by
+reflection (FlinkKafkaInternalProducer.resumeTransaction), needs four, waits without a limit, and turns several codes
+into one. EndTxn goes out in version 3, the one that kafka-python's producer speaks (transaction version 1): there,
+committing twice under one epoch is answered without an error. This module must not know of stores or handles.
+"""
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from importlib.metadata import version
+from typing import Any, NamedTuple, TypeVar
+
+from kafka import KafkaAdminClient, KafkaProducer, errors
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
+
+from labkit.errors import JobFailed, LabError, ServiceUnavailable
+
+PINNED = "3.0.12"
+"""The version of kafka-python whose private names are used here; tests run them against a real broker."""
+
+PATIENCE = 30.0
+"""Seconds in which a coordinator must settle a transaction."""
+
+AnswerT = TypeVar("AnswerT")
+
+_END_TXN, _INIT_PRODUCER_ID = 3, 4
+_MAXIMUM = "transaction.max.timeout.ms"
+_PAUSE = 0.01
+
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # what matters is raised, as one sentence
+
+
+class Producer(NamedTuple):
+    """By what a coordinator knows a writer: the id, and the epoch that fences all earlier ones."""
+
+    id: int
+    epoch: int
+
+
+class Stage(StrEnum):
+    """How far a transaction has come, under the names of Kafka's TransactionState."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+    UNKNOWN = "Unknown"
+
+
+UNFINISHED = (Stage.ONGOING, Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT, Stage.PREPARE_EPOCH_FENCE)
+ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
+
+
+class Described(NamedTuple):
+    """What a coordinator says of a transactional id. `started` is in seconds since 1970, 0 when nothing is open."""
+
+    name: str
+    stage: Stage
+    producer: Producer
+    timeout: float
+    started: float
+
+
+def check_version() -> None:
+    """Raises `ServiceUnavailable` for another kafka-python than the one whose private names were tried."""
+    found = version("kafka-python")
+    if found != PINNED:
+        raise ServiceUnavailable(
+            f"kafka-python {found} is installed, and transactions are resumed by private names of {PINNED}: "
+            f"run pip install kafka-python=={PINNED}."
+        )
+
+
+def probe(address: str) -> None:
+    """Raises `ServiceUnavailable` at once where nobody listens: a client would try for seconds, and leave a thread."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        raise unavailable(address) from error
+
+
+def unavailable(address: str) -> ServiceUnavailable:
+    """The broker does not answer."""
+    remedy = "look at it with labkit services status kafka, or at LABKIT_KAFKA"
+    return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
+
+
+def producer_of(writer: KafkaProducer) -> Producer:
+    """Id and epoch of a producer; after an epoch bump (KIP-360) its open transaction is gone, so compare them."""
+    found = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
+    return Producer(found.producer_id, found.epoch)
+
+
+def add_offsets(writer: KafkaProducer, offsets: Mapping[Any, Any], group: str) -> None:
+    """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
+    result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001
+    writer._sender.wakeup()  # noqa: SLF001
+    if not result.wait(timeout_ms=PATIENCE * 1000):
+        raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
+
+
+@contextmanager
+def explained(address: str) -> Iterator[None]:
+    """Turns an error of Kafka into one sentence: the broker does not answer, or it refused."""
+    try:
+        yield
+    except LabError:
+        raise
+    except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError, TimeoutError) as error:
+        raise unavailable(address) from error
+    except errors.KafkaError as error:
+        raise JobFailed(
+            f"{address}: Kafka refused ({type(error).__name__}: {' '.join(str(error).split())})."
+        ) from error
+
+
+class Coordinators:
+    """The transaction coordinators of a cluster."""
+
+    def __init__(self, address: str) -> None:
+        check_version()
+        probe(address)
+        self._address = address
+        with explained(address):
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=address, client_id="labkit", bootstrap_timeout_ms=10_000, request_timeout_ms=10_000
+            )
+
+    @property
+    def admin(self) -> KafkaAdminClient:
+        """The public client that the requests go through."""
+        return self._admin
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._admin.close()
+
+    def longest_timeout(self) -> float | None:
+        """The broker's maximum for a transaction's timeout, in seconds; None where this user may not ask."""
+        with explained(self._address), suppress(errors.AuthorizationError):
+            brokers = self._admin.describe_cluster()["brokers"]
+            number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
+            wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
+            found = self._admin.describe_configs([wanted], config_filter="all")
+            return float(found["broker"][number][_MAXIMUM]["value"]) / 1000
+        return None
+
+    def delete_groups(self, prefix: str) -> None:
+        """Deletes every consumer group with this prefix."""
+        with explained(self._address):
+            names = [group["group_id"] for group in self._admin.list_groups()]
+            if mine := [name for name in names if name.startswith(prefix)]:
+                self._admin.delete_groups(mine)
+
+    def describe(self, name: str) -> Described | None:
+        """What is known of a transactional id; None when nothing is."""
+
+        def ask() -> Described | None:
+            try:
+                found = self._admin.describe_transactions([name])[name]
+            except errors.TransactionalIdNotFoundError:
+                return None
+            producer = Producer(found.producer_id, found.producer_epoch)
+            times = found.transaction_timeout_ms / 1000, max(found.transaction_start_time_ms, 0) / 1000
+            return Described(name, Stage(found.state.value), producer, *times)
+
+        with explained(self._address):
+            return self._patiently(ask)
+
+    def settled(self, name: str) -> Described | None:
+        """The same, once all markers of a decision that was made are written."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.describe(name)) and found.stage in UNFINISHED and found.stage is not Stage.ONGOING:
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(f"{self._address}: {name} stayed {found.stage} for {PATIENCE:.0f} s.")
+            time.sleep(_PAUSE)
+        return found
+
+    def unfinished(self, prefix: str = "") -> list[str]:
+        """Every transactional id with this prefix whose transaction is neither committed nor aborted, sorted."""
+        with explained(self._address):
+            answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
+        names = (listing.transactional_id for listings in answers.values() for listing in listings)
+        return sorted(name for name in names if name.startswith(prefix))
+
+    def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
+        """Asks to commit or abort; gives the coordinator's answer, `errors.NoError` when the decision is logged."""
+        with explained(self._address):
+            answer = self._ask(
+                name,
+                lambda: EndTxnRequest(
+                    transactional_id=name,
+                    producer_id=producer.id,
+                    producer_epoch=producer.epoch,
+                    committed=commit,
+                    max_version=_END_TXN,
+                ),
+            )
+        return answer[0]
+
+    def fence(self, name: str, timeout: float) -> None:
+        """Aborts what is open under the id, and raises its epoch, so that whoever wrote it can write no more.
+
+        When this returns, the markers are written.
+        """
+        with explained(self._address):
+            error, _ = self._ask(
+                name,
+                lambda: InitProducerIdRequest(
+                    transactional_id=name,
+                    transaction_timeout_ms=int(timeout * 1000),
+                    producer_id=-1,
+                    producer_epoch=-1,
+                    max_version=_INIT_PRODUCER_ID,
+                    min_version=2,
+                ),
+            )
+            if error is not errors.NoError:
+                raise error(f"InitProducerId of {name}")
+        self.settled(name)
+
+    def has_offset(self, group: str) -> bool:
+        """Whether a consumer group has committed any offset."""
+
+        def ask() -> bool:
+            try:
+                found = self._admin.list_group_offsets([group])[group]
+            except errors.GroupIdNotFoundError:
+                return False
+            return any(position.offset >= 0 for position in found.values())
+
+        with explained(self._address):
+            return self._patiently(ask)
+
+    def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
+        """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""
+
+        async def send() -> Any:
+            node = await self._admin._find_coordinator_id(name, key_type=CoordinatorType.TRANSACTION)  # noqa: SLF001
+            return await self._admin._manager.send(request(), node_id=node)  # noqa: SLF001
+
+        def once() -> tuple[type[errors.KafkaError], Any]:
+            answer = self._admin._manager.run(send)  # noqa: SLF001
+            error = errors.for_code(answer.error_code)
+            if error is errors.ConcurrentTransactionsError or issubclass(error, _ELSEWHERE):
+                raise error
+            return error, answer
+
+        return self._patiently(once)
+
+    def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
+        """Asks again while the coordinator starts, moves, or is busy with the markers of the id's last transaction."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return ask()
+            except (errors.ConcurrentTransactionsError, *_ELSEWHERE):
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE)
+
+
+_ELSEWHERE = (errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError, errors.NotCoordinatorError)

@@ -1,0 +1,108 @@
+"""One open Kafka transaction: records are sent at once, and pre-committing is a flush with every future checked.
+
+The broker cannot tell a pre-committed transaction from an open one, and aborts either when its timeout is over; the
+clock starts with the first record. This module must not commit or abort.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from kafka import KafkaProducer, errors
+
+from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.records import Observation
+from labkit.stores.contract import Handle
+from labkit.stores.kafka_journal import Journal, Vote
+from labkit.stores.kafka_reader import Owner
+from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka_transaction import explained, producer_of
+
+CHUNK = 1_000
+"""Records between two looks at what became of those that were sent."""
+
+
+class KafkaTransaction:
+    """A transaction with a transactional.id of its own, and a producer that is closed when it is pre-committed."""
+
+    def __init__(self, topic: Topic, journal: Journal, handle: Handle) -> None:
+        self.handle = handle
+        self._topic, self._journal = topic, journal
+        self._note = journal.begin(handle)
+        self._writer = topic.writer(topic.transactional_id(handle))
+        self._sent: list[Any] = []
+        self._rows = 0
+        self._is_open = True
+        try:
+            with explained(topic.address):
+                initialise(self._writer, topic.timeout)
+                self._writer.begin_transaction()
+        except LabError:
+            self.close()
+            raise
+        self._owner = Owner(str(handle), producer_of(self._writer))
+
+    def write(self, row: Observation) -> None:
+        """Sends one record. Raises `JobFailed` once the transaction is not open any more."""
+        self._refuse_closed()
+        if len(self._sent) >= CHUNK:
+            self._check([future for future in self._sent if future.is_done])
+            self._sent = [future for future in self._sent if not future.is_done]
+        with explained(self._topic.address):
+            self._sent.append(self._topic.send(self._writer, row, self._owner))
+        self._rows += 1
+
+    def prepare(self) -> None:
+        """Waits until the broker has every record, then stores the vote. Raises `JobFailed` after an abort."""
+        self._refuse_closed()
+        with self._journal.changing(), explained(self._topic.address):
+            if self._journal.note(self.handle) != self._note:
+                raise self._aborted("its name was given up")
+            self._writer.flush()
+            self._check(self._sent)
+            if producer_of(self._writer) != self._owner.producer:
+                raise self._aborted("its epoch was raised")
+            self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
+        self.close()
+
+    def close(self) -> None:
+        """Takes no more rows. What is open stays open: unlike Java's client, this one does not abort it."""
+        self._is_open = False
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Lets go of the connection."""
+        with suppress(errors.KafkaError):
+            self._writer.close(timeout=1)
+
+    def _check(self, futures: Sequence[Any]) -> None:
+        for future in futures:
+            if not future.succeeded():
+                raise self._aborted(type(future.exception).__name__)
+
+    def _aborted(self, why: str) -> JobFailed:
+        self.close()
+        return JobFailed(f"The transaction {self.handle} was aborted while it was open ({why}); begin another.")
+
+    def _refuse_closed(self) -> None:
+        if not self._is_open:
+            raise JobFailed(f"The transaction {self.handle} is not open any more; begin another.")
+
+
+def initialise(writer: KafkaProducer, timeout: float) -> None:
+    """Gets id and epoch of a transactional producer. Raises `InvalidInput` where its timeout is over the maximum."""
+    try:
+        writer.init_transactions()
+    except errors.KafkaError as error:
+        if errors.InvalidTransactionTimeoutError.__name__ in repr(error):
+            raise too_long(timeout) from error
+        raise
+
+
+def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
+    """The broker does not allow a transaction to be open for so long."""
+    bound = "" if maximum is None else f" of {maximum:g} s"
+    return InvalidInput(
+        f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: "
+        f"shorten it, or raise transaction.max.timeout.ms there."
+    )

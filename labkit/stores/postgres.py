@@ -1,0 +1,288 @@
+"""PostgreSQL as a store: rows, totals by key, and two-phase commit by PREPARE TRANSACTION.
+
+A prepared transaction outlives its writer and never expires; any process finishes it by its gid. An open one dies with
+its writer's connection. Nobody can look into either, so notes beside them say what they hold (`opened`, `staged`), for
+`prepared` and `hidden`. What decides is the server's own list and the handle that each transaction carries.
+
+Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
+it wrote; commit timestamps follow a clock that may be set back. So everything of a store becomes visible under one
+advisory lock, which is taken before a number is drawn and let go after the commit is visible: numbers rise as
+visibility does. A transaction that somebody commits by hand has no number and counts as the last.
+
+This module must not judge, nor keep in memory what another process has to know.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+
+from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.records import Observation
+from labkit.stores import postgres_prepared as prepared
+from labkit.stores import postgres_schema as names
+from labkit.stores import servers
+from labkit.stores.contract import Handle, Transaction
+from labkit.stores.postgres_connection import RIGHTS, Connection, Pool, begin, explained, redacted, transaction
+
+DISABLED = (
+    "two-phase commit needs prepared transactions, and max_prepared_transactions is 0 there (the default): "
+    "ALTER SYSTEM SET max_prepared_transactions = 64, and restart the server"
+)
+
+
+class PostgresStore:
+    """Appendable, Keyed, Atomic, Transactional and Fencing, in a schema that the first write creates."""
+
+    def __init__(self, location: Path) -> None:
+        self.location = location
+        self.schema = names.schema_of(location)
+        self._known = False
+        self._connected: Pool | None = None
+
+    def history(self) -> Iterator[Observation]:
+        """Every row, and every value of a key, in the order in which it became visible."""
+        for offset, key, value, batch, attempt in self._read(names.HISTORY):
+            yield Observation(offset, names.key_from_text(key), value, batch, attempt)
+
+    def hidden(self) -> Iterator[Observation]:
+        """The rows of open and prepared transactions, as far as their writers have sent them."""
+        for (lines,) in self._read(names.HIDDEN):
+            yield from names.from_lines(lines)
+
+    def close(self) -> None:
+        """Closes every connection; the server rolls back what was open and not prepared."""
+        pool, self._connected = self._connected, None
+        if pool is not None:
+            pool.close()
+
+    def append(self, *rows: Observation) -> None:
+        """Adds the rows in one transaction, which waits for the disk."""
+        with self._publishing() as connection:
+            number = connection.execute("SELECT nextval('visible_number')").fetchone()
+            assert number is not None
+            values = [(*_values(row), None, number[0]) for row in rows]
+            with connection.cursor() as cursor:
+                cursor.executemany(names.INSERT, values)
+
+    def upsert(self, *rows: Observation) -> None:
+        """Sets the totals of the rows' keys in one transaction; the change log keeps every value."""
+        with self._publishing() as connection, connection.cursor() as cursor:
+            cursor.executemany(names.UPSERT, [_values(row) for row in rows])
+
+    def has_marker(self, query: str, batch: int) -> bool:
+        """Whether the marker of this query and batch has been committed."""
+        return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
+
+    @contextmanager
+    def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
+        """One real transaction with the rows and the marker; it dies with the writer's connection.
+
+        Raises `JobFailed` when the marker is there already, or when a later driver has fenced this one.
+        """
+        name = names.ATOMIC + str(handle)
+        with self._writing() as connection:
+            number = prepared.note_atomic(connection, name, handle)
+            try:
+                with transaction(connection):
+                    _mark(connection, handle)
+                    rows = prepared.Rows(connection, name)
+                    yield rows.write
+                    rows.send()
+                    self._seal(connection, name, number, handle)
+            except BaseException:
+                with suppress(psycopg.Error):
+                    prepared.forget_opened(connection, name, number)
+                raise
+
+    def begin(self, handle: Handle) -> Transaction:
+        """Opens a transaction. Raises `JobFailed` for a name that was used, or when a later driver has taken over."""
+        pool = self._ready()
+        connection = pool.take()
+        try:
+            with explained(connection, self._place):
+                self._refuse_disabled(connection)
+                number = prepared.note_opened(connection, self.schema, handle)
+                if number is None:
+                    raise JobFailed(f"{self._place}: there is a transaction {handle}; a name is never used twice.")
+                begin(connection)
+        except BaseException:
+            pool.give(connection)
+            raise
+        return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
+
+    def commit(self, handle: Handle) -> None:
+        """COMMIT PREPARED, from any process. Raises `JobFailed` if it is neither prepared nor committed."""
+        refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
+        if not self._is_there():
+            raise refusal
+        with self._pool.using() as connection, self._in_order(connection):
+            carried = "SELECT FROM committed WHERE handle = %s"
+            done = prepared.finish(connection, self.schema, handle)
+            if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
+                raise refusal
+            connection.execute("DELETE FROM staged WHERE handle = %s", [str(handle)])
+
+    def abort(self, handle: Handle) -> None:
+        """ROLLBACK PREPARED; of an open transaction the writer's connection is ended."""
+        if self._is_there():
+            with self._pool.using() as connection:
+                prepared.drop(connection, self.schema, handle)
+
+    def prepared(self, query: str) -> list[Handle]:
+        """Every open or prepared transaction of the query, in the order of their names' numbers; nobody else's."""
+        if not self._is_there():
+            return []
+        with self._pool.using() as connection:
+            self._refuse_disabled(connection)
+            return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
+
+    def fence(self, query: str, incarnation: int) -> None:
+        """Refuses earlier drivers of the query from now on, and ends what they have open in one transaction.
+
+        What they have open or prepared in two phases is for recovery to finish. Raises `JobFailed` for a driver that
+        was itself replaced.
+        """
+        with self._writing() as connection:
+            with transaction(connection):
+                if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
+                    raise prepared.fenced(query, incarnation)
+            for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
+                if _is_atomic_of(str(name), query, incarnation):
+                    prepared.terminate(connection, [pid, started])
+                    prepared.forget_opened(connection, str(name))
+
+    def check(self, capability: str) -> None:
+        """Whether the server answers, lets this user make a schema, and can prepare. Raises a sentence if not."""
+        with self._pool.using() as connection:
+            _exists(connection, self.schema)
+            if capability == "Transactional":
+                self._refuse_disabled(connection)
+            allowed = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
+            may, user = connection.execute(allowed).fetchone() or (False, "")
+            if not may or connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",):
+                raise InvalidInput(f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}.")
+
+    def destroy(self) -> None:
+        """Rolls back every transaction of the store and drops its schema, whoever wrote to it."""
+        if not self._is_there():
+            return
+        with self._pool.using() as connection:
+            for handle in set(prepared.unfinished(connection, self.schema)):
+                prepared.drop(connection, self.schema, handle)
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
+        self._known = False
+
+    @property
+    def _pool(self) -> Pool:
+        if self._connected is None:
+            self._connected = Pool(servers.postgres(), self.schema)
+        return self._connected
+
+    @property
+    def _place(self) -> str:
+        return redacted(self._pool.address)
+
+    def _read(self, statement: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
+        """The answer to a query on a connection of its own, which sees only what is committed."""
+        if self._is_there():
+            with self._pool.using() as connection:
+                yield from connection.execute(statement, parameters)
+
+    def _is_there(self) -> bool:
+        if not self._known:
+            with self._pool.using() as connection:
+                self._known = _exists(connection, self.schema)
+        return self._known
+
+    def _ready(self) -> Pool:
+        """The connections, once the schema is there: several writers may try to create it at once."""
+        if not self._is_there():
+            with self._pool.using() as connection, transaction(connection):
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+                if not _exists(connection, self.schema):
+                    connection.execute(names.creation(self.schema, self.location))
+            self._known = True
+        return self._pool
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._ready().using() as connection:
+            yield connection
+
+    @contextmanager
+    def _publishing(self) -> Iterator[Connection]:
+        """A transaction whose rows become visible in the order of their numbers: the lock outlasts the commit."""
+        with self._writing() as connection, transaction(connection):
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+            yield connection
+
+    @contextmanager
+    def _in_order(self, connection: Connection) -> Iterator[None]:
+        """The same lock for COMMIT PREPARED, which no transaction block may contain; a dead holder lets go of it."""
+        key = [names.lock_of(self.schema)]
+        connection.execute("SELECT pg_advisory_lock(%s)", key)
+        try:
+            yield
+        finally:
+            if not connection.broken:
+                connection.execute("SELECT pg_advisory_unlock(%s)", key)
+
+    def _seal(self, connection: Connection, name: str, number: int, handle: Handle) -> None:
+        """The last steps of a transaction of one writer, in the order of visibility."""
+        if not prepared.forget_opened(connection, name, number):
+            raise prepared.fenced(handle.query, handle.incarnation)
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+        connection.execute("INSERT INTO visible (handle) VALUES (%s)", [name])
+
+    def _refuse_disabled(self, connection: Connection) -> None:
+        if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
+            raise ServiceUnavailable(f"PostgreSQL at {self._place}: {DISABLED}.")
+
+
+def sweep() -> list[str]:
+    """Drops the stores of runs whose folders are gone; gives their schemas. For a server that is the lab's alone."""
+    pool, dropped = Pool(servers.postgres(), "pg_catalog"), list[str]()
+    with closing(pool), pool.using() as connection:
+        commented = (
+            "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
+        )
+        found = connection.execute(commented).fetchall()
+    for schema, comment in found:
+        location = Path(str(comment).removeprefix(names.MARK))
+        if names.schema_of(location) == schema and len(location.parents) > 1 and not location.parents[1].exists():
+            with closing(PostgresStore(location)) as store:
+                store.destroy()
+            dropped.append(schema)
+    return dropped
+
+
+def _exists(connection: Connection, schema: str) -> bool:
+    """Whether the schema is there and the lab's own. Raises `InvalidInput` for one that somebody else made."""
+    comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
+    found = connection.execute(comment, [schema]).fetchone()
+    if found is not None and not str(found[0]).startswith(names.MARK):
+        raise InvalidInput(f"The schema {schema} was not made by the lab; choose another location.")
+    return found is not None
+
+
+def _mark(connection: Connection, handle: Handle) -> None:
+    try:
+        connection.execute("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
+    except errors.UniqueViolation:
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.") from None
+
+
+def _is_atomic_of(name: str, query: str, before: int) -> bool:
+    """Whether this is a transaction of one writer, by a driver of the query before that one."""
+    if not name.startswith(names.ATOMIC):
+        return False
+    handle = Handle.parse(name.removeprefix(names.ATOMIC))
+    return handle.query == query and handle.incarnation < before
+
+
+def _values(row: Observation) -> tuple[int, str, int, int, int]:
+    return (row.offset, names.key_to_text(row.key), row.value, row.batch, row.attempt)

@@ -1,0 +1,170 @@
+"""The tables of a PostgreSQL store, its names in the server, and rows as text for COPY.
+
+Every store has a schema of its own, so that many runs share a database. This module builds statements and must not
+send any.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from psycopg import sql
+
+from labkit.errors import InvalidInput
+from labkit.records import Observation
+from labkit.stores.contract import Handle
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
+
+GID_BYTES = 199
+"""The longest name of a prepared transaction in bytes (GIDSIZE in PostgreSQL's access/xact.h, with its end)."""
+
+TABLES = """
+CREATE TABLE rows (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "offset" bigint NOT NULL, key text NOT NULL,
+  value bigint NOT NULL, batch bigint NOT NULL, attempt bigint NOT NULL, handle text, number bigint
+);
+CREATE TABLE totals (
+  key text PRIMARY KEY, "offset" bigint NOT NULL, value bigint NOT NULL, batch bigint NOT NULL, attempt bigint NOT NULL
+);
+CREATE TABLE changes (
+  number bigint PRIMARY KEY, "offset" bigint NOT NULL, key text NOT NULL, value bigint NOT NULL,
+  batch bigint NOT NULL, attempt bigint NOT NULL
+);
+CREATE TABLE markers (query text, batch bigint, PRIMARY KEY (query, batch));
+CREATE TABLE epochs (query text PRIMARY KEY, incarnation bigint NOT NULL);
+CREATE TABLE committed (handle text PRIMARY KEY);
+CREATE TABLE staged (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text NOT NULL, lines text NOT NULL);
+CREATE INDEX staged_of_handle ON staged (handle);
+CREATE FUNCTION my_start() RETURNS timestamptz LANGUAGE sql
+AS 'SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()';
+CREATE UNLOGGED TABLE opened (
+  handle text PRIMARY KEY, number bigint GENERATED ALWAYS AS IDENTITY,
+  pid integer NOT NULL DEFAULT pg_backend_pid(), started timestamptz NOT NULL DEFAULT my_start()
+);
+CREATE SEQUENCE visible_number;
+CREATE TABLE visible (handle text PRIMARY KEY, number bigint NOT NULL DEFAULT nextval('visible_number'));
+CREATE FUNCTION note_total() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  INSERT INTO changes VALUES (nextval('visible_number'), NEW."offset", NEW.key, NEW.value, NEW.batch, NEW.attempt);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER total_set AFTER INSERT OR UPDATE ON totals FOR EACH ROW EXECUTE FUNCTION note_total();
+"""
+"""`rows` and `totals` are what a sink writes; `changes` is the log of every total, by trigger in its transaction.
+
+`visible` numbers the transactions in the order in which they became visible; rows that were visible at once carry
+their number themselves. `committed` holds the handle of every committed transaction, written in that transaction.
+`opened` and `staged` say what open and prepared transactions there are and what they hide: nobody can look into them.
+"""
+
+HISTORY = """
+SELECT "offset", key, value, batch, attempt FROM (
+  SELECT coalesce(rows.number, visible.number) AS number, rows.id, "offset", key, value, batch, attempt
+  FROM rows LEFT JOIN visible USING (handle)
+  UNION ALL SELECT number, 0, "offset", key, value, batch, attempt FROM changes
+) AS seen ORDER BY number NULLS LAST, id
+"""
+HIDDEN = "SELECT lines FROM staged WHERE handle NOT IN (SELECT handle FROM committed) ORDER BY id"
+INSERT = 'INSERT INTO rows ("offset", key, value, batch, attempt, handle, number) VALUES (%s, %s, %s, %s, %s, %s, %s)'
+COPY = 'COPY rows ("offset", key, value, batch, attempt, handle) FROM STDIN'
+UPSERT = """
+INSERT INTO totals ("offset", key, value, batch, attempt) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (key) DO UPDATE
+SET "offset" = excluded."offset", value = excluded.value, batch = excluded.batch, attempt = excluded.attempt
+"""
+FENCE = """
+INSERT INTO epochs VALUES (%s, %s)
+ON CONFLICT (query) DO UPDATE SET incarnation = excluded.incarnation WHERE epochs.incarnation <= excluded.incarnation
+"""
+
+ATOMIC = "atomic "
+"""What the name of a transaction of one writer begins with; no gid does."""
+
+MARK = "labkit: "
+"""What the comment of every schema of the lab begins with; the place that it belongs to follows."""
+
+
+def schema_of(location: Path) -> str:
+    """The schema of a store: a bare name is the schema itself, any other path gives a name by its digest."""
+    if location.parent == Path() and _NAME.fullmatch(location.name):
+        return location.name
+    return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
+
+
+def lock_of(schema: str) -> int:
+    """The key of the advisory lock under which a store's transactions become visible, one at a time."""
+    return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:8], signed=True)
+
+
+def prefix_of(schema: str) -> str:
+    """What the gids of all transactions of a store begin with: gids are unique in a whole server."""
+    return f"labkit:{schema}:"
+
+
+def gid_of(schema: str, handle: Handle) -> str:
+    """The name of a prepared transaction. Never shortened, so that no two handles share one. Raises `InvalidInput`."""
+    gid = f"{prefix_of(schema)}{handle}"
+    if len(gid.encode()) > GID_BYTES:
+        raise InvalidInput(
+            f"{gid[:60]}...: PostgreSQL takes names of transactions of at most {GID_BYTES} bytes; "
+            "give the query a shorter name."
+        )
+    return gid
+
+
+def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
+    """The handles of the gids that this store made; any other gid is somebody else's and left out."""
+    prefix = prefix_of(schema)
+    for gid in gids:
+        if gid.startswith(prefix):
+            try:
+                yield Handle.parse(gid.removeprefix(prefix))
+            except InvalidInput:
+                continue
+
+
+def creation(schema: str, location: Path) -> sql.Composed:
+    """The statements that make a store's schema, inside a transaction."""
+    statements = "CREATE SCHEMA {}; COMMENT ON SCHEMA {} IS {}; SET LOCAL search_path = {};" + TABLES
+    name = sql.Identifier(schema)
+    return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)
+
+
+# A text of PostgreSQL cannot hold the character 0, so it is written as \0 and a backslash as two.
+
+
+def key_to_text(key: str) -> str:
+    """A key as PostgreSQL can hold it."""
+    return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
+
+
+def key_from_text(text: str) -> str:
+    """The key that `key_to_text` gave."""
+    if "\\" not in text:
+        return text
+    return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+
+
+def to_lines(rows: Iterable[Observation]) -> list[str]:
+    """Rows in the text format of COPY, without handle and number."""
+    return [
+        f"{row.offset}\t{key_to_text(row.key).translate(_ESCAPES)}\t{row.value}\t{row.batch}\t{row.attempt}"
+        for row in rows
+    ]
+
+
+_UNESCAPE = re.compile(r"\\(.)")
+_PLAIN = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def from_lines(lines: str) -> Iterator[Observation]:
+    """The rows that `to_lines` gave, joined by line ends."""
+    for line in lines.split("\n"):
+        offset, key, value, batch, attempt = line.split("\t")
+        plain = key_from_text(_UNESCAPE.sub(lambda found: _PLAIN[found[1]], key))
+        yield Observation(int(offset), plain, int(value), int(batch), int(attempt))

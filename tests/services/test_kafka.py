@@ -1,0 +1,197 @@
+"""A broker of the lab's own: started once, found again, ended with its owner, and never confused with another."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.services import kafka_jars
+from labkit.services.java import Java
+from labkit.services.kafka import KafkaService
+from labkit.services.kafka_metadata import is_ready, parse_address
+
+PATIENCE = 60.0
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
+        time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
+@pytest.fixture
+def service(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaService]:
+    monkeypatch.delenv("LABKIT_KAFKA", raising=False)
+    broker = KafkaService(tmp_path / "kafka", tied=True)
+    yield broker
+    broker.down()
+
+
+def test_up_and_down_may_be_repeated_and_only_this_machine_reaches_it(service: KafkaService) -> None:
+    assert service.status().state == service.down().state == "down"
+    first = service.up()
+    assert (first.state, first.version, first.folder) == ("up", "4.3.0", service.folder)
+    assert first == service.up() == service.status()
+    assert is_ready(*parse_address(first.address, "address"))
+    assert first.pid is not None
+    listening = [each.laddr for each in psutil.Process(first.pid).net_connections() if each.status == "LISTEN"]
+    assert {str(place.ip).removeprefix("::ffff:") for place in listening} == {"127.0.0.1"}
+    assert service.down().state == service.down().state == "down"
+    assert is_gone(first.pid)
+
+
+def test_a_broker_that_was_killed_is_stale_and_comes_back_where_it_was(service: KafkaService) -> None:
+    first = service.up()
+    assert service.kill() == [first.pid]
+    assert service.status()[1:4] == ("stale", first.address, None)
+    again = service.up()
+    assert again.address == first.address
+    assert again.pid != first.pid
+
+
+def test_two_that_start_it_at_once_get_the_same_broker(service: KafkaService) -> None:
+    other = KafkaService(service.folder, tied=True)
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda each: each.up(), [service, other])
+    assert one == two
+    assert one.state == "up"
+    assert other.down().state == "down"
+
+
+def test_a_port_that_somebody_took_is_not_fought_over(service: KafkaService) -> None:
+    first = service.up()
+    service.down()
+    with socket.create_server(parse_address(first.address, "address")):
+        assert service.up().address != first.address
+
+
+def test_it_ends_with_a_process_that_is_killed(java: Java, tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from labkit.services.kafka import KafkaService
+service = KafkaService(Path(sys.argv[1]), tied=True)
+print(service.up().pid, flush=True)
+sys.stdin.read()
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "LABKIT_KAFKA"}
+    command = [sys.executable, "-c", code, str(tmp_path / "kafka")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as owner:
+        assert owner.stdout is not None
+        broker = int(owner.stdout.readline())
+        assert not is_gone(broker)
+        owner.send_signal(signal.SIGKILL)
+        assert owner.wait(timeout=30) == -signal.SIGKILL
+    until(lambda: is_gone(broker), "the broker's end")
+
+
+def test_a_note_of_a_process_id_that_came_round_again_harms_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LABKIT_KAFKA", raising=False)
+    note = tmp_path / "broker.json"
+    note.write_text(json.dumps({"pid": os.getpid(), "started": 1.0, "port": 1}))
+    service = KafkaService(tmp_path)
+    assert service.status()[1:4] == ("stale", "127.0.0.1:1", None)
+    assert service.down().state == "down"
+    note.write_text("{")
+    assert service.status().state == "down"
+
+
+def test_damaged_data_is_said_in_one_sentence(service: KafkaService) -> None:
+    (service.folder / "data").mkdir(parents=True)
+    (service.folder / "data" / "meta.properties").write_text("version=nonsense\n")
+    with pytest.raises(ServiceUnavailable, match="ended while it started") as refused:
+        service.up()
+    assert str(service.folder) in str(refused.value)
+    assert service.status().state == "down"
+
+
+def test_a_broker_of_your_own_is_used_and_left_alone(
+    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = kafka.status().address
+    monkeypatch.setenv("LABKIT_KAFKA", address)
+    mine = KafkaService(tmp_path / "none")
+    for status in (mine.up(), mine.status(), mine.down()):
+        assert (status.state, status.address, status.pid) == ("yours", address, None)
+    assert is_ready(*parse_address(address, "address"))
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(ServiceUnavailable, match="it is yours"):
+        mine.kill()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "host:", ":9092", "host:0", "host:99999"])
+def test_an_address_that_is_none_is_refused(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABKIT_KAFKA", address)
+    with pytest.raises(InvalidInput, match="write host:port"):
+        KafkaService(tmp_path).status()
+
+
+def test_your_own_that_does_not_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+    monkeypatch.setenv("LABKIT_KAFKA", f"127.0.0.1:{port}")
+    assert KafkaService(tmp_path).status().state == "down"
+    with pytest.raises(ServiceUnavailable, match="no broker answers there"):
+        KafkaService(tmp_path).up()
+
+
+# The jars
+
+
+def test_the_sums_name_every_jar_once() -> None:
+    sums = kafka_jars.sums()
+    assert len(sums) == 46
+    assert {f"{name}-{version}.jar" for _, name, version in kafka_jars.PACKAGES} <= sums.keys()
+    assert all(len(digest) == 64 for digest in sums.values())
+
+
+def test_a_jar_that_differs_is_refused_by_name(kafka: KafkaService, tmp_path: Path) -> None:
+    folder = tmp_path / "jars"
+    shutil.copytree(kafka_jars.jars_folder(), folder)
+    kafka_jars.check(folder)
+    jar = folder / "kafka-clients-4.3.0.jar"
+    content = jar.read_bytes()
+    jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar differs"):
+        kafka_jars.check(folder)
+    jar.unlink()
+    with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar is missing"):
+        kafka_jars.check(folder)
+    jar.write_bytes(content)
+    (folder / "another.jar").touch()
+    with pytest.raises(ServiceUnavailable, match=r"another\.jar does not belong there"):
+        kafka_jars.check(folder)
+
+
+def test_a_first_fetch_without_a_network_is_said_in_one_sentence(
+    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = (
+        "-DproxySet=true -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=9 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
+    )
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", nowhere)
+    with pytest.raises(ServiceUnavailable, match="fetching it from the central Maven repository failed") as refused:
+        kafka_jars.find_jars(java, tmp_path / "kafka-4.3.0")
+    assert "connect this machine to the network once" in str(refused.value)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,510 @@
+"""What only a real PostgreSQL can show: orphans and their locks, zombies, a server that dies, rights, and names."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_engine import PlainEngine
+
+from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.judge import Guarantee
+from labkit.records import Observation
+from labkit.services.postgres import PostgresService
+from labkit.services.tied import _fresh_folder
+from labkit.sinks import coordinate
+from labkit.stores import postgres_connection, postgres_prepared, postgres_schema, servers
+from labkit.stores.contract import Elsewhere, Handle
+from labkit.stores.postgres import PostgresStore, sweep
+
+HANDLE = Handle("q", 0, 0, 1, 1)
+PATIENCE = 30.0
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
+        time.sleep(0.01)
+
+
+def row(offset: int, key: str = "hello") -> Observation:
+    return Observation(offset, key, offset * 10, 0, 1)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "store" / "postgres"
+
+
+@pytest.fixture
+def store(place: Path) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(place)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def by_hand(postgres: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[PostgresService]:
+    """A server that a test may kill and configure; it is up when a test begins."""
+    found = PostgresService(_fresh_folder(), settings=["--no-sync"])
+    yield found
+    found.discard()
+
+
+@pytest.fixture
+def server(own: PostgresService, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresService]:
+    own.up()
+    monkeypatch.setenv(servers.POSTGRES, own.address)
+    yield own
+    own.up()
+    with psycopg.connect(own.address, autocommit=True) as connection:  # PostgreSQL starts with no more than it allows
+        for gid in gids(connection):
+            connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
+
+
+def is_alive(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def kill(server: PostgresService) -> None:
+    killed = server.kill()
+    assert len(killed) > 3
+    assert [pid for pid in killed if is_alive(pid)] == []
+    assert server.status().state == "stale"
+
+
+def prepare(store: PostgresStore, handle: Handle, *offsets: int) -> None:
+    transaction = store.begin(handle)
+    for offset in offsets:
+        transaction.write(row(offset))
+    transaction.prepare()
+
+
+def gids(connection: psycopg.Connection) -> set[str]:
+    return {gid for (gid,) in connection.execute("SELECT gid FROM pg_prepared_xacts")}
+
+
+# Names
+
+handles = st.builds(
+    Handle,
+    st.from_regex(r"[a-z0-9_]{1,40}", fullmatch=True),
+    *[st.integers(0, 2**63)] * 4,
+)
+
+
+@given(handles, handles)
+def test_no_two_handles_share_a_gid_and_none_is_too_long(one: Handle, other: Handle) -> None:
+    found = postgres_schema.gid_of("labkit_0123456789abcdef", one)
+    assert len(found.encode()) < 200
+    assert (found == postgres_schema.gid_of("labkit_0123456789abcdef", other)) == (one == other)
+    assert list(postgres_schema.handles_in("labkit_0123456789abcdef", [found, f"x{found}", "labkit:"])) == [one]
+    assert list(postgres_schema.handles_in("labkit_0123456789abcde", [found])) == []
+
+
+def test_a_name_that_the_server_would_not_take_is_refused_before_anything_is_open(store: PostgresStore) -> None:
+    with pytest.raises(InvalidInput, match="at most 199 bytes; give the query a shorter name"):
+        store.begin(HANDLE._replace(query="q" * 200))
+    assert store.prepared("q" * 200) == []
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda text: text.replace("x", "\\")))
+def test_any_key_survives_as_text(key: str) -> None:
+    rows = [Observation(1, key, 2, 3, 4), Observation(5, key + "\0\\", 6, 7, 8)]
+    assert list(postgres_schema.from_lines("\n".join(postgres_schema.to_lines(rows)))) == rows
+    assert "\0" not in postgres_schema.key_to_text(key)
+    assert postgres_schema.key_from_text(postgres_schema.key_to_text(key)) == key
+
+
+def test_a_bare_name_is_the_schema_and_any_path_gives_one_of_its_own() -> None:
+    assert postgres_schema.schema_of(Path("orders")) == "orders"
+    assert postgres_schema.schema_of(Path("/a/orders")) != postgres_schema.schema_of(Path("/b/orders"))
+    assert postgres_schema.schema_of(Path("Orders!")).startswith("labkit_")
+
+
+def test_a_schema_of_somebody_else_is_not_touched(by_hand: psycopg.Connection) -> None:
+    with closing(PostgresStore(Path("public"))) as foreign:
+        for step in (lambda: foreign.append(row(0)), foreign.destroy, lambda: list(foreign.history())):
+            with pytest.raises(InvalidInput, match="public was not made by the lab"):
+                step()
+    assert by_hand.execute("SELECT to_regnamespace('public') IS NOT NULL").fetchone() == (True,)
+
+
+# Orphans
+
+
+def test_one_recovery_resolves_fifty_orphans_and_touches_no_foreign_one(
+    tmp_path: Path, by_hand: psycopg.Connection
+) -> None:
+    """Two are from killed drivers, at different points; the others are made here: prepared, or open."""
+    engine = PlainEngine(tmp_path, Strategy.TWO_PHASE, "postgres", Order.DECISION)
+    assert engine.drive(Crash(FailPoint.MID_WRITE)) == signal.SIGKILL
+    store = PostgresStore(engine.location)
+    assert [handle.incarnation for handle in store.prepared("plain")] == [1, 1]
+    left = [Handle("plain", number // 7, number % 7, 1, 100 + number) for number in range(48)]
+    for number, handle in enumerate(left):
+        transaction = store.begin(handle)
+        transaction.write(row(number))
+        if number % 4:
+            transaction.prepare()
+    foreign = [Handle("plain_2", 0, 0, 1, 1), Handle("plai", 0, 0, 1, 1)]
+    for handle in foreign:
+        prepare(store, handle, 0)
+    by_hand.execute("BEGIN; CREATE TABLE t_of_somebody (n int); PREPARE TRANSACTION 'somebody-plain-b0-p0-i1-a1'")
+    try:
+        assert len(store.prepared("plain")) == 50
+        assert engine.drive() == 0
+        assert store.prepared("plain") == []
+        assert [handle for each in foreign for handle in store.prepared(each.query)] == foreign
+        assert "somebody-plain-b0-p0-i1-a1" in gids(by_hand)
+        verdict = engine.verdict()
+        assert (verdict.guarantee, verdict.rows) == (Guarantee.UNKNOWN if verdict.unseen else "exactly-once", 3)
+    finally:
+        by_hand.execute("ROLLBACK PREPARED 'somebody-plain-b0-p0-i1-a1'")
+        store.destroy()
+        store.close()
+    assert not gids(by_hand)
+
+
+def test_a_writer_that_an_abort_could_not_end_in_time_cannot_prepare_all_the_same(
+    store: PostgresStore, by_hand: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line in `opened` decides between the abort and the preparation, not who is faster."""
+    monkeypatch.setattr(postgres_prepared, "terminate", lambda *_: None)
+    transaction = store.begin(HANDLE)
+    transaction.write(row(0))
+    store.abort(HANDLE)
+    with pytest.raises(JobFailed, match="was aborted while it was open"):
+        transaction.prepare()
+    assert (gids(by_hand), list(store.history()), list(store.hidden())) == (set(), [], [])
+
+
+def test_an_orphan_that_holds_a_row_is_named_instead_of_waited_for(
+    store: PostgresStore, by_hand: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_connection, "LOCK_SECONDS", 0.3)
+    store.upsert(row(0))
+    change = f"UPDATE {store.schema}.totals SET value = -1 WHERE key = 'hello'"
+    by_hand.execute(f"BEGIN; {change}; PREPARE TRANSACTION 'orphan of hello'")
+    with pytest.raises(JobFailed, match=r"waited 0\.3 s for a lock; prepared.*orphan of hello.*ROLLBACK PREPARED"):
+        store.upsert(row(1))
+    assert list(store.history()) == [row(0)]
+    by_hand.execute("ROLLBACK PREPARED 'orphan of hello'")
+    store.upsert(row(1))
+    assert list(store.history()) == [row(0), row(1)]
+
+
+def test_a_prepared_transaction_waits_through_restarts_of_the_server(server: PostgresService, place: Path) -> None:
+    with closing(PostgresStore(place)) as before:
+        prepare(before, HANDLE, 0, 1)
+    for _ in range(2):
+        server.down()
+        server.up()
+    with closing(PostgresStore(place)) as after:
+        assert (list(after.history()), list(after.hidden())) == ([], [row(0), row(1)])
+        after.commit(HANDLE)
+        after.commit(HANDLE)
+        assert (list(after.history()), list(after.hidden())) == ([row(0), row(1)], [])
+
+
+def test_what_somebody_commits_by_hand_is_seen_and_need_not_be_committed(
+    store: PostgresStore, by_hand: psycopg.Connection
+) -> None:
+    prepare(store, HANDLE, 0)
+    by_hand.execute(f"COMMIT PREPARED '{postgres_schema.gid_of(store.schema, HANDLE)}'")
+    store.commit(HANDLE)
+    assert (list(store.history()), list(store.hidden()), store.prepared("q")) == ([row(0)], [], [])
+
+
+# Zombies
+
+ZOMBIE = """
+import sys
+from pathlib import Path
+from labkit.errors import LabError
+from labkit.records import Observation
+from labkit.stores.contract import Handle
+from labkit.stores.postgres import PostgresStore
+
+store = PostgresStore(Path(sys.argv[1]))
+store.fence("q", 1)
+row = Observation(0, "hello", 1, 0, 1)
+done = store.begin(Handle("q", 0, 0, 1, 1))
+done.write(row)
+done.prepare()
+half = store.begin(Handle("q", 0, 1, 1, 2))
+half.write(row)
+marking = store.transaction(Handle("q", 7, 0, 1, 0))
+write = marking.__enter__()
+write(row)
+print("parked", flush=True)
+sys.stdin.readline()
+
+def told(step):
+    try:
+        step()
+        print("done", flush=True)
+    except LabError as error:
+        print(error, flush=True)
+
+def new():
+    late = store.begin(Handle("q", 1, 0, 1, 3))
+    late.write(row)
+    late.prepare()
+
+def mark():
+    with store.transaction(Handle("q", 8, 0, 1, 0)) as write:
+        write(row)
+
+for step in (half.prepare, lambda: store.commit(Handle("q", 0, 0, 1, 1)), new, mark):
+    told(step)
+told(lambda: marking.__exit__(None, None, None))
+"""
+
+
+def test_a_zombie_can_write_nothing_more_once_it_was_replaced(
+    place: Path, store: PostgresStore, tmp_path: Path
+) -> None:
+    """SIGSTOP, a new driver that recovers and goes on, SIGCONT."""
+    command = [sys.executable, "-c", ZOMBIE, str(place)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as zombie:
+        assert zombie.stdout is not None
+        assert zombie.stdin is not None
+        assert zombie.stdout.readline() == "parked\n"
+        os.kill(zombie.pid, signal.SIGSTOP)
+        try:
+            _replace(place, tmp_path)
+            zombie.stdin.write("go\n")
+            zombie.stdin.flush()
+        finally:
+            os.kill(zombie.pid, signal.SIGCONT)
+        half, done, new, mark, marking = zombie.stdout.read().splitlines()
+    assert "aborted while it was open" in half
+    assert "is not prepared, so it cannot be committed" in done
+    assert "Driver 1 of the query q was replaced" in new
+    assert "Driver 1 of the query q was replaced" in mark
+    assert "ended the connection" in marking or "terminating connection" in marking
+    assert (list(store.history()), store.prepared("q")) == ([row(5), row(6)], [])
+    with pytest.raises(JobFailed, match="Driver 1 of the query q was replaced by a later one"):
+        store.fence("q", 1)
+
+
+def _replace(place: Path, folder: Path) -> None:
+    """What the next driver does: it fences, resolves, and writes where the zombie's transaction holds the marker."""
+    options = {"store": "postgres", "location": place, "query": "q", "incarnation": 2, "log": folder / "log"}
+    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)  # type: ignore[arg-type]
+    assert len(list(new.recover(None))) == 2
+    store = new.sink.store
+    prepare(store, HANDLE._replace(incarnation=2), 5)
+    store.commit(HANDLE._replace(incarnation=2))
+    with store.transaction(Handle("q", 7, 0, 2, 0)) as write:
+        write(row(6))
+    store.close()
+
+
+# A server that dies
+
+
+def test_a_server_that_is_killed_between_pre_commit_and_commit_loses_and_doubles_nothing(
+    server: PostgresService, tmp_path: Path
+) -> None:
+    engine = PlainEngine(tmp_path, Strategy.TWO_PHASE, "postgres", Order.DECISION)
+    assert engine.drive(Crash(FailPoint.AFTER_COMMIT_LOG)) == signal.SIGKILL
+    kill(server)
+    server.up()
+    with closing(PostgresStore(engine.location)) as store:
+        assert sorted(one.offset for one in store.hidden()) == [0, 1, 2]
+    assert engine.drive() == 0
+    assert (engine.verdict().guarantee, engine.verdict().rows) == (Guarantee.EXACTLY_ONCE, 3)
+
+
+@pytest.mark.parametrize("moment", ["write", "prepare", "commit", "append", "recovery"])
+def test_a_server_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
+    server: PostgresService, place: Path, moment: str
+) -> None:
+    with closing(PostgresStore(place)) as store:
+        store.append(row(0))
+        prepare(store, HANDLE, 1)
+        transaction = store.begin(HANDLE._replace(partition=1))
+        transaction.write(row(2))
+        steps: dict[str, Callable[[], object]] = {
+            "write": lambda: [transaction.write(row(3)) for _ in range(1_000)],
+            "prepare": transaction.prepare,
+            "commit": lambda: store.commit(HANDLE),
+            "append": lambda: store.append(row(4)),
+            "recovery": lambda: store.prepared("q"),
+        }
+        kill(server)
+        with pytest.raises(ServiceUnavailable, match=r"PostgreSQL at .*(connection|does not answer)"):
+            steps[moment]()
+        server.up()
+    with closing(PostgresStore(place)) as after:
+        assert after.prepared("q") == [HANDLE]
+        after.commit(HANDLE)
+        assert list(after.history()) == [row(0), row(1)]
+
+
+def test_a_server_that_was_never_there(monkeypatch: pytest.MonkeyPatch, place: Path, tmp_path: Path) -> None:
+    monkeypatch.delenv(servers.POSTGRES)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with closing(PostgresStore(place)) as store:
+        assert isinstance(store, Elsewhere)
+        with pytest.raises(ServiceUnavailable, match="labkit services up postgres, or name yours in LABKIT_POSTGRES"):
+            store.check("Appendable")
+
+
+# Settings and rights
+
+
+def test_prepared_transactions_that_are_switched_off_are_answered_with_the_remedy(
+    server: PostgresService, place: Path
+) -> None:
+    with setting(server, "max_prepared_transactions", "0"), closing(PostgresStore(place)) as store:
+        store.check("Atomic")
+        store.append(row(0))
+        steps = (lambda: store.check("Transactional"), lambda: store.begin(HANDLE), lambda: store.prepared("q"))
+        for step in steps:
+            with pytest.raises(
+                ServiceUnavailable, match="ALTER SYSTEM SET max_prepared_transactions = 64, and restart"
+            ):
+                step()
+        assert list(store.history()) == [row(0)]
+
+
+def test_too_many_prepared_transactions_are_refused_and_none_is_half_there(
+    server: PostgresService, place: Path
+) -> None:
+    with setting(server, "max_prepared_transactions", "2"), closing(PostgresStore(place)) as store:
+        for number in (1, 2):
+            prepare(store, HANDLE._replace(partition=number), number)
+        with pytest.raises(JobFailed, match="maximum number of prepared transactions reached; raise max_prepared"):
+            prepare(store, HANDLE, 0)
+        for handle in store.prepared("q"):
+            (store.commit if handle.partition else store.abort)(handle)
+        assert list(store.history()) == [row(1), row(2)]
+
+
+@contextmanager
+def setting(server: PostgresService, name: str, value: str) -> Iterator[None]:
+    """A server that was restarted with another setting, for a block."""
+    for change in (f"SET {name} = {value}", f"RESET {name}"):
+        with psycopg.connect(server.address, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM {change}".encode())
+        server.down()
+        server.up()
+        if change.startswith("SET"):
+            try:
+                yield
+            except BaseException:
+                with psycopg.connect(server.address, autocommit=True) as connection:
+                    connection.execute(f"ALTER SYSTEM RESET {name}".encode())
+                server.down()
+                raise
+
+
+def test_a_participant_that_the_server_ends_while_it_is_idle_never_prepares(
+    server: PostgresService, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`idle_in_transaction_session_timeout` breaks the demand that a transaction may stay open for an interval."""
+    monkeypatch.setenv(servers.POSTGRES, f"{server.address} options='-c idle_in_transaction_session_timeout=300ms'")
+    with closing(PostgresStore(place)) as store, psycopg.connect(server.address, autocommit=True) as looking:
+        transaction = store.begin(HANDLE)
+        transaction.write(row(0))
+        idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        until(lambda: looking.execute(idle).fetchone() == (0,), "the end of the idle transaction")
+        with pytest.raises(JobFailed, match="idle_in_transaction_session_timeout above the time that a batch takes"):
+            transaction.prepare()
+        assert gids(looking) == set()
+        assert list(store.history()) == []
+        assert store.prepared("q") == [HANDLE]
+        store.abort(HANDLE)
+        assert store.prepared("q") == []
+
+
+SECRET = "open-sesame"
+
+
+@pytest.fixture
+def guarded(server: PostgresService) -> Iterator[str]:
+    """The end of a connection string for a user who needs a password and may only read."""
+    rules = server.folder / "data" / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(f"local all guarded scram-sha-256\n{before}")
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS guarded")
+        connection.execute(f"CREATE ROLE guarded LOGIN PASSWORD '{SECRET}'".encode())
+        connection.execute("SELECT pg_reload_conf()")
+        yield f"host='{server.folder / 'socket'}' user=guarded dbname=postgres"
+    rules.write_text(before)
+
+
+@pytest.mark.parametrize(
+    ("password", "said"),
+    [
+        ("not-the-secret", "refuses the connection.*password authentication failed"),
+        (SECRET, "guarded may not write there; name a user that may create a schema"),
+        (f"{SECRET} oops =", "not a connection string of PostgreSQL"),
+    ],
+)
+def test_a_wrong_password_or_a_reader_gets_one_sentence_without_the_password(
+    guarded: str, place: Path, monkeypatch: pytest.MonkeyPatch, password: str, said: str
+) -> None:
+    monkeypatch.setenv(servers.POSTGRES, f"{guarded} password={password}")
+    with closing(PostgresStore(place)) as store:
+        for step in (lambda: store.check("Atomic"), lambda: store.append(row(0))):
+            with pytest.raises(LabError) as refused:
+                step()
+            assert refused.value.exit_code == 64
+            assert "\n" not in str(refused.value)
+            assert password.split(maxsplit=1)[0] not in str(refused.value)
+        with pytest.raises(LabError, match=said):
+            store.check("Atomic")
+
+
+# What is left
+
+
+def test_destroy_leaves_no_schema_and_no_transaction(store: PostgresStore, by_hand: psycopg.Connection) -> None:
+    prepare(store, HANDLE, 0)
+    store.begin(HANDLE._replace(partition=1)).write(row(1))
+    other = PostgresStore(Path("/somewhere/else/entirely"))
+    prepare(other, HANDLE, 2)
+    for _ in range(2):
+        store.destroy()
+    assert gids(by_hand) == {postgres_schema.gid_of(other.schema, HANDLE)}
+    assert by_hand.execute("SELECT to_regnamespace(%s)", [store.schema]).fetchone() == (None,)
+    other.destroy()
+    other.close()
+
+
+def test_a_sweep_drops_the_stores_of_runs_whose_folders_are_gone(tmp_path: Path, by_hand: psycopg.Connection) -> None:
+    places = [tmp_path / name / "store" / "postgres" for name in ("kept", "gone")]
+    places[0].parents[1].mkdir()
+    stores = [PostgresStore(place) for place in places]
+    for one in stores:
+        prepare(one, HANDLE, 0)
+        one.close()
+    dropped = sweep()
+    assert stores[1].schema in dropped
+    assert stores[0].schema not in dropped
+    assert gids(by_hand) == {postgres_schema.gid_of(stores[0].schema, HANDLE)}
+    stores[0].destroy()
+    stores[0].close()
