@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#666666"
 """Okabe and Ito's colours: told apart by the colour-blind, and in greyscale."""
 
+SIGNS = {"exactly-once": "✓", "at-least-once": "▲", "at-most-once": "▼", "none": "✗", "unknown": "?"}
+"""A sign for each guarantee, beside its name or colour: a record too many points up, one too few down."""
+
+
+def png(figure: "Figure") -> bytes:
+    """A figure as a picture, on white, so that it can be read in a dark theme too."""
+    content = io.BytesIO()
+    figure.savefig(content, dpi=110)
+    return content.getvalue()
+
 
 class Point(NamedTuple):
     """One value as it could be seen: the place in the order of visibility, and whether a larger one came before."""
@@ -86,9 +96,7 @@ def _figure() -> "type[Figure]":
 
     class Chart(Figure):
         def _repr_png_(self) -> bytes:
-            png = io.BytesIO()
-            self.savefig(png, dpi=110)
-            return png.getvalue()
+            return png(self)
 
     return Chart
 

@@ -44,26 +44,32 @@ def _page(data: dict[str, Any], fallback: str) -> str:
     )
 
 
-def _fallback(story: Story) -> str:
-    sentence = story.model.sentence(story.actions[-1]) if story.actions else SENTENCE_OF_START
-    source = f"data:image/svg+xml;base64,{b64encode(still(story).encode()).decode()}"
-    said = f"{story.title}, after step {len(story.actions)}: {sentence}"
+def _fallback(story: Story, at: int = 0) -> str:
+    step = at or len(story.actions)
+    sentence = story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
+    source = f"data:image/svg+xml;base64,{b64encode(still(story, step).encode()).decode()}"
+    said = f"{story.title}, after step {step}: {sentence}"
     return f'<div class="lk-static"><p>{escape(said)}</p><img src="{source}" alt="{escape(said)}"></div>'
 
 
 class Player:
-    """A walk in a notebook's output: `Player(trace)`. Raises a `LabError` for a trace that cannot be replayed."""
+    """A walk in a notebook's output: `Player(trace)`, opened at its step `at`.
 
-    def __init__(self, trace: Trace, watch_for: str = "") -> None:
+    Raises a `LabError` for a trace that cannot be replayed.
+    """
+
+    def __init__(self, trace: Trace, watch_for: str = "", at: int = 0) -> None:
         self.story = Story(replay(trace), watch_for)
+        self.at = at
 
     def to_json(self) -> dict[str, Any]:
         """What the page shows."""
-        return {**self.story.to_json(), "keys": [list(pair) for pair in KEYS_SAID]}
+        opened = {"at": self.at} if self.at else {}
+        return {**self.story.to_json(), **opened, "keys": [list(pair) for pair in KEYS_SAID]}
 
     def html(self) -> str:
         """The player as HTML that needs nothing else."""
-        return _page(self.to_json(), _fallback(self.story))
+        return _page(self.to_json(), _fallback(self.story, self.at))
 
     def __str__(self) -> str:
         return "\n".join(self.story.lines())
