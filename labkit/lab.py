@@ -6,6 +6,8 @@ Everything that the command line does has its equal here. Nothing here knows a p
 from collections.abc import Mapping
 from pathlib import Path
 
+from labkit.choices import able
+from labkit.failpoints import POINTS, Order
 from labkit.outcome import (
     Outcome,
     aloud,
@@ -24,12 +26,14 @@ from labkit.outcome import (
 from labkit.panel import panel
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
+from labkit.sim.pipeline.latency import undisturbed, waits
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import history
 from labkit.spark.runner import PATIENCE
 from labkit.study import Prediction, Search, Walk, columns, explore, predict, replay
-from labkit.view import charts
+from labkit.view import charts, costs
+from labkit.view.grid import Grid, of_runs, simulated
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
 
@@ -47,6 +51,8 @@ __all__ = [
     "explorer",
     "finish",
     "fresh_folder",
+    "grid",
+    "held_back",
     "in_place",
     "judged",
     "memory_sink",
@@ -60,6 +66,7 @@ __all__ = [
     "show",
     "silent",
     "table",
+    "until_visible",
     "words",
 ]
 
@@ -84,6 +91,35 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
     tracks = {name: by_key(history(outcome.run).events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)
+
+
+def grid(folder: Path | str | None = None) -> Grid:
+    """Sinks by failpoints: the real runs in a folder of `labkit matrix`, or without one every cell in the simulator.
+
+    Raises `InvalidInput` for a folder without runs.
+    """
+    return simulated() if folder is None else of_runs(Path(folder))
+
+
+def until_visible(words: str = "hello-world-hello-world", *, records_per_batch: int = 2) -> costs.Waits:
+    """A figure of how many simulated steps each record waits until it can be read, sink by sink, and its data."""
+    walks = {(sink, order): able(sink)[0] for sink, order in POINTS}
+    return costs.until_visible(
+        {
+            sink.value if order is Order.NONE else f"{sink}, {order} order": waits(
+                undisturbed(sink, order, store, words, records_per_batch)
+            )
+            for (sink, order), store in walks.items()
+        }
+    )
+
+
+def held_back(*scenarios: str) -> costs.Helds:
+    """A figure of the records that barriers hold back in named scenarios, step by step, and its data.
+
+    Raises `InvalidInput` for a scenario that is unknown or not one of `barriers`.
+    """
+    return costs.held_back({name.rpartition(".")[2]: costs.held_in(replay(name).walk) for name in scenarios})
 
 
 def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:

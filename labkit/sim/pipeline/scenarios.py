@@ -131,6 +131,10 @@ _BETWEEN = FailPoint.AFTER_PRE_COMMIT
 _SMALL_BATCHES = {"records_per_batch": 1}
 
 SCENARIOS: dict[str, Scenario] = {
+    "undisturbed": Scenario(
+        "The batch is planned, its rows are written one by one, and only then is it noted as finished.",
+        {"strategy": "append"},
+    ),
     "jump_back": Scenario(
         "hello is seen at 2, then at 1 again, then at 2: exactly-once in the end, and a reader saw the replay.",
         {"strategy": "idempotent", "store": "sqlite"},
