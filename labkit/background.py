@@ -7,6 +7,7 @@ know who watches.
 import contextlib
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -98,6 +99,9 @@ class Stages:
 
 CANCELLED = "Cancelled: every process of the run has ended, and its folder and its temporary files are gone."
 
+SIGN_OF_LIFE = 3.0
+"""Seconds without news after which whoever watches is told that there is none."""
+
 _ONE = threading.Lock()
 """Held while a crash goes on in the background: a second one would need memory for two more drivers."""
 
@@ -116,6 +120,7 @@ class BackgroundRun:
         self._made_here = folder is None
         self._cancel = threading.Event()
         self._over = threading.Event()
+        self._told = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
@@ -173,7 +178,7 @@ class BackgroundRun:
         run = prepare_checked(self.scenario, self._folder)
         self._beat()
         self.stages = Stages(run)
-        self._changed()
+        self._news()
         outcome = finish(run, self._tell, heartbeat=self._beat)
         self.stages.judged()
         self.said = "judged"
@@ -183,11 +188,17 @@ class BackgroundRun:
         assert self.stages is not None
         self.stages.note(event)
         self.said = words(event, details | {"cell": "the query"})
-        self._changed()
+        self._news()
 
     def _beat(self) -> None:
         if self._cancel.is_set():
             raise Cancelled(CANCELLED)
         if self.stages and self.stages.look():
             self.said = "the batch is planned: offsets/0 is durable"
-            self._changed()
+        elif time.monotonic() - self._told < SIGN_OF_LIFE:
+            return
+        self._news()
+
+    def _news(self) -> None:
+        self._told = time.monotonic()
+        self._changed()

@@ -24,7 +24,10 @@ INTRO = (
     "Choose a sink and a moment, say what you expect, and run: a real PySpark job is killed there by SIGKILL, "
     "restarted from its checkpoint, and judged from outside. It takes about 20 seconds."
 )
-UNHEARD = "The kernel has not answered yet: it is busy with another cell, or this panel's cell must be run again."
+UNHEARD = (
+    "The kernel does not answer: it is busy with another cell, or it was restarted, which ends a run at once. "
+    "Then run this panel's cell again."
+)
 READY = "Ready."
 OUTSIDE = (
     "This is a crash panel, which needs a running kernel: run this cell to choose sink, store, order, failpoint and "
@@ -43,6 +46,7 @@ class CrashPanel:
         self.choice = choice
         self.prediction: str | None = None
         self._background: BackgroundRun | None = None
+        self._ran = (choice, self.prediction)
         self._alert = ""
         self._beats = 0
         self._displayed = False
@@ -81,7 +85,7 @@ class CrashPanel:
         except InvalidAction:
             self._background = before
             raise
-        self._alert = ""
+        self._alert, self._ran = "", (self.choice, self.prediction)
         self._show()
 
     def cancel(self) -> None:
@@ -172,7 +176,7 @@ class CrashPanel:
         if background is None:
             return READY
         if background.outcome:
-            return f"{background.outcome.verdict.guarantee}. {background.outcome.verdict.because}."
+            return f"Judged: {background.outcome.verdict.guarantee}. The result is below."
         return "" if background.error else f"{background.said} ..."
 
     def _command(self) -> str:
@@ -189,7 +193,8 @@ class CrashPanel:
     def _bundle(self) -> dict[str, str]:
         """What stays in the notebook, without any kernel: the result, or one sentence on what the panel is."""
         if self.outcome and self._background:
-            html = fragment(self.outcome.run, self.prediction, self.choice.call())
+            choice, said = self._ran
+            html = fragment(self.outcome.run, said, choice.call())
         else:
             call = f"<code>{escape(self.choice.call())}</code>"
             html = f'<p data-lk-panel="{escape(self._form.model_id)}">{escape(OUTSIDE)} {call}</p>'

@@ -1,7 +1,7 @@
 // The form of the crash panel. Python decides what can be chosen and says how far a run has come (labkit/panel.py).
 
 const SIGNS = { waiting: "○", now: "●", done: "✓", part: "◐", skipped: "–", stopped: "✗" };
-const PATIENCE = 3000;
+const PATIENCE = 3000, SILENCE = 15000;
 
 function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -23,7 +23,7 @@ function render({ model, el: host }) {
   host.replaceChildren(root);
 
   const controls = {};
-  let heard = false, begun = 0, ticking = null;
+  let heard = 0, begun = 0, ticking = null;
   const send = (message) => model.send(message);
   const off = (button) => button.getAttribute("aria-disabled") === "true";
   run.addEventListener("click", () => { if (!off(run)) send({ run: true }); });
@@ -31,7 +31,7 @@ function render({ model, el: host }) {
   root.addEventListener("keydown", (event) => { if (event.key !== "Tab" && event.key !== "Escape") event.stopPropagation(); });
 
   function control(field) {
-    const made = field.options ? el("select") : el("input", { type: "text", placeholder: field.placeholder, spellcheck: "false" });
+    const made = field.options ? el("select", { "aria-label": field.label }) : el("input", { type: "text", "aria-label": field.label, placeholder: field.placeholder, spellcheck: "false" });
     made.addEventListener("change", () => send({ choose: field.name, value: made.value }));
     fields.append(el("label", {}, field.label, made));
     return made;
@@ -49,19 +49,31 @@ function render({ model, el: host }) {
   }
 
   function tick() {
+    if (Date.now() - heard > SILENCE) return unheard();
     clock.textContent = `${Math.round((Date.now() - begun) / 1000)} s`;
   }
 
+  function unheard() {
+    said.textContent = model.get("shown").unheard;
+    clearInterval(ticking);
+    ticking = null;
+    clock.textContent = "";
+    stages.hidden = true;
+    for (const each of [run, cancel]) each.setAttribute("aria-disabled", "true");
+    for (const made of Object.values(controls)) made.disabled = true;
+  }
+
+  // What was saved with the notebook says nothing about a run: only what a kernel has said since this was opened does.
   function draw() {
     const shown = model.get("shown");
-    const busy = shown.busy, had = root.contains(document.activeElement);
+    const busy = heard > 0 && shown.busy, had = root.contains(document.activeElement);
     intro.textContent = shown.intro;
     shown.fields.forEach((field) => fill(field, busy));
     hint.textContent = shown.hint;
     // Not `disabled`: a button that is disabled while it has the focus drops it, and the keys go elsewhere.
     run.setAttribute("aria-disabled", String(busy));
     cancel.setAttribute("aria-disabled", String(!busy));
-    stages.hidden = !shown.stages.length;
+    stages.hidden = !heard;
     stages.replaceChildren(...shown.stages.map(([name, mark, words]) => el("li", { "data-mark": mark, title: words, "aria-label": `${name}: ${words}`, "aria-current": mark === "now" ? "step" : null }, el("b", { "aria-hidden": "true" }, SIGNS[mark]), ` ${name}`)));
     if (said.textContent !== shown.said) said.textContent = shown.said;
     if (alert.textContent !== shown.alert) alert.textContent = shown.alert;
@@ -86,11 +98,11 @@ function render({ model, el: host }) {
     return made;
   }
 
-  const hear = () => { heard = true; draw(); };
+  const hear = () => { heard = Date.now(); draw(); };
   model.on("change:shown", hear);
   draw();
   send({ hello: true });
-  const waiting = setTimeout(() => { if (!heard) said.textContent = model.get("shown").unheard; }, PATIENCE);
+  const waiting = setTimeout(() => { if (!heard) unheard(); }, PATIENCE);
   return () => { model.off("change:shown", hear); clearTimeout(waiting); clearInterval(ticking); };
 }
 
