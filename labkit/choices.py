@@ -4,6 +4,7 @@ A choice always fits together: whoever changes one part of it gets the nearest w
 strategies, the stores and the failpoints, and must not know any of them by name.
 """
 
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ class Choice:
             options["order"] = self.order.value
         if self.input:
             options["input"] = self.input
-        said = ", ".join(f"{name}={value!r}" for name, value in options.items()).replace("'", '"')
+        said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in options.items())
         return f'lab.crash("{self.failpoint}", {said})'
 
 

@@ -46,7 +46,7 @@ class CrashPanel:
         self.choice = choice
         self.prediction: str | None = None
         self._background: BackgroundRun | None = None
-        self._ran = (choice, self.prediction)
+        self._ran: tuple[Choice, str | None] = (choice, None)
         self._alert = ""
         self._beats = 0
         self._displayed = False

@@ -77,7 +77,10 @@ function render({ model, el: host }) {
     stages.replaceChildren(...shown.stages.map(([name, mark, words]) => el("li", { "data-mark": mark, title: words, "aria-label": `${name}: ${words}`, "aria-current": mark === "now" ? "step" : null }, el("b", { "aria-hidden": "true" }, SIGNS[mark]), ` ${name}`)));
     if (said.textContent !== shown.said) said.textContent = shown.said;
     if (alert.textContent !== shown.alert) alert.textContent = shown.alert;
-    calls.replaceChildren(...shown.calls.flatMap(([name, text]) => [el("span", { class: "lk-dim" }, name), el("code", {}, text), copier(name, text)]));
+    if (JSON.stringify(shown.calls) !== calls.dataset.said) {
+      calls.dataset.said = JSON.stringify(shown.calls);
+      calls.replaceChildren(...shown.calls.flatMap(([name, text]) => [el("span", { class: "lk-dim" }, name), el("code", {}, text), copier(name, text)]));
+    }
     if (busy && !ticking) { begun = Date.now(); ticking = setInterval(tick, 1000); tick(); }
     if (!busy && ticking) { clearInterval(ticking); ticking = null; tick(); }
     if (had && !root.contains(document.activeElement)) run.focus({ preventScroll: true });
