@@ -79,13 +79,15 @@ class CrashPanel:
         """
         if self.under_way:
             raise InvalidAction("This panel's run is under way already; cancel it first.")
-        before, self._background = self._background, BackgroundRun(self.choice.scenario(), self._changed)
+        before = self._background, self._alert, self._ran
+        # All of it before the start: a run that fails at once says so from its own thread.
+        self._background = BackgroundRun(self.choice.scenario(), self._changed)
+        self._alert, self._ran = "", (self.choice, self.prediction)
         try:
             self._background.start()
         except InvalidAction:
-            self._background = before
+            self._background, self._alert, self._ran = before
             raise
-        self._alert, self._ran = "", (self.choice, self.prediction)
         self._show()
 
     def cancel(self) -> None:

@@ -46,6 +46,13 @@ def at_work(folder: Path) -> list[str]:
     return found
 
 
+def answering(page):
+    """The form, when its kernel has answered."""
+    form = page.locator(".lk-form")
+    form.locator("li[data-mark=waiting]").last.wait_for(timeout=MINUTES)
+    return form
+
+
 @pytest.fixture
 def panel(java, lab_server, lab_page) -> Iterator:
     """The form of a panel in an open notebook, after Run All."""
@@ -53,9 +60,7 @@ def panel(java, lab_server, lab_page) -> Iterator:
     lab_page.page.set_viewport_size({"width": 1280, "height": 2600})
     driving.open_notebook(lab_page.page, lab_server, "panel.ipynb")
     driving.run_all(lab_page.page)
-    form = lab_page.page.locator(".lk-form")
-    form.locator(".lk-said", has_text="Ready.").wait_for()
-    yield form
+    yield answering(lab_page.page)
     assert driving.raised(lab_page.page) == []
     until(lambda: not at_work(lab_server.folder), "every process of every run to be gone")
 
@@ -114,6 +119,7 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     driving.save(page)
     stored = json.loads((lab_server.folder / "panel.ipynb").read_text())["cells"][0]["outputs"]
     assert "lk-result" in "".join(stored[1]["data"]["text/html"])
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     driving.open_notebook(page, lab_server, "panel.ipynb")
     page.locator(".lk-result").wait_for()
     page.locator(".lk-form").get_by_text("The kernel does not answer").wait_for()
@@ -155,7 +161,7 @@ def test_a_panel_without_java_says_so_in_a_sentence(java, lab_server, lab_page):
     write(lab_server.folder / "no_java.ipynb", [hidden, *SOURCES])
     driving.open_notebook(lab_page.page, lab_server, "no_java.ipynb")
     driving.run_all(lab_page.page)
-    form = lab_page.page.locator(".lk-form")
+    form = answering(lab_page.page)
     press(form, "Run")
     form.get_by_text("No Java 17 or newer was found").wait_for(timeout=MINUTES)
     assert "make demo" in form.locator(".lk-alert").inner_text()

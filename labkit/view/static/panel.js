@@ -1,7 +1,7 @@
 // The form of the crash panel. Python decides what can be chosen and says how far a run has come (labkit/panel.py).
 
 const SIGNS = { waiting: "○", now: "●", done: "✓", part: "◐", skipped: "–", stopped: "✗" };
-const PATIENCE = 3000, SILENCE = 15000;
+const PATIENCE = 5000, SILENCE = 15000;
 
 function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
