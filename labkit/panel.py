@@ -179,7 +179,7 @@ class CrashPanel:
             return READY
         if background.outcome:
             return f"Judged: {background.outcome.verdict.guarantee}. The result is below."
-        return "" if background.error else f"{background.said} ..."
+        return "" if background.error else f"{background.said[:1].upper()}{background.said[1:]} ..."
 
     def _command(self) -> str:
         try:

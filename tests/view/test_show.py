@@ -17,7 +17,7 @@ def test_every_real_cell_opens_at_its_failpoint(cell):
     model = story.model
     assert cell.point in model.reached(story.states[player.at - 1], story.actions[player.at - 1])
     assert story.actions[player.at].name == "crash"
-    assert story.watch_for.startswith(f"{cell.point} has been reached.")
+    assert story.watch_for.startswith(f"{cell.point} is reached in step {player.at}.")
     assert player.to_json()["at"] == player.at
 
 
