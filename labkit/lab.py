@@ -31,11 +31,11 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import history
 from labkit.spark.runner import PATIENCE
-from labkit.study import Prediction, Search, Walk, columns, explore, predict, replay
+from labkit.study import Prediction, Search, Walk, columns, explore, need, predict, replay
 from labkit.view import charts, costs
-from labkit.view.grid import Grid, of_runs, simulated
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
+from labkit.view.verdict_grid import VerdictGrid, of_runs, simulated
 
 __all__ = [
     "Outcome",
@@ -51,11 +51,12 @@ __all__ = [
     "explorer",
     "finish",
     "fresh_folder",
-    "grid",
     "held_back",
     "in_place",
     "judged",
+    "matrix",
     "memory_sink",
+    "need",
     "panel",
     "predict",
     "prepare_checked",
@@ -93,7 +94,7 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     return charts.seen_over_time(tracks, key)
 
 
-def grid(folder: Path | str | None = None) -> Grid:
+def matrix(folder: Path | str | None = None) -> VerdictGrid:
     """Sinks by failpoints: the real runs in a folder of `labkit matrix`, or without one every cell in the simulator.
 
     Raises `InvalidInput` for a folder without runs.

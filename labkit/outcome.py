@@ -141,7 +141,7 @@ def crash(
     sink: str = "append",
     store: str = "files",
     order: str | None = None,
-    input: Path | None = None,
+    input: Path | str | None = None,
     records_per_batch: int = 1_000,
     job: str = "running",
     state: str | None = None,

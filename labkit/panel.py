@@ -133,10 +133,12 @@ class CrashPanel:
     def _changed(self) -> None:
         """Called by the run, in its thread."""
         background = self._background
-        if background and not background.under_way:
+        over = background is not None and not background.under_way
+        if background and over:
             self._alert = str(background.error) if background.error else ""
-            self._publish()
         self._show()
+        if over:
+            self._publish()
 
     def _show(self) -> None:
         with self._lock:  # the run's thread and the kernel's both come here

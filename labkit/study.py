@@ -4,6 +4,7 @@ Everything here has its equal on the command line (`labkit replay`, `labkit expl
 and count nothing: the models' claims and the one judge do.
 """
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from labkit.sim.scenarios import Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, make
 from labkit.sim.trace import replay as play
 
-__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "predict", "replay"]
+__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "predict", "replay"]
 
 
 class Walk:
@@ -115,6 +116,16 @@ def replay(what: str | Trace) -> Walk:
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
     """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
     return Search(search(make(model, parameters), max_states=max_states))
+
+
+def need(*names: str, cell: str) -> None:
+    """Says which cell comes first, for a cell that uses a name of another one. Raises `InvalidInput`."""
+    here = inspect.currentframe()
+    known = here.f_back.f_globals if here and here.f_back else {}
+    if missing := [name for name in names if name not in known]:
+        raise InvalidInput(
+            f"{', '.join(missing)} is set in {cell}: run that cell first, or choose Run All Above Selected Cell."
+        )
 
 
 class Prediction:

@@ -16,7 +16,7 @@ from labkit.services.java import find_java
 from labkit.sim.pipeline.scenarios import is_modelled, simulate
 from labkit.spark.run import prepare
 from labkit.stores import STORES
-from labkit.view import grid
+from labkit.view import verdict_grid
 
 
 def select(
@@ -104,7 +104,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         _entry(cell, cells[cell], sim=both, outcome=outcome, folder=run.folder.path)
         for (cell, _), run, outcome in zip(tasks, runs, outcomes, strict=True)
     ]
-    page = grid.write(base) if any(entry["real"] for entry in entries) else None
+    page = verdict_grid.write(base) if any(entry["real"] for entry in entries) else None
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries), "folder": str(base)}))
     else:

@@ -53,9 +53,11 @@ asked = lab.predict(rows=None, guarantee=None)
 # ## Crash it
 
 # %%
+lab.need("failpoint", "sink", cell="the first code cell (the parameters)")
 outcome = lab.crash(failpoint, sink=sink)
 
 # %% tags=["nbval-check-output"]
+lab.need("outcome", cell="the cell under Crash it")
 print("rows in the end:", outcome.verdict.rows, "| final:", dict(outcome.verdict.final))
 print("duplicate offsets:", list(outcome.verdict.duplicate))
 print("guarantee:", outcome.verdict.guarantee)
@@ -66,6 +68,7 @@ print("guarantee:", outcome.verdict.guarantee)
 # guarantee: at-least-once
 
 # %%
+lab.need("asked", "outcome", cell="the cells under Predict and Crash it")
 print(asked.beside(rows=outcome.verdict.rows, guarantee=outcome.verdict.guarantee))
 assert outcome.verdict.rows == 6
 
@@ -73,6 +76,7 @@ assert outcome.verdict.rows == 6
 # Nothing is lost, and every row came out twice. The lab's judge says why:
 
 # %%
+lab.need("outcome", cell="the cell under Crash it")
 print(outcome.verdict.because)
 
 # %% [markdown]
@@ -82,6 +86,7 @@ print(outcome.verdict.because)
 # died by it.
 
 # %%
+lab.need("outcome", cell="the cell under Crash it")
 evidence = outcome.crashes[0]
 print("signal", evidence["signal"], "at", evidence["point"], "- processes killed:", len(evidence["killed"]))
 assert evidence["signal"] == 9
@@ -96,6 +101,7 @@ assert evidence["signal"] == 9
 # This is what lay there while everything was dead:
 
 # %% tags=["nbval-check-output"]
+lab.need("evidence", cell="the cell under Was the crash real")
 print("offsets:", evidence["offset_log"])
 print("commits:", evidence["commit_log"])
 
@@ -107,6 +113,7 @@ print("commits:", evidence["commit_log"])
 # And this is inside. The last line of `offsets/0` says where the batch ends: offset 3, the next record to read.
 
 # %%
+lab.need("outcome", cell="the cell under Crash it")
 print(outcome.checkpoint_file("offsets/0").splitlines()[-1])
 assert outcome.checkpoint_file("offsets/0").endswith('{"offset": 3}')
 
@@ -117,6 +124,7 @@ assert outcome.checkpoint_file("offsets/0").endswith('{"offset": 3}')
 # was dead.
 
 # %%
+lab.need("outcome", cell="the cell under Crash it")
 figure, shown = lab.seen_over_time({"append": outcome}, "hello")
 figure
 
@@ -126,6 +134,7 @@ figure
 # killed, and the next step is the crash.
 
 # %%
+lab.need("shown", cell="the cell that draws what a reader saw")
 assert [point.value for point in shown["append"].points] == [1, 2, 1, 2]
 assert list(outcome.verdict.regression) == [0]
 outcome.simulated
@@ -142,9 +151,11 @@ outcome.simulated
 asked = lab.predict(rows=None, runs_of_the_batch=None)
 
 # %%
+lab.need("failpoint", cell="the first code cell (the parameters)")
 second = lab.crash(failpoint, sink="two_phase")
 
 # %% tags=["nbval-check-output"]
+lab.need("second", cell="the cell above")
 print("rows in the end:", second.verdict.rows, "| duplicate offsets:", list(second.verdict.duplicate))
 print("guarantee:", second.verdict.guarantee)
 
@@ -158,6 +169,7 @@ print("guarantee:", second.verdict.guarantee)
 # it began.
 
 # %%
+lab.need("asked", "second", cell="the cells above, from the second prediction")
 assert second.crashes[0]["commit_log"] == []
 assert {row.attempt for row in second.rows()} == {2}  # the number of the driver that wrote the row
 assert list(second.verdict.regression) == []
@@ -169,6 +181,7 @@ print(asked.beside(rows=second.verdict.rows, runs_of_the_batch=max(row.attempt f
 # > crash, another sink, another guarantee.
 
 # %%
+lab.need("outcome", "second", cell="the two cells that crash a job")
 same_checkpoint = outcome.crashes[0]["offset_log"] == second.crashes[0]["offset_log"] == [0]
 assert same_checkpoint
 assert (outcome.verdict.guarantee, second.verdict.guarantee) == ("at-least-once", "exactly-once")

@@ -39,11 +39,13 @@ from labkit import lab
 my_predictions = {"append": None, "idempotent": None, "wal": None, "batch_marker": None, "two_phase": None}
 
 # %%
+lab.need("failpoint", "my_predictions", cell="the parameters and the predictions above")
 on_sqlite = {"idempotent": "sqlite", "batch_marker": "sqlite"}
 sinks = {sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "files")} for sink in my_predictions}
 same_moment = lab.crash_each(sinks)
 
 # %% tags=["nbval-check-output"]
+lab.need("same_moment", cell="the cell above")
 print(lab.table(same_moment, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -55,6 +57,7 @@ print(lab.table(same_moment, my_predictions))
 # two_phase     exactly-once   0     0          0
 
 # %%
+lab.need("same_moment", cell="the cell that runs five sinks")
 assert all(outcome.crashes[0]["signal"] == 9 for outcome in same_moment.values())
 assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
 
@@ -63,6 +66,7 @@ assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
 # reader of the word *hello* could have seen these values, in this order:
 
 # %%
+lab.need("same_moment", cell="the cell that runs five sinks")
 figure, shown = lab.seen_over_time(same_moment, "hello")
 figure
 
@@ -71,6 +75,7 @@ figure
 # jumped back and was replayed. Spark rolls back one micro-batch; an engine with longer checkpoints rolls back more.
 
 # %%
+lab.need("shown", cell="the cell with the figure")
 assert [point.value for point in shown["idempotent"].points] == [1, 2, 1, 2]
 assert [point.value for point in shown["two_phase"].points] == [1, 2]
 
@@ -95,6 +100,7 @@ limits = {
 other_moments = lab.crash_each(limits)
 
 # %% tags=["nbval-check-output"]
+lab.need("other_moments", cell="the cell above")
 print(lab.table(other_moments, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -107,6 +113,7 @@ print(lab.table(other_moments, my_predictions))
 # Why does the order matter? Look at what lay in the checkpoint while everything was dead:
 
 # %% tags=["nbval-check-output"]
+lab.need("other_moments", cell="the cell that runs the other moments")
 for name in ("two_phase, engine order", "two_phase, decision order"):
     crash = other_moments[name].crashes[0]
     print(f"{name:26} offsets {crash['offset_log']}  commits {crash['commit_log']}")
@@ -123,6 +130,7 @@ for name in ("two_phase, engine order", "two_phase, decision order"):
 # > the durable note that the batch counts, and the log repeats whatever part of a copy was interrupted. Both runs are above.
 
 # %%
+lab.need("other_moments", cell="the cell that runs the other moments")
 assert list(other_moments["wal, half copied"].verdict.duplicate) == [1]
 assert list(other_moments["two_phase, decision order"].verdict.duplicate) == []
 
@@ -146,10 +154,12 @@ lab.panel("wal")
 my_predictions = {"append": None, "two_phase": None}
 
 # %%
+lab.need("my_predictions", cell="the cell above")
 killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch": 2}
 from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions})
 
 # %% tags=["nbval-check-output"]
+lab.need("from_socket", cell="the cell above")
 print(lab.table(from_socket, my_predictions))
 print("lost:", {sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()})
 
@@ -181,6 +191,7 @@ fresh["marker, name that stays"] = marker | {"query": "counts", "later_records_p
 afresh = lab.crash_each(fresh)
 
 # %% tags=["nbval-check-output"]
+lab.need("afresh", cell="the cell above")
 print(lab.table(afresh, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -196,6 +207,7 @@ print(lab.table(afresh, my_predictions))
 # > exactly-once". The offset log and the commit log *are* the guarantee; a batch number means nothing beyond its query.
 
 # %%
+lab.need("afresh", cell="the cell that deletes the checkpoint")
 assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 
 # %% [markdown]
@@ -213,6 +225,7 @@ poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "
 providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")})
 
 # %% tags=["nbval-check-output"]
+lab.need("providers", cell="the cell above")
 for state, outcome in providers.items():
     kinds = {name.rpartition(".")[2] for name in outcome.crashes[0]["state_files"] if "state/0/0/1" in name}
     print(f"{state:8} {outcome.verdict.guarantee}  version 1 of the first task: {sorted(kinds)}")
@@ -227,6 +240,7 @@ for state, outcome in providers.items():
 # it, and run it again. How many rows will the second driver find left by the first?
 
 # %%
+lab.need("asked", "providers", cell="the cells above, from the prediction")
 guarantees = {state: outcome.verdict.guarantee for state, outcome in providers.items()}
 print(asked.beside(guarantees))
 assert set(guarantees.values()) == {"exactly-once"}
@@ -238,6 +252,7 @@ asked = lab.predict(left_on_disk=None)  # a number of files
 lives = lab.memory_sink()
 
 # %% tags=["nbval-check-output"]
+lab.need("lives", cell="the cell above")
 for number, life in enumerate(lives, start=1):
     print(f"driver {number}: inside {life.rows}; signal {life.signal}; left on disk: {life.left}")
 
@@ -246,6 +261,7 @@ for number, life in enumerate(lives, start=1):
 # driver 2: inside [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)]; signal 9; left on disk: []
 
 # %%
+lab.need("asked", "lives", cell="the cells above, from the prediction")
 print(asked.beside(left_on_disk=len(lives[0].left)))
 assert lives[0].left == []
 assert lives[0].rows == lives[1].rows
@@ -256,13 +272,13 @@ assert lives[0].rows == lives[1].rows
 # ## All moments at once
 #
 # We tried a dozen cells. Here are all 86 of this job in the *simulator*, which a test compares with real Spark cell by cell.
-# The hook marks a value that jumped back. `labkit matrix --engine spark` runs them for real, and `lab.grid(folder)` shows
+# The hook marks a value that jumped back. `labkit matrix --engine spark` runs them for real, and `lab.matrix(folder)` shows
 # its folder as the same grid, each cell a link to its run.
 
 # %%
-grid = lab.grid()
-assert grid["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
-grid
+cells = lab.matrix()
+assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
+cells
 
 # %% [markdown]
 # ## What remains true

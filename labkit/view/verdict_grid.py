@@ -54,7 +54,7 @@ class Square(NamedTuple):
         return f"{SIGNS[self.guarantee]} {self.guarantee}" + (f" {JUMPED}" if self.jumped_back else "")
 
 
-class Grid:
+class VerdictGrid:
     """Squares of one voice, as a table of links, as a figure, and as lines of text."""
 
     def __init__(self, squares: Sequence[Square], voice: str, base: Path | None = None) -> None:
@@ -115,10 +115,10 @@ class Grid:
         rows = "".join(
             f'<tr><th scope="row">{escape(row)}</th>{"".join(self._cells(row, beside))}</tr>' for row in self.rows
         )
-        style = asset("scene.css") + asset("stepper.css") + asset("grid.css")
+        style = asset("scene.css") + asset("stepper.css") + asset("verdict_grid.css")
         return (
-            f'<div class="lk lk-gridbox"><style>{style}</style><p>{escape(self.voice)} {KEY}</p><div class="lk-wide">'
-            f'<table class="lk-grid"><thead><tr><th scope="col">killed at</th>{head}</tr></thead>'
+            f'<div class="lk lk-verdicts"><style>{style}</style><p>{escape(self.voice)} {KEY}</p><div class="lk-wide">'
+            f'<table class="lk-cells"><thead><tr><th scope="col">killed at</th>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table></div></div>"
         )
 
@@ -153,9 +153,9 @@ def _tile(across: int, down: int, shade: str, *, there: bool) -> Any:
     return Rectangle((across - 0.47, down - 0.44), 0.94, 0.88, facecolor=shade, edgecolor=edge, linewidth=0.8)
 
 
-def simulated() -> Grid:
+def simulated() -> VerdictGrid:
     """Every cell of the modelled stores in the simulator; each leads to its trace."""
-    return Grid(list(_simulated()), "Every cell was run in the simulator.")
+    return VerdictGrid(list(_simulated()), "Every cell was run in the simulator.")
 
 
 def _simulated() -> Iterator[Square]:
@@ -173,7 +173,7 @@ def _able(store: str) -> Iterator[Strategy]:
             yield strategy
 
 
-def of_runs(base: Path) -> Grid:
+def of_runs(base: Path) -> VerdictGrid:
     """The real runs in a folder, as `labkit matrix` leaves them; each cell leads to its folder.
 
     Raises `InvalidInput` when there is no verdict of a run that was killed once.
@@ -183,7 +183,7 @@ def of_runs(base: Path) -> Grid:
         raise InvalidInput(f"{base}: holds no run with a verdict; name a folder that `labkit matrix` has filled.")
     order = {cell: place for place, cell in enumerate(sorted(found, key=_place))}
     squares = sorted(found.values(), key=lambda square: order[square.cell])
-    return Grid(squares, "Every cell is a real run; click it for its report.", base)
+    return VerdictGrid(squares, "Every cell is a real run; click it for its report.", base)
 
 
 def _place(cell: Cell) -> tuple[int, str, str, int]:
