@@ -111,7 +111,10 @@ class VerdictGrid:
 
     def html(self, beside: str = "") -> str:
         """The grid as a table; the cell of a real run is a link to its report, `beside` the page's own folder."""
-        head = "".join(f'<th scope="col">{escape(point).replace(".", ".<wbr>")}</th>' for point in self.points)
+        head = "".join(
+            f'<th scope="col">{escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")}</th>'
+            for point in self.points
+        )
         rows = "".join(
             f'<tr><th scope="row">{escape(row)}</th>{"".join(self._cells(row, beside))}</tr>' for row in self.rows
         )
