@@ -134,7 +134,7 @@ figure
 # killed, and the next step is the crash.
 
 # %%
-lab.need("shown", cell="the cell that draws what a reader saw")
+lab.need("outcome", "shown", cell="the cell that draws what a reader saw")
 assert [point.value for point in shown["append"].points] == [1, 2, 1, 2]
 assert list(outcome.verdict.regression) == [0]
 outcome.simulated

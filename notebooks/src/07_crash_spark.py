@@ -45,7 +45,7 @@ sinks = {sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "fil
 same_moment = lab.crash_each(sinks)
 
 # %% tags=["nbval-check-output"]
-lab.need("same_moment", cell="the cell above")
+lab.need("my_predictions", "same_moment", cell="the two cells above")
 print(lab.table(same_moment, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -100,7 +100,7 @@ limits = {
 other_moments = lab.crash_each(limits)
 
 # %% tags=["nbval-check-output"]
-lab.need("other_moments", cell="the cell above")
+lab.need("my_predictions", "other_moments", cell="the two cells above")
 print(lab.table(other_moments, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -159,7 +159,7 @@ killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch
 from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions})
 
 # %% tags=["nbval-check-output"]
-lab.need("from_socket", cell="the cell above")
+lab.need("my_predictions", "from_socket", cell="the two cells above")
 print(lab.table(from_socket, my_predictions))
 print("lost:", {sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()})
 
@@ -191,7 +191,7 @@ fresh["marker, name that stays"] = marker | {"query": "counts", "later_records_p
 afresh = lab.crash_each(fresh)
 
 # %% tags=["nbval-check-output"]
-lab.need("afresh", cell="the cell above")
+lab.need("my_predictions", "afresh", cell="the two cells above")
 print(lab.table(afresh, my_predictions))
 
 # %% [raw] tags=["expected"]
