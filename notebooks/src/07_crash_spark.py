@@ -234,16 +234,16 @@ for state, outcome in providers.items():
 # hdfs     exactly-once  version 1 of the first task: ['delta']
 # rocksdb  exactly-once  version 1 of the first task: ['zip']
 
-# %% [markdown]
-# Both survive, because both put their changes into the checkpoint, as the files above show. The working copy died with
-# the driver either way. And a query that keeps everything in memory, its result too, without a checkpoint? We run it, kill
-# it, and run it again. How many rows will the second driver find left by the first?
-
 # %%
 lab.need("asked", "providers", cell="the cells above, from the prediction")
 guarantees = {state: outcome.verdict.guarantee for state, outcome in providers.items()}
 print(asked.beside(guarantees))
 assert set(guarantees.values()) == {"exactly-once"}
+
+# %% [markdown]
+# Both survive, because both put their changes into the checkpoint, as the files above show. The working copy died with
+# the driver either way. And a query that keeps everything in memory, its result too, without a checkpoint? We run it, kill
+# it, and run it again. How many files does the first driver leave behind?
 
 # %%
 asked = lab.predict(left_on_disk=None)  # a number of files
