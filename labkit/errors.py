@@ -39,6 +39,12 @@ class JobFailed(LabError):
     exit_code = 1
 
 
+class Cancelled(LabError):
+    """Somebody stopped a run on purpose before it was over."""
+
+    exit_code = 130
+
+
 class MissingSolution(LabError):
     """An exercise was checked before it was attempted."""
 

@@ -118,6 +118,34 @@ POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
 """The points of every strategy and order, in the order in which a batch passes them."""
 
 
+class Extent(StrEnum):
+    """How far a batch had come with one of its steps."""
+
+    NOT = "not at all"
+    PART = "in part"
+    WHOLE = "wholly"
+
+
+class Come(NamedTuple):
+    """How far a batch has come when a point is reached. It is planned in any case."""
+
+    written: Extent
+    pre_committed: Extent
+
+
+UNFINISHED = {
+    FailPoint.AFTER_OFFSET_LOG: Come(Extent.NOT, Extent.NOT),
+    FailPoint.MID_WRITE: Come(Extent.PART, Extent.NOT),
+    FailPoint.BEFORE_PRE_COMMIT: Come(Extent.PART, Extent.NOT),
+}
+"""The points at which a batch is not yet written and pre-committed; at every other one it is."""
+
+
+def come(point: FailPoint) -> Come:
+    """How far the batch has come when the point is reached."""
+    return UNFINISHED.get(point, Come(Extent.WHOLE, Extent.WHOLE))
+
+
 class Crash(NamedTuple):
     """One planned kill: at `point`, while the driver works on `batch` (recovery points have no batch: 0)."""
 

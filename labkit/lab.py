@@ -3,30 +3,40 @@
 Everything that the command line does has its equal here. Nothing here knows a protocol.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from labkit.chains import Chains, chains
-from labkit.errors import InvalidInput, LabError
-from labkit.judge import Verdict
-from labkit.records import Observation
-from labkit.scenario import Scenario, check_input, plan
+from labkit.choices import able
+from labkit.failpoints import POINTS, Order
+from labkit.outcome import (
+    Outcome,
+    aloud,
+    crash,
+    crash_each,
+    finish,
+    fresh_folder,
+    in_place,
+    judged,
+    prepare_checked,
+    resumed,
+    run_all,
+    silent,
+    words,
+)
+from labkit.panel import panel
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
+from labkit.sim.pipeline.latency import undisturbed, waits
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
-from labkit.spark.run import Run, conclude, history, observations, prepare, release, result, resume
-from labkit.spark.runner import PATIENCE, Setup, conduct
+from labkit.spark.run import history
+from labkit.spark.runner import PATIENCE
 from labkit.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
-from labkit.view import charts
-from labkit.view.report import label, write_report
-from labkit.view.run_diagram import write_diagram
+from labkit.view import charts, costs
 from labkit.view.show import explorer, show
-from labkit.view.timeline import by_key, timeline
+from labkit.view.timeline import by_key
+from labkit.view.verdict_grid import VerdictGrid, of_runs, simulated
 
 __all__ = [
     "Chains",
@@ -34,6 +44,7 @@ __all__ = [
     "Prediction",
     "Search",
     "Walk",
+    "aloud",
     "chains",
     "columns",
     "crash",
@@ -42,186 +53,33 @@ __all__ = [
     "explore",
     "explorer",
     "finish",
+    "fresh_folder",
+    "held_back",
+    "in_place",
+    "judged",
+    "matrix",
     "memory_sink",
     "need",
+    "panel",
     "points",
     "predict",
+    "prepare_checked",
     "replay",
+    "resumed",
     "run_all",
     "seen_over_time",
     "show",
+    "silent",
     "simulate",
     "table",
+    "until_visible",
+    "words",
 ]
-
-
-WORDS = {
-    "driver": "starting a Spark driver",
-    "standby": "starting a standby driver",
-    "ready": "the standby driver is warm",
-    "session": "the driver is up",
-    "begun": "{cell}: starting",
-    "recovered": "{cell}: running",
-    "table": "{cell}: counted everything",
-    "parked": "{cell}: reached its failpoint",
-    "killed": "every process of the driver is dead",
-    "ended": "{cell}: ran to the end",
-    "failed": "{cell}: failed: {because}",
-    "died": "the driver ended by itself",
-    "unwanted": "the driver was stopped",
-}
-
-
-def words(event: str, details: dict[str, Any]) -> str:
-    """What happened, for a person."""
-    cell = details.get("cell") or "the driver"
-    return WORDS.get(event, event).format(cell=cell, because=details.get("because", ""))
-
-
-def aloud(event: str, details: dict[str, Any]) -> None:
-    """A `Tell` that prints a line for everything that happens."""
-    print(words(event, details), flush=True)
-
-
-def in_place(event: str, details: dict[str, Any]) -> None:
-    """A `Tell` whose every line takes the place of the one before: for a notebook, where many runs go on at once."""
-    print(f"\r{words(event, details):<70.70}", end="", flush=True)
-
-
-def silent(_event: str, _details: dict[str, Any]) -> None:
-    """A `Tell` that tells nobody."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A run that has ended and has been judged."""
-
-    run: Run
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the judge says."""
-        assert self.run.verdict is not None
-        return self.run.verdict
-
-    @property
-    def folder(self) -> Path:
-        """Where everything about the run lies."""
-        return self.run.folder.path
-
-    @property
-    def label(self) -> str:
-        """Sink, store and order, as a person names them."""
-        return label(self.run)
-
-    @property
-    def seen(self) -> str:
-        """What an outside reader could have seen, in order, with the moments of the crashes."""
-        return timeline(history(self.run).events)
-
-    def rows(self) -> list[Observation]:
-        """Every row that an outside reader could have seen, in the order in which it became visible."""
-        return list(observations(self.run))
-
-    @property
-    def crashes(self) -> list[dict[str, Any]]:
-        """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
-        return self.run.crashes
-
-    def checkpoint_file(self, name: str) -> str:
-        """The text of one file of the checkpoint, as `offsets/0`. Raises `InvalidInput` when it is not there."""
-        path = self.run.folder.checkpoint / name
-        try:
-            return path.read_text(encoding="utf-8").rstrip("\n")
-        except OSError:
-            there = "crashes[n]['files'] lists those that there were"
-            raise InvalidInput(f"{path}: there is no such file; {there}.") from None
-
-    def __str__(self) -> str:
-        """The run for a person, in a few lines."""
-        verdict = self.verdict
-        final = ", ".join(f"{key}={value}" for key, value in islice(verdict.final.items(), 10)) or "nothing"
-        lines = [f"{self.label}: {verdict.guarantee}", f"  why      {verdict.because}", f"  seen     {self.seen}"]
-        lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
-        for crash in self.crashes:
-            logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
-            lines.append(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
-        if self.run.scenario.note:
-            lines.append(f"  note     {self.run.scenario.note}")
-        return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.run.scenario.command()}"])
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as `labkit run --json` prints it."""
-        return result(self.run)
 
 
 def doctor() -> list[Finding]:
     """What this machine has and lacks, one finding a prerequisite."""
     return examine()
-
-
-def crash(
-    at: str | Sequence[str] = (),
-    *,
-    sink: str = "append",
-    store: str = "files",
-    order: str | None = None,
-    input: Path | None = None,
-    records_per_batch: int = 1_000,
-    job: str = "running",
-    state: str | None = None,
-    delete_checkpoint: bool = False,
-    query: str | None = None,
-    later_records_per_batch: int | None = None,
-    folder: Path | None = None,
-    standby: bool = False,
-    tell: Tell = aloud,
-) -> Outcome:
-    """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
-
-    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
-    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
-    during which `tell` says what happens.
-    Raises a `LabError` with one sentence when the scenario is impossible or the run failed.
-    """
-    scenario = _planned(
-        at,
-        input,
-        sink=sink,
-        store=store,
-        order=order,
-        records_per_batch=records_per_batch,
-        job=job,
-        state=state,
-        delete_checkpoint=delete_checkpoint,
-        query=query,
-        later_records_per_batch=later_records_per_batch,
-    )
-    return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
-
-
-def crash_each(
-    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell = in_place
-) -> dict[str, Outcome]:
-    """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
-
-    Raises the first run's error, if one failed.
-    """
-    scenarios = {name: _planned(**case) for name, case in cases.items()}
-    for scenario in scenarios.values():
-        check_input(scenario)
-    find_java()
-    base = fresh_folder("several") if folder is None else folder.absolute()
-    runs = [
-        prepare(scenario, base / f"{number}-{scenario.name}") for number, scenario in enumerate(scenarios.values(), 1)
-    ]
-    conduct(runs, base / "scratch", tell)
-    return {name: judged(run) for name, run in zip(scenarios, runs, strict=True)}
-
-
-def _planned(at: str | Sequence[str] = (), input: Path | str | None = None, **options: Any) -> Scenario:
-    points = [at] if isinstance(at, str) else list(at)
-    return plan(input=None if input is None else Path(input), crashes=points, **options)
 
 
 def table(outcomes: Mapping[str, Outcome | Walk], predictions: Mapping[str, str | None] | None = None) -> str:
@@ -241,42 +99,33 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     return charts.seen_over_time(tracks, key)
 
 
-def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
-    """A run in a folder of its own, its whole input checked. Raises `InvalidInput` or `ServiceUnavailable`."""
-    check_input(scenario)
-    find_java()
-    return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
+def matrix(folder: Path | str | None = None) -> VerdictGrid:
+    """Sinks by failpoints: the real runs in a folder of `labkit matrix`, or without one every cell in the simulator.
+
+    Raises `InvalidInput` for a folder without runs.
+    """
+    return simulated() if folder is None else of_runs(Path(folder))
 
 
-def finish(run: Run, tell: Tell = silent, patience: float = PATIENCE, setup: Setup | None = None) -> Outcome:
-    """Drives one run to its end and judges it. Raises the run's error."""
-    conduct([run], run.folder.path / "scratch", tell, patience, setup)
-    return judged(run)
+def until_visible(words: str = "hello-world-hello-world", *, records_per_batch: int = 2) -> costs.Waits:
+    """A figure of how many simulated steps each record waits until it can be read, sink by sink, and its data."""
+    walks = {(sink, order): able(sink)[0] for sink, order in POINTS}
+    return costs.until_visible(
+        {
+            sink.value if order is Order.NONE else f"{sink}, {order} order": waits(
+                undisturbed(sink, order, store, words, records_per_batch)
+            )
+            for (sink, order), store in walks.items()
+        }
+    )
 
 
-def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
-    """Drives several runs to their ends, side by side; a run that failed gives its error."""
-    conduct(runs, scratch, tell)
-    return [_judged_or_error(run) for run in runs]
+def held_back(*scenarios: str) -> costs.Helds:
+    """A figure of the records that barriers hold back in named scenarios, step by step, and its data.
 
-
-def _judged_or_error(run: Run) -> Outcome | LabError:
-    try:
-        return judged(run)
-    except LabError as error:
-        return error
-
-
-def judged(run: Run) -> Outcome:
-    """The outcome of a run that has been driven, with its report. Raises the run's error."""
-    if run.error is not None:
-        raise run.error
-    conclude(run)
-    lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
-    write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
-    write_diagram(run)
-    release(run)
-    return Outcome(run)
+    Raises `InvalidInput` for a scenario that is unknown or not one of `barriers`.
+    """
+    return costs.held_back({name.rpartition(".")[2]: costs.held_in(replay(name).walk) for name in scenarios})
 
 
 def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
@@ -288,19 +137,3 @@ def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: 
     place = fresh_folder("memory-sink") if folder is None else folder.absolute()
     place.mkdir(parents=True)
     return [live(place, number, tell, patience) for number in (1, 2)]
-
-
-def resumed(folder: Path) -> Run:
-    """A run whose runner was stopped, ready to be finished. Raises `InvalidInput`."""
-    return resume(folder.absolute())
-
-
-def fresh_folder(name: str) -> Path:
-    """`runs/<utc time>-<name>` below the working folder, not there yet."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    base = Path("runs").absolute() / f"{stamp}-{name}"
-    folder, number = base, 1
-    while folder.exists():
-        number += 1
-        folder = base.with_name(f"{base.name}-{number}")
-    return folder

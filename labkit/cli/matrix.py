@@ -17,6 +17,7 @@ from labkit.sim.pipeline.scenarios import is_modelled, simulate
 from labkit.spark.layout import RunFolder
 from labkit.spark.run import check_store, prepare
 from labkit.stores import STORES
+from labkit.view import verdict_grid
 
 
 def select(
@@ -105,11 +106,12 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         _entry(cell, cells[cell], sim=both, outcome=outcome, folder=run.folder.path)
         for (cell, _), run, outcome in zip(tasks, runs, outcomes, strict=True)
     ]
+    page = verdict_grid.write(base) if any(entry["real"] for entry in entries) else None
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries), "folder": str(base)}))
     else:
         _show(entries)
-        print(f"Folders are in {base}")
+        print(f"Folders are in {base}" + (f"; the grid with a link to each: {page}" if page else ""))
     return _code(entries)
 
 

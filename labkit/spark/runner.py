@@ -7,7 +7,7 @@ is always a new process. This module must not judge (that is `labkit.judge`) and
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -52,13 +52,24 @@ class Setup:
     """Whether the JVMs use the class-data archive, where there is one."""
 
 
+HEARTBEAT = 0.1
+"""Seconds between two calls of a heartbeat."""
+
+
 def conduct(
-    runs: Sequence[Run], scratch: Path, tell: Tell, patience: float = PATIENCE, setup: Setup | None = None
+    runs: Sequence[Run],
+    scratch: Path,
+    tell: Tell,
+    patience: float = PATIENCE,
+    setup: Setup | None = None,
+    *,
+    heartbeat: Callable[[], None] | None = None,
 ) -> None:
     """Drives every run to its end. A run that fails keeps its error; the others go on.
 
-    `scratch` is a folder for the drivers' temporary files, gone afterwards. Raises `ServiceUnavailable` when there is
-    no memory for the standbys of the setup.
+    `scratch` is a folder for the drivers' temporary files, gone afterwards. `heartbeat` is called every now and then;
+    whatever it raises ends every driver and is raised here when all of them are gone. Raises `ServiceUnavailable` when
+    there is no memory for the standbys of the setup.
     """
     setup = setup or Setup()
     if setup.standby:
@@ -73,7 +84,7 @@ def conduct(
                 if run.scenario.job is Job.SOCKET:
                     run.port = servers.enter_context(LineServer(run.portions(), run.waits_for_lines)).port
             try:
-                _fly(fleet, pool, list(runs), side_by_side)
+                _fly(fleet, pool, list(runs), side_by_side, heartbeat)
             except BaseException:
                 fleet.let_go()
                 raise
@@ -86,7 +97,13 @@ def _crashes_left(run: Run) -> int:
     return len(run.scenario.crashes) - len(run.crashes)
 
 
-def _fly(fleet: "Fleet", pool: ThreadPoolExecutor, ready: list[Run], side_by_side: int) -> None:
+def _fly(
+    fleet: "Fleet",
+    pool: ThreadPoolExecutor,
+    ready: list[Run],
+    side_by_side: int,
+    heartbeat: Callable[[], None] | None,
+) -> None:
     flying: dict[Future[None], list[Run]] = {}
     while ready or flying:
         share = -(-len(ready) // side_by_side)
@@ -94,7 +111,9 @@ def _fly(fleet: "Fleet", pool: ThreadPoolExecutor, ready: list[Run], side_by_sid
             load = list(islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1)))
             ready = [run for run in ready if run not in load]
             flying[pool.submit(fleet.fly, load)] = load
-        for future in wait(flying, return_when=FIRST_COMPLETED).done:
+        if heartbeat:
+            heartbeat()
+        for future in wait(flying, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED).done:
             load = flying.pop(future)
             future.result()
             ready = [run for run in load if not run.ended and run.error is None] + ready

@@ -14,8 +14,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#666666"
+BLUE, ORANGE, GREY, RED = "#0072b2", "#d55e00", "#666666", "#a3171f"
 """Okabe and Ito's colours: told apart by the colour-blind, and in greyscale."""
+
+SIGNS = {
+    "exactly-once": "\u2713",
+    "at-least-once": "\u00d72",
+    "at-most-once": "\u2212",
+    "none": "\u2717",
+    "unknown": "?",
+}
+"""A sign for each guarantee, beside its name and its colour."""
+
+
+def png(figure: "Figure") -> bytes:
+    """A figure as a picture, on white, so that it can be read in a dark theme too."""
+    content = io.BytesIO()
+    figure.savefig(content, dpi=110)
+    return content.getvalue()
+
+
+def chart(wide: float, high: float) -> "Figure":
+    """An empty figure of so many inches, which a notebook shows without pyplot; that would show it twice."""
+    from matplotlib.figure import Figure
+
+    class Chart(Figure):
+        def _repr_png_(self) -> bytes:
+            return png(self)
+
+    return Chart(figsize=(wide, high), layout="constrained", facecolor="white")
 
 
 class Point(NamedTuple):
@@ -71,7 +98,7 @@ Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     """What an outside reader could have seen of `key` in each run, one below the other, crash and jump back marked."""
     data = tracks(runs)
-    figure = _figure()(figsize=(7.5, 0.8 + 1.2 * len(data)), layout="constrained", facecolor="white")
+    figure = chart(7.5, 0.8 + 1.2 * len(data))
     rows = figure.subplots(len(data), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, (name, shown) in zip(rows, data.items(), strict=True):
         _draw(axes, name, shown)
@@ -80,38 +107,50 @@ def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     return figure, data
 
 
-def _figure() -> "type[Figure]":
-    """A figure that a notebook shows without pyplot, which would show it twice."""
-    from matplotlib.figure import Figure
-
-    class Chart(Figure):
-        def _repr_png_(self) -> bytes:
-            png = io.BytesIO()
-            self.savefig(png, dpi=110)
-            return png.getvalue()
-
-    return Chart
-
-
 def _draw(axes: "Axes", name: str, shown: Track) -> None:
     places, values = [point.place for point in shown.points], [point.value for point in shown.points]
     axes.plot(places, values, color=GREY, linewidth=1, zorder=1, drawstyle="steps-post")
     for driver, colour, shape in ((1, BLUE, "o"), (2, ORANGE, "s")):
         mine = [point for point in shown.points if (point.driver > 1) == (driver > 1)]
-        axes.scatter([p.place for p in mine], [p.value for p in mine], s=55, c=colour, marker=shape, zorder=2)
+        axes.scatter([p.place for p in mine], [p.value for p in mine], s=55, c=colour, marker=shape, zorder=3)
+    before = 0
     for point in shown.points:
-        side = -14 if point.went_back else 7
-        axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
-        if point.went_back:
-            axes.annotate("jumps back", (point.place, point.value), (16, side), textcoords="offset points", fontsize=9)
+        _say(axes, point, before)
+        before = point.value
     for place, label in shown.moments:
         if label != "end":
-            axes.axvline(place, color="black", linestyle=":", linewidth=1.2)
-            axes.annotate(
-                label, (place, 1), (3, -10), ("data", "axes fraction"), textcoords="offset points", fontsize=9
-            )
+            _mark_crash(axes, place, label)
     axes.set_ylabel(name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9)
     axes.set_xticks([])
     axes.set_yticks(sorted({point.value for point in shown.points}) or [0])
     axes.margins(x=0.08, y=0.45)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _say(axes: "Axes", point: Point, before: int) -> None:
+    """The value beside its mark, and an arrow down where it went back."""
+    side = -14 if point.went_back else 7
+    axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
+    if point.went_back:
+        if before > point.value:
+            arrow = {"arrowstyle": "-|>", "color": RED, "linewidth": 2.6, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", (point.place, point.value), (point.place, before), arrowprops=arrow, zorder=2)
+        axes.annotate(
+            "jumps back",
+            (point.place, point.value),
+            (16, side),
+            textcoords="offset points",
+            fontsize=9,
+            color=RED,
+            weight="bold",
+        )
+
+
+def _mark_crash(axes: "Axes", place: int, label: str) -> None:
+    """A line where everything was dead; what is right of it came after the restart."""
+    axes.axvline(place, color="black", linestyle=":", linewidth=1.6)
+    for words, side, align in ((f"\u2717 {label}", -4, "right"), ("restart \u25b8", 4, "left")):
+        at = (side, -10)
+        axes.annotate(
+            words, (place, 1), at, ("data", "axes fraction"), textcoords="offset points", fontsize=9, ha=align
+        )

@@ -24,7 +24,7 @@ def write_report(runs: Sequence[Run], path: Path, title: str, lead: str) -> None
     """One page for one run or several that have been judged."""
     environment = Environment(loader=PackageLoader("labkit.view", "."), autoescape=True, undefined=StrictUndefined)
     template = environment.get_template("report.html.jinja")
-    durable.replace(path, template.render(title=title, lead=lead, runs=[_shown(run) for run in runs]))
+    durable.replace(path, template.render(title=title, lead=lead, runs=[shown(run) for run in runs]))
 
 
 def label(run: Run) -> str:
@@ -34,7 +34,8 @@ def label(run: Run) -> str:
     return f"{scenario.strategy} on {scenario.store}{order}"
 
 
-def _shown(run: Run) -> dict[str, Any]:
+def shown(run: Run) -> dict[str, Any]:
+    """What a template shows of a run that has been judged."""
     found = result(run)
     tracks = list(by_key(history(run).events).items())[:MOST_KEYS]
     final = list(islice(run.verdict.final.items(), MOST_KEYS + 1)) if run.verdict else []

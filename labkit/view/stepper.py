@@ -59,26 +59,30 @@ def page_of(story: Story) -> str:
     return _page(told(story), _fallback(story))
 
 
-def _fallback(story: Story) -> str:
-    sentence = sentence_of(story, len(story.actions))
-    source = f"data:image/svg+xml;base64,{b64encode(still(story).encode()).decode()}"
-    said = f"{story.title}, after step {len(story.actions)}: {sentence}"
+def _fallback(story: Story, at: int = 0) -> str:
+    step = at or len(story.actions)
+    source = f"data:image/svg+xml;base64,{b64encode(still(story, step).encode()).decode()}"
+    said = f"{story.title}, after step {step}: {sentence_of(story, step)}"
     return f'<div class="lk-static"><p>{escape(said)}</p><img src="{source}" alt="{escape(said)}"></div>'
 
 
 class Player:
-    """A walk in a notebook's output: `Player(trace)`. Raises a `LabError` for a trace that cannot be replayed."""
+    """A walk in a notebook's output: `Player(trace)`, opened at its step `at`.
 
-    def __init__(self, trace: Trace, watch_for: str = "") -> None:
+    Raises a `LabError` for a trace that cannot be replayed.
+    """
+
+    def __init__(self, trace: Trace, watch_for: str = "", at: int = 0) -> None:
         self.story = Story(replay(trace), watch_for)
+        self.at = at
 
     def to_json(self) -> dict[str, Any]:
         """What the page shows."""
-        return told(self.story)
+        return {**told(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
         """The player as HTML that needs nothing else."""
-        return page_of(self.story)
+        return _page(self.to_json(), _fallback(self.story, self.at))
 
     def __str__(self) -> str:
         return "\n".join(self.story.lines())

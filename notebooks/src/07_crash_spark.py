@@ -10,8 +10,9 @@
 # In [the first notebook](00_start.ipynb) we killed one job at one moment, with two sinks. Now we take five sinks, other
 # moments, the other order of commits, and then what lies around the sink: the source, the state, the checkpoint.
 #
-# Every run here is a real PySpark job, killed by SIGKILL and restarted from its checkpoint. Runs that belong together
-# share their drivers, so that all of them take about three minutes.
+# Every run here is a real PySpark job, killed by SIGKILL and restarted from its checkpoint; only the grid near the end is
+# simulated, and says so. Runs that belong together share their drivers, so that all of them take about three minutes.
+# Run the cells in order, from the first one.
 
 # %% tags=["parameters"]
 failpoint = "sink.after_pre_commit"  # between pre-commit and commit
@@ -31,17 +32,20 @@ from labkit import lab
 # | two_phase | into a transaction that it prepares, and commits later | on commit |
 #
 # We kill when every task has pre-committed and nothing has been committed. For each sink: is the result *exactly-once*,
-# *at-least-once* or *at-most-once*? Write your answers into the cell; the runs go ahead without them, too.
+# *at-least-once* or *at-most-once*? Write your answers into the cell in place of `None`, as `"exactly-once"`; the runs go
+# ahead without them, too. We begin with *append*, which does nothing about crashes.
 
 # %%
 my_predictions = {"append": None, "idempotent": None, "wal": None, "batch_marker": None, "two_phase": None}
 
 # %%
+lab.need("failpoint", "my_predictions", cell="the parameters and the predictions above")
 on_sqlite = {"idempotent": "sqlite", "batch_marker": "sqlite"}
 sinks = {sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "files")} for sink in my_predictions}
 same_moment = lab.crash_each(sinks)
 
 # %% tags=["nbval-check-output"]
+lab.need("my_predictions", "same_moment", cell="the two cells above")
 print(lab.table(same_moment, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -53,13 +57,16 @@ print(lab.table(same_moment, my_predictions))
 # two_phase     exactly-once   0     0          0
 
 # %%
+lab.need("same_moment", cell="the cell that runs five sinks")
 assert all(outcome.crashes[0]["signal"] == 9 for outcome in same_moment.values())
+assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
 
 # %% [markdown]
 # Four of five end *exactly-once*. Does that mean that they looked alike to a reader? Each row below is one sink; a
 # reader of the word *hello* could have seen these values, in this order:
 
 # %%
+lab.need("same_moment", cell="the cell that runs five sinks")
 figure, shown = lab.seen_over_time(same_moment, "hello")
 figure
 
@@ -68,6 +75,7 @@ figure
 # jumped back and was replayed. Spark rolls back one micro-batch; an engine with longer checkpoints rolls back more.
 
 # %%
+lab.need("shown", cell="the cell with the figure")
 assert [point.value for point in shown["idempotent"].points] == [1, 2, 1, 2]
 assert [point.value for point in shown["two_phase"].points] == [1, 2]
 
@@ -92,6 +100,7 @@ limits = {
 other_moments = lab.crash_each(limits)
 
 # %% tags=["nbval-check-output"]
+lab.need("my_predictions", "other_moments", cell="the two cells above")
 print(lab.table(other_moments, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -104,6 +113,7 @@ print(lab.table(other_moments, my_predictions))
 # Why does the order matter? Look at what lay in the checkpoint while everything was dead:
 
 # %% tags=["nbval-check-output"]
+lab.need("other_moments", cell="the cell that runs the other moments")
 for name in ("two_phase, engine order", "two_phase, decision order"):
     crash = other_moments[name].crashes[0]
     print(f"{name:26} offsets {crash['offset_log']}  commits {crash['commit_log']}")
@@ -120,7 +130,19 @@ for name in ("two_phase, engine order", "two_phase, decision order"):
 # > the durable note that the batch counts, and the log repeats whatever part of a copy was interrupted. Both runs are above.
 
 # %%
+lab.need("other_moments", cell="the cell that runs the other moments")
 assert list(other_moments["wal, half copied"].verdict.duplicate) == [1]
+assert list(other_moments["two_phase, decision order"].verdict.duplicate) == []
+
+# %% [markdown]
+# ## Your own crash
+#
+# Pick a sink, an order and a moment, say what you expect, and press *Run*. The panel names each stage as it comes, then
+# shows the verdict, what a reader could have seen, the checkpoint's files, and the same moment in the simulator.
+# Can you find a moment at which *wal* writes something twice in either order? One at which *append* survives?
+
+# %%
+lab.panel("wal")
 
 # %% [markdown]
 # ## A source that cannot be replayed
@@ -132,12 +154,14 @@ assert list(other_moments["wal, half copied"].verdict.duplicate) == [1]
 my_predictions = {"append": None, "two_phase": None}
 
 # %%
+lab.need("my_predictions", cell="the cell above")
 killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch": 2}
-socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions})
+from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions})
 
 # %% tags=["nbval-check-output"]
-print(lab.table(socket, my_predictions))
-print("lost:", {sink: list(outcome.verdict.lost) for sink, outcome in socket.items()})
+lab.need("my_predictions", "from_socket", cell="the two cells above")
+print(lab.table(from_socket, my_predictions))
+print("lost:", {sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()})
 
 # %% [raw] tags=["expected"]
 #            guarantee     lost  duplicate  jumped back
@@ -167,6 +191,7 @@ fresh["marker, name that stays"] = marker | {"query": "counts", "later_records_p
 afresh = lab.crash_each(fresh)
 
 # %% tags=["nbval-check-output"]
+lab.need("my_predictions", "afresh", cell="the two cells above")
 print(lab.table(afresh, my_predictions))
 
 # %% [raw] tags=["expected"]
@@ -182,19 +207,25 @@ print(lab.table(afresh, my_predictions))
 # > exactly-once". The offset log and the commit log *are* the guarantee; a batch number means nothing beyond its query.
 
 # %%
+lab.need("afresh", cell="the cell that deletes the checkpoint")
 assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 
 # %% [markdown]
 # ## Where the counts live
 #
-# Spark keeps the counts in a *state store*. We count a poem (job `totals`, Spark's own aggregation), kill in the second
-# batch, and look at what either provider has left in the checkpoint:
+# Spark keeps the counts in a *state store*. One provider has a map in the driver's heap (`hdfs`), the other a database
+# on the local disk (`rocksdb`). We count a poem (job `totals`, Spark's own aggregation) and kill in the second batch. The
+# heap dies with its process. Does either result survive?
+
+# %%
+asked = lab.predict(hdfs=None, rocksdb=None)  # a guarantee each
 
 # %%
 poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "records_per_batch": 18}
 providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")})
 
 # %% tags=["nbval-check-output"]
+lab.need("providers", cell="the cell above")
 for state, outcome in providers.items():
     kinds = {name.rpartition(".")[2] for name in outcome.crashes[0]["state_files"] if "state/0/0/1" in name}
     print(f"{state:8} {outcome.verdict.guarantee}  version 1 of the first task: {sorted(kinds)}")
@@ -203,14 +234,25 @@ for state, outcome in providers.items():
 # hdfs     exactly-once  version 1 of the first task: ['delta']
 # rocksdb  exactly-once  version 1 of the first task: ['zip']
 
+# %%
+lab.need("asked", "providers", cell="the cells above, from the prediction")
+guarantees = {state: outcome.verdict.guarantee for state, outcome in providers.items()}
+print(asked.beside(guarantees))
+assert set(guarantees.values()) == {"exactly-once"}
+
 # %% [markdown]
-# Both survive, because both put their changes into the checkpoint. The working copy, a map in the heap or a database on
-# the local disk, died with the driver. And a query that keeps everything in memory, result and checkpoint?
+# Both survive, because both put their changes into the checkpoint, as the files above show. The working copy died with
+# the driver either way. And a query that keeps everything in memory, its result too, without a checkpoint? We run it, kill
+# it, and run it again. How many files does the first driver leave behind?
+
+# %%
+asked = lab.predict(left_on_disk=None)  # a number of files
 
 # %%
 lives = lab.memory_sink()
 
 # %% tags=["nbval-check-output"]
+lab.need("lives", cell="the cell above")
 for number, life in enumerate(lives, start=1):
     print(f"driver {number}: inside {life.rows}; signal {life.signal}; left on disk: {life.left}")
 
@@ -218,38 +260,73 @@ for number, life in enumerate(lives, start=1):
 # driver 1: inside [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)]; signal 9; left on disk: []
 # driver 2: inside [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)]; signal 9; left on disk: []
 
+# %%
+lab.need("asked", "lives", cell="the cells above, from the prediction")
+print(asked.beside(left_on_disk=len(lives[0].left)))
+assert lives[0].left == []
+assert lives[0].rows == lives[1].rows
+
 # %% [markdown]
 # The second driver counted everything from the start: there was nothing that it could have gone on from.
 #
+# ## All moments at once
+#
+# We tried a dozen cells. Here are all 86 of this job in the *simulator*, which a test compares with real Spark cell by cell.
+# The hook marks a value that jumped back. `labkit matrix --engine spark` runs them for real, and `lab.matrix(folder)` shows
+# its folder as the same grid, each cell a link to its run.
+
+# %%
+cells = lab.matrix()
+assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
+cells
+
+# %% [markdown]
 # ## What remains true
 #
 # - The guarantee belongs to source, engine and sink together, in one order of commits, and to the checkpoint's life.
 # - *Exactly once in the end* does not say what a reader saw on the way.
-# - We tried a dozen cells. `labkit matrix --expected` lists 86, each with its reason, and `labkit matrix` runs them all.
+# - Two-phase commit in decision order is exactly-once in every cell of the grid. That holds as long as the outside system
+#   keeps what was prepared: a transaction that it drops is another story.
 #
 # ## Check yourself
 #
 # **1. A sink upserts `n = n + 1` for every record instead of writing the value. What does the crash do?**
 #
-# <details><summary>Nothing, an upsert is idempotent.</summary>Only one that writes the same value again. Adding twice is
+# <details><summary>a) Nothing, an upsert is idempotent.</summary>Only one that writes the same value again. Adding twice is
 # adding two.</details>
-# <details><summary>The repeated batch is added twice.</summary>Yes. Idempotent are keys and values that are
+# <details><summary>b) The repeated batch is added twice.</summary>Yes. Idempotent are keys and values that are
 # the same whenever the batch runs.</details>
 #
 # **2. Two-phase commit in decision order, killed after `commits/N` and before any commit. Which is right?**
 #
-# <details><summary>The batch is lost, nobody will run it again.</summary>It is not run again, and it need not be: the
+# <details><summary>a) The batch is lost, nobody will run it again.</summary>It is not run again, and it need not be: the
 # stored handles say what to commit, and recovery commits it before the query starts.</details>
-# <details><summary>Recovery commits it.</summary>Yes: decided is decided, whoever carries it out.</details>
-# <details><summary>Recovery aborts it and runs the batch again.</summary>That would be right if nothing had been decided.
+# <details><summary>b) Recovery commits it.</summary>Yes: decided is decided, whoever carries it out.</details>
+# <details><summary>c) Recovery aborts it and runs the batch again.</summary>That would be right if nothing had been decided.
 # Aborting what was decided loses it.</details>
 #
 # **3. Your job reads a message queue that deletes what was read. What must be written before you may tell it so?**
 #
-# <details><summary>The rows, in the sink.</summary>Enough for at-least-once, if the queue sends again what was not
+# <details><summary>a) The rows, in the sink.</summary>Enough for at-least-once, if the queue sends again what was not
 # confirmed. But two systems must then agree on the same batch.</details>
-# <details><summary>Nothing; the sink's transaction protects the rows.</summary>The socket above had a two-phase sink, and
+# <details><summary>b) Nothing; the sink's transaction protects the rows.</summary>The socket above had a two-phase sink, and
 # lost four of six.</details>
 #
-# Sources: `MicroBatchExecution`, `TextSocketMicroBatchStream`, `HDFSBackedStateStoreProvider` and
-# `RocksDBStateStoreProvider` (Apache Spark); `GenericWriteAheadSink` and `TwoPhaseCommitSinkFunction` (Apache Flink).
+# **4. In the grid, *wal* is at-least-once at `sink.mid_commit`. What would make it exactly-once?**
+#
+# <details><summary>a) Deciding earlier, in the other order.</summary>Look at the grid: it is at-least-once in both orders. The
+# order moves the moment of the decision; the half-made copy stays.</details>
+# <details><summary>b) Copying the log and noting it as confirmed in one transaction of the store.</summary>Yes: then there is no
+# half-made copy that anybody could find. A store without transactions cannot do that.</details>
+# <details><summary>c) Deleting the log as soon as copying fails.</summary>Then the rest of the batch is lost. The log must stay
+# until everything is copied and confirmed.</details>
+#
+# ## Sources, and what comes next
+#
+# Apache Spark: classes `MicroBatchExecution`, `TextSocketMicroBatchStream`, `HDFSBackedStateStoreProvider` and
+# `RocksDBStateStoreProvider`; Armbrust and others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018.
+# Apache Flink: classes `GenericWriteAheadSink` and `TwoPhaseCommitSinkFunction`; Carbone and others,
+# [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
+#
+# The same sinks step by step, without Spark: [the jump back, and what a transaction protects](06_sinks.ipynb). The beginning
+# of the course: [what is guaranteed, and by whom?](01_guarantees.ipynb)

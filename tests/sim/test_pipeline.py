@@ -153,6 +153,7 @@ def test_a_point_that_is_never_reached_is_no_result():
 
 
 NAMED = {
+    "undisturbed": (Guarantee.EXACTLY_ONCE, {}),
     "jump_back": (Guarantee.EXACTLY_ONCE, {"regression": (0,)}),
     "append_twice": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0, 1, 2)}),
     "append_once": (Guarantee.EXACTLY_ONCE, {"regression": ()}),

@@ -46,6 +46,18 @@ def test_the_picture_shows_the_data(shown):
     assert "jumps back" not in [text.get_text() for text in figure.axes[1].texts]
 
 
+def test_crash_restart_and_the_way_back_are_seen_at_a_glance(shown):
+    figure, _ = shown
+    above, below = figure.axes
+    for axes in (above, below):
+        words = [text.get_text() for text in axes.texts]
+        assert {"✗ crash 1", "restart ▸"} <= set(words)
+        assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [3]
+    arrows = [(text.xyann, text.xy) for text in above.texts if text.arrow_patch is not None]
+    assert arrows == [((4, 2), (4, 1))]
+    assert [text for text in below.texts if text.arrow_patch is not None] == []
+
+
 def test_a_notebook_shows_the_picture_itself(shown):
     figure, _ = shown
     assert figure._repr_png_().startswith(b"\x89PNG")

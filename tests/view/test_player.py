@@ -72,6 +72,13 @@ def test_two_players_on_a_page_go_their_own_ways(page, tmp_path):
     assert first.locator(".lk-say").get_attribute("aria-live") == "polite"
 
 
+def test_a_player_opens_at_its_step(page, tmp_path):
+    shown = page.open(tmp_path, Player(find("pipeline.jump_back").trace, "hello goes back", 5).html() + JUMP.html())
+    assert steps(shown) == ["5", "0"]
+    shown.get_by_role("button", name="step back").first.click()
+    assert steps(shown) == ["4", "0"]
+
+
 def test_slider_diagram_and_table_all_lead_to_a_step(page, tmp_path):
     shown = page.open(tmp_path, JUMP.html())
     slider = shown.get_by_role("slider", name="step")

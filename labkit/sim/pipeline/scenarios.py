@@ -84,15 +84,29 @@ def is_modelled(store: str) -> bool:
     return store in STORES
 
 
-def crashed(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Replay:
+def crashed(strategy: Strategy, order: Order, store: str, points: Sequence[Crash], words: Sequence[str] = ()) -> Replay:
     """The small job (hello, world, hello in one batch), killed at each point in turn, the nth for the nth driver.
 
-    Raises `JobFailed` for a point that is never reached, and `InvalidInput` for a store that is not modelled.
+    With `words` another input, still in one batch. Raises `JobFailed` for a point that is never reached, and
+    `InvalidInput` for a store that is not modelled or an input that is too long for it.
     """
     given = {"strategy": strategy, "store": store, "crashes": len(points)}
+    if words:
+        given["words"] = "-".join(words)
     if order is not Order.NONE:
         given["order"] = order
     return play(Pipeline(settle("pipeline", PARAMETERS, given)), crashes(points))
+
+
+def first_crash(walk: Replay) -> int:
+    """The step that is the first crash: the state before it is the one in which its failpoint was reached.
+
+    Raises `JobFailed` for a walk without a crash.
+    """
+    for step, action in enumerate(walk.actions, start=1):
+        if action.name == "crash":
+            return step
+    raise JobFailed("nothing crashes in this run.")
 
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
@@ -124,6 +138,10 @@ _BETWEEN = FailPoint.AFTER_PRE_COMMIT
 _SMALL_BATCHES = {"records_per_batch": 1}
 
 SCENARIOS: dict[str, Scenario] = {
+    "undisturbed": Scenario(
+        "The batch is planned, its rows are written one by one, and only then is it noted as finished.",
+        {"strategy": "append"},
+    ),
     "jump_back": Scenario(
         "hello is seen at 2, then at 1 again, then at 2: exactly-once in the end, and a reader saw the replay.",
         {"strategy": "idempotent", "store": "sqlite"},

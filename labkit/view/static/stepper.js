@@ -272,7 +272,7 @@ export function mount(root, story, live = null) {
   }
 
   build();
-  go(0);
+  go(data.at ?? 0);
   return { go, update, status, stop, follow: (other) => { follower = other; }, at: () => step, refresh: () => go(step) };
 }
 

@@ -1,0 +1,204 @@
+"""A crash that goes on beside whatever else Python does: named stages that can be watched, and cancelling.
+
+The stages come from what the drivers tell and from the checkpoint on disk, and none is guessed. This module must not
+know who watches.
+"""
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import Cancelled, InvalidAction, JobFailed, LabError
+from labkit.failpoints import Extent, come
+from labkit.outcome import Outcome, finish, fresh_folder, prepare_checked, words
+from labkit.scenario import Scenario
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.run import Run
+
+
+class Stage(StrEnum):
+    """What a crash goes through, in order."""
+
+    PLANNED = "planned"
+    WRITTEN = "written"
+    PRE_COMMITTED = "pre-committed"
+    KILLED = "killed"
+    RESTARTED = "restarted"
+    RECOVERED = "recovered"
+    JUDGED = "judged"
+
+
+class Mark(StrEnum):
+    """How far a stage has come."""
+
+    WAITING = "not yet"
+    NOW = "now"
+    DONE = "done"
+    PART = "in part before the kill"
+    SKIPPED = "not before the kill"
+    STOPPED = "stopped here"
+
+
+_EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.DONE}
+
+
+class Stages:
+    """The stages of one crash, from its events."""
+
+    def __init__(self, run: Run) -> None:
+        assert len(run.scenario.crashes) == 1
+        self._crash = run.scenario.crashes[0]
+        self._checkpoint = Checkpoint(run.folder.checkpoint)
+        self.marks = dict.fromkeys(Stage, Mark.WAITING)
+        self.marks[Stage.PLANNED] = Mark.NOW
+
+    def note(self, event: str) -> None:
+        """Takes one event of the runner in."""
+        if event == "parked":
+            self._parked()
+        elif event == "killed" and self.marks[Stage.KILLED] is not Mark.DONE:
+            self._done(Stage.KILLED)
+        elif event == "begun" and self.marks[Stage.KILLED] is Mark.DONE:
+            self._done(Stage.RESTARTED)
+        elif event == "recovered" and self.marks[Stage.RESTARTED] is Mark.DONE:
+            self._done(Stage.RECOVERED)
+
+    def look(self) -> bool:
+        """Whether the checkpoint says by now that the batch is planned, and did not before."""
+        if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
+            return False
+        self._done(Stage.PLANNED)
+        return True
+
+    def judged(self) -> None:
+        """The judge has spoken."""
+        self._done(Stage.JUDGED)
+
+    def stop(self) -> None:
+        """It goes no further."""
+        self.marks |= {stage: Mark.STOPPED for stage, mark in self.marks.items() if mark is Mark.NOW}
+
+    def _parked(self) -> None:
+        reached = come(self._crash.point)
+        self.marks[Stage.PLANNED] = Mark.DONE
+        self.marks[Stage.WRITTEN] = _EXTENT[reached.written]
+        self.marks[Stage.PRE_COMMITTED] = _EXTENT[reached.pre_committed]
+        self.marks[Stage.KILLED] = Mark.NOW
+
+    def _done(self, stage: Stage) -> None:
+        self.marks[stage] = Mark.DONE
+        following = next((each for each in Stage if self.marks[each] is Mark.WAITING), None)
+        if following:
+            self.marks[following] = Mark.NOW
+
+
+CANCELLED = "Cancelled: every process of the run has ended, and its folder and its temporary files are gone."
+
+SIGN_OF_LIFE = 3.0
+"""Seconds without news after which whoever watches is told that there is none."""
+
+_ONE = threading.Lock()
+"""Held while a crash goes on in the background: a second one would need memory for two more drivers."""
+
+
+class BackgroundRun:
+    """One crash in a thread of its own. `changed` is called from that thread whenever there is something new."""
+
+    def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
+        self.scenario = scenario
+        self.stages: Stages | None = None
+        self.said = "looking at the input and for Java"
+        self.outcome: Outcome | None = None
+        self.error: LabError | None = None
+        self._folder = fresh_folder(scenario.name) if folder is None else folder.absolute()
+        self._changed = changed
+        self._made_here = folder is None
+        self._cancel = threading.Event()
+        self._over = threading.Event()
+        self._told = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begins. Raises `InvalidAction` while another run goes on in the background."""
+        if not _ONE.acquire(blocking=False):
+            raise InvalidAction("Another crash is under way in this kernel: wait for its verdict, or cancel it there.")
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Ends every driver and removes the run's folder, soon; `wait` says when. Nothing where the run is over."""
+        self._cancel.set()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it has neither ended nor failed."""
+        return self._thread.ident is not None and not self._over.is_set()
+
+    def wait(self, seconds: float | None = None) -> Outcome:
+        """The outcome, when there is one. Raises the run's error, `Cancelled`, or `TimeoutError`."""
+        if not self._over.wait(seconds):
+            raise TimeoutError(f"The crash is still under way after {seconds} seconds: {self.said}.")
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+    def _run(self) -> None:
+        try:
+            self.outcome = self._crash()
+        except Cancelled as stopped:
+            self._clear()
+            self._fail(stopped)
+        except LabError as error:
+            self._fail(error)
+        except Exception as error:  # nobody above this thread would hear of it
+            self._fail(JobFailed(f"the run was ended by {error!r}; {self._folder} has what there is of it."))
+        finally:
+            _ONE.release()
+            self._over.set()
+            self._changed()
+
+    def _fail(self, error: LabError) -> None:
+        self.error, self.said = error, str(error)
+        if self.stages:
+            self.stages.stop()
+
+    def _clear(self) -> None:
+        """Removes the folder of a run that was cancelled, and the one above it where nothing else is in it."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._made_here:
+            with contextlib.suppress(OSError):
+                self._folder.parent.rmdir()
+
+    def _crash(self) -> Outcome:
+        run = prepare_checked(self.scenario, self._folder)
+        self._beat()
+        self.stages = Stages(run)
+        self._news()
+        outcome = finish(run, self._tell, heartbeat=self._beat)
+        self.stages.judged()
+        self.said = "judged"
+        return outcome
+
+    def _tell(self, event: str, details: dict[str, Any]) -> None:
+        assert self.stages is not None
+        self.stages.note(event)
+        self.said = words(event, details | {"cell": "the query"})
+        self._news()
+
+    def _beat(self) -> None:
+        if self._cancel.is_set():
+            raise Cancelled(CANCELLED)
+        if self.stages and self.stages.look():
+            self.said = "the batch is planned: offsets/0 is durable"
+        elif time.monotonic() - self._told < SIGN_OF_LIFE:
+            return
+        self._news()
+
+    def _news(self) -> None:
+        self._told = time.monotonic()
+        self._changed()

