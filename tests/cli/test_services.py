@@ -107,7 +107,8 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Lab
 def test_a_matrix_without_a_server_says_how_to_leave_it_out(labkit: Labkit, java: Java, tmp_path: Path) -> None:
     code, out, words = labkit("matrix", "--engine", "spark", "--out", str(tmp_path / "matrix"))
     assert (code, out) == (69, "")
-    assert words.endswith("or name yours in LABKIT_POSTGRES. Or leave its cells out: --store files --store sqlite.\n")
+    rest = "--store files --store sqlite --store kafka"
+    assert words.endswith(f"or name yours in LABKIT_POSTGRES. Or leave its cells out: {rest}.\n")
     assert not (tmp_path / "matrix").exists()
 
 
