@@ -68,8 +68,7 @@ def _square(chain: Chain, search: Search) -> Square:
     shown = next((name for name in ("no_loss", "no_duplicate", *ON_THE_WAY) if name in search.violated), None)
     steps: Sequence[str] = ()
     if shown:
-        walk = replay(search.counterexample(shown))
-        steps = [walk.model.sentence(action) for action in walk.actions]
+        steps = replay(search.counterexample(shown)).told()
     return Square(
         guarantee=search.guarantee.value,
         origin=f"Simulated: every schedule with at most one crash, {search.states} states.",

@@ -204,8 +204,8 @@ def _outcome(walked: Replay) -> dict[str, Any]:
 def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
     model = walked.model
     steps = [
-        {"action": str(action), "sentence": model.sentence(action), "state": model.text(state)}
-        for action, state in zip(walked.actions, walked.states[1:], strict=True)
+        {"action": str(action), "sentence": said, "state": model.text(state)}
+        for action, said, state in zip(walked.actions, walked.told(), walked.states[1:], strict=True)
     ]
     return {
         **walked.trace.to_json(),

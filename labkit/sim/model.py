@@ -138,7 +138,11 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def sentence(self, action: Action) -> str:
-        """What happens, in one sentence."""
+        """What an action sets out to do, in one sentence."""
+
+    def told(self, state: StateT, action: Action) -> str:
+        """What an action does in this state, in one sentence: another one than `sentence` where it is refused."""
+        return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
         """The state after an action. Raises `InvalidAction` when it is not enabled, saying what is."""

@@ -177,5 +177,11 @@ class Replay:
     def lines(self) -> Iterator[str]:
         """Every step as a person reads it: what happened, and the state after it."""
         yield f"0 start: {self.model.text(self.states[0])}"
-        for number, (action, state) in enumerate(zip(self.actions, self.states[1:], strict=True), start=1):
-            yield f"{number} {action}: {self.model.sentence(action)} {self.model.text(state)}"
+        for number, (action, said, state) in enumerate(
+            zip(self.actions, self.told(), self.states[1:], strict=True), start=1
+        ):
+            yield f"{number} {action}: {said} {self.model.text(state)}"
+
+    def told(self) -> list[str]:
+        """What happened in every step."""
+        return list(map(self.model.told, self.states, self.actions))

@@ -29,7 +29,7 @@ def still(story: Story, step: int = -1) -> str:
 
 def sentence_of(story: Story, step: int) -> str:
     """What happened in a step."""
-    return story.model.sentence(story.actions[step - 1]) if step else SENTENCE_OF_START
+    return story.model.told(story.states[step - 1], story.actions[step - 1]) if step else SENTENCE_OF_START
 
 
 def embedded(data: object) -> str:
@@ -123,4 +123,4 @@ class Pair:
 
 
 def _what(story: Story, step: int) -> str:
-    return story.model.sentence(story.actions[step - 1]) if step <= len(story.actions) else "it has ended."
+    return sentence_of(story, step) if step <= len(story.actions) else "it has ended."

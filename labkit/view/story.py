@@ -91,7 +91,7 @@ class Story:
 
     def said(self) -> list[str]:
         """The sentence of every step."""
-        return [self.model.sentence(action) for action in self.actions]
+        return list(map(self.model.told, self.states, self.actions))
 
     def diagram(self) -> spacetime.Diagram:
         """The walk as a space-time diagram."""

@@ -118,7 +118,7 @@ class Telling:
         action = story.actions[step - 1] if step else None
         return {
             "a": str(action) if action else "",
-            "s": self._text(story.model.sentence(action) if action else SENTENCE_OF_START),
+            "s": self._text(story.model.told(story.states[step - 1], action) if action else SENTENCE_OF_START),
             "x": [self._text(part) for part in story.texts[step]],
             "w": self._who(action, titles) if action else "",
             "l": self._text(story.scenes[step].left),

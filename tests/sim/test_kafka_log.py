@@ -595,3 +595,17 @@ def test_a_state_reads_like_this():
         "due t0/e0, checkpoints 0@2 t0/e0; coordinator up: t0 ongoing/e0 in p0+p1; p0 | 0(t0/e0/c0/i1); "
         "p1 | 1(t0/e0/c0/i1); read_committed at 0 0, has -; read_uncommitted at 1 0, has p0:0=0!; to come 1 crashes."
     )
+
+
+@pytest.mark.parametrize(
+    ("scenario", "part"),
+    [
+        ("steady_traffic", "Record 1 is refused, and the job ends with this error"),
+        ("zombie_fenced", "tries to write record 0 and is refused"),
+        ("timeout_in_a_loop", "nothing is open under its epoch: refused, and the job ends with this error."),
+        ("burst_then_silence", "nothing is open under its epoch: refused, and whoever asked logs the error"),
+        ("late_commit", "which has committed it before: nothing changes."),
+    ],
+)
+def test_a_step_that_is_refused_says_so(scenario, part):
+    assert any(part in said for said in replay(trace_of(scenario)).told())

@@ -233,7 +233,7 @@ REFUSED = {
     ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
     ("reader", "table"): "reader=table: the store files has no table",
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
-    ("store", "oracle"): "store=oracle: choose one of files, sqlite, kafka",
+    ("store", "oracle"): "store=oracle: choose one of files, sqlite, postgres, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
 }
 
@@ -393,3 +393,37 @@ def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_h
         steps = zip(walk.states, walk.actions, strict=False)
         passed = [point for state, action in steps for point in walk.model.reached(state, action)]
         assert set(points) <= set(passed)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sentence"),
+    [
+        ("zombie_fenced", "The driver that was thought dead tries to go on, and is refused: it was replaced."),
+        (
+            "timeout_in_a_loop",
+            (
+                "The commit of the transaction of partition 1 is refused, and the driver ends with this error: the "
+                "transaction q0-b0-p1-i1 is not prepared, so it cannot be committed."
+            ),
+        ),
+        (
+            "transaction_timeout",
+            "The store has dropped the transaction of partition 1: the error is logged, and nothing else.",
+        ),
+        ("second_crash", "The transaction of partition 1 is committed already: the second commit changes nothing."),
+    ],
+)
+def test_a_step_that_is_refused_says_so(scenario, sentence):
+    assert sentence in replay(trace_of(scenario)).told()
+
+
+def test_what_is_told_of_a_walk_is_never_a_success_of_a_driver_that_fails():
+    """Every state whose driver has just failed is told as a refusal, in every walk of the configuration."""
+    model = make("pipeline", {"expiries": 1, "dropped": "raise"})
+    seen = 0
+    for state in reachable(model):
+        for action, after in model.successors(state):
+            if after.failures > state.failures:
+                assert "is refused" in model.told(state, action)
+                seen += 1
+    assert seen > 10

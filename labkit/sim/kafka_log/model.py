@@ -26,7 +26,7 @@ from labkit.sim.kafka_log.parts import (
     State,
 )
 from labkit.sim.kafka_log.settings import VERSION, settings
-from labkit.sim.kafka_log.telling import sentence, text
+from labkit.sim.kafka_log.telling import answered, refused, sentence, text
 from labkit.sim.model import Action, Model, Property, crash
 from labkit.sim.parameters import Values
 
@@ -227,8 +227,22 @@ class KafkaLog(Model[State]):
         return text(self.settings, state)
 
     def sentence(self, action: Action) -> str:
-        """What happens."""
+        """What an action sets out to do."""
         return sentence(self.settings, action)
+
+    def told(self, state: State, action: Action) -> str:
+        """What an action does, and why not what it set out to do."""
+        if action.name == "deliver":
+            handle, _ = state.requests[action.which]
+            coordinator, answer = kafka.end(self._rules, state.coordinator, handle)
+            ends = self.apply(state, action).failures > state.failures
+            nothing_new = coordinator == state.coordinator
+            return answered(was_refused=answer is kafka.Answer.REFUSED, nothing_new=nothing_new, ends=ends)
+        if action.name in ("write", "zombie_write"):
+            job = state.job if action.name == "write" else state.zombie
+            if self._written(state, job) is None:
+                return refused(action)
+        return self.sentence(action)
 
 
 ACTIONS = (

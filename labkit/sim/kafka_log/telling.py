@@ -44,6 +44,24 @@ def sentence(_settings: Settings, action: Action) -> str:
     return SENTENCES[action.name].format(which=action.which, name=name, where=where)
 
 
+def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
+    """What comes of a request to commit."""
+    if was_refused:
+        then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
+        return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
+    if nothing_new:
+        return "A request to commit reaches the coordinator, which has committed it before: nothing changes."
+    return SENTENCES["deliver"]
+
+
+def refused(action: Action) -> str:
+    """What a write does that Kafka refuses."""
+    why = "its producer is fenced, or its transaction is over"
+    if action.name == "zombie_write":
+        return f"The job that was thought dead tries to write record {action.which} and is refused: {why}."
+    return f"Record {action.which} is refused, and the job ends with this error: {why}."
+
+
 def text(settings: Settings, state: State) -> str:
     """Job, coordinator, partitions, readers, and what may still happen."""
     parts = [_job(state.job)]

@@ -18,6 +18,15 @@ def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State
     return _EFFECTS[task.op](outside, state, driver, task)
 
 
+def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
+    """Why a task would be refused; empty where it would not."""
+    try:
+        perform(outside, state, driver, task)
+    except Refused as error:
+        return str(error)
+    return ""
+
+
 def _stored(state: State, store: Store) -> State:
     query, zombie, _, faults, failures = state
     return State(query, zombie, store, faults, failures)

@@ -12,7 +12,7 @@ from labkit.failpoints import FailPoint
 from labkit.sim.model import Action, Model, Property, crash
 from labkit.sim.parameters import Values
 from labkit.sim.pipeline.claims import claims
-from labkit.sim.pipeline.effects import Refused, perform
+from labkit.sim.pipeline.effects import Refused, perform, refusal
 from labkit.sim.pipeline.parts import (
     NOBODY,
     Driver,
@@ -26,6 +26,8 @@ from labkit.sim.pipeline.parts import (
     Store,
     Task,
     Transaction,
+    driven,
+    queried,
 )
 from labkit.sim.pipeline.programs import (
     Writer,
@@ -39,7 +41,7 @@ from labkit.sim.pipeline.programs import (
     told_tasks,
 )
 from labkit.sim.pipeline.settings import VERSION, Settings, settings
-from labkit.sim.pipeline.telling import sentence, text
+from labkit.sim.pipeline.telling import done_before, refused, sentence, text
 
 MAX_FAILURES = 2
 """Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
@@ -182,7 +184,7 @@ class Pipeline(Model[State]):
             place = Place.RUNNING
         elif task.op is Op.LOG_COMMIT and self.settings.defers:
             notice = task.batch
-        return _driven(after, Driver(place, generation, incarnation, batch, todo, settling, notice))
+        return driven(after, Driver(place, generation, incarnation, batch, todo, settling, notice))
 
     def _notified_step(self, state: State, driver: Driver) -> State:
         task = driver.settling[0]
@@ -191,12 +193,12 @@ class Pipeline(Model[State]):
         except Refused:
             return self._fail(state)
         rest = skip(driver.settling[1:])[0] if self._is_done(state, driver, task) else driver.settling[1:]
-        return _driven(after, Driver(*driver[:5], rest, driver.notice))
+        return driven(after, Driver(*driver[:5], rest, driver.notice))
 
     def _zombie_step(self, state: State) -> State:
         zombie = state.zombie
         task = zombie.todo[0]
-        if self.settings.fencing or zombie.generation != state.query.generation:
+        if self._is_replaced(state):
             return state._replace(zombie=NOBODY)
         try:
             after = perform(self._outside, state, zombie, task)
@@ -204,6 +206,10 @@ class Pipeline(Model[State]):
             return state._replace(zombie=NOBODY)
         rest = skip(zombie.todo[1:])[0] if self._is_done(state, zombie, task) else zombie.todo[1:]
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
+
+    def _is_replaced(self, state: State) -> bool:
+        """Whether a driver that wakes up is refused whatever it does: it is fenced, or its checkpoint is gone."""
+        return self.settings.fencing or state.zombie.generation != state.query.generation
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
         """Whether a look finds that the batch has been written before."""
@@ -221,7 +227,7 @@ class Pipeline(Model[State]):
             query = query._replace(handles=(), logs=())
         todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
-        return _queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))
+        return queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))
 
     def _plan(self, state: State, batch: int) -> State:
         query = state.query
@@ -233,33 +239,33 @@ class Pipeline(Model[State]):
         writer = Writer(driver.generation, driver.incarnation)
         todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
         planned = Driver(driver.place, driver.generation, driver.incarnation, batch, todo, *driver[5:])
-        return _queried(state, Query(ends, *query[1:8], planned))
+        return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
         """A batch that was planned before runs again, and the source cannot give its records a second time."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
-        return _driven(state, driver._replace(batch=batch, todo=todo))
+        return driven(state, driver._replace(batch=batch, todo=todo))
 
     def _finish(self, state: State, _: int) -> State:
         """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
         todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
         left = todo if self.settings.sweeps else ()
-        return _driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
+        return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
 
     def _end_query(self, state: State, _: int) -> State:
         driver = state.query.driver
-        return _driven(state, Driver(Place.ENDED, driver.generation, driver.incarnation))
+        return driven(state, Driver(Place.ENDED, driver.generation, driver.incarnation))
 
     def _settling(self, state: State) -> tuple[Task, ...]:
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
         """The notification has not come; whoever stores new votes commits first what was decided, and waits for it."""
-        return _driven(state, state.query.driver._replace(settling=self._settling(state)))
+        return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
     def _notify(self, state: State, _: int) -> State:
-        return _driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
+        return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
 
     # What goes wrong.
 
@@ -278,7 +284,7 @@ class Pipeline(Model[State]):
 
     def _lose_notice(self, state: State, _: int) -> State:
         left = state.faults._replace(lost_notices=state.faults.lost_notices - 1)
-        return _driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
+        return driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
 
     def _lapse(self, state: State, batch: int) -> State:
         """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
@@ -321,18 +327,17 @@ class Pipeline(Model[State]):
         return text(self.settings, state)
 
     def sentence(self, action: Action) -> str:
-        """What happens."""
+        """What an action sets out to do."""
         return sentence(self.settings, action)
 
-
-# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
-
-
-def _driven(state: State, driver: Driver) -> State:
-    ends, decided, handles, logs, confirmed, incarnation, generation, first, _ = state.query
-    return _queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, first, driver))
-
-
-def _queried(state: State, query: Query) -> State:
-    _, zombie, store, faults, failures = state
-    return State(query, zombie, store, faults, failures)
+    def told(self, state: State, action: Action) -> str:
+        """What an action does, and why not what it set out to do."""
+        if action.name in self._faults:
+            return self.sentence(action)
+        is_zombie = action.name.startswith("zombie_")
+        driver = state.zombie if is_zombie else state.query.driver
+        task = (driver.settling if action.name.startswith("notified_") else driver.todo)[0]
+        is_replaced = is_zombie and self._is_replaced(state)
+        if why := "it was replaced" if is_replaced else refusal(self._outside, state, driver, task):
+            return refused(self.settings, action, why)
+        return done_before(state, action, task) or self.sentence(action)

@@ -207,3 +207,18 @@ class Outside(NamedTuple):
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
         """The marker that a driver sets for a batch, and looks for."""
         return (driver.generation if self.marks_query else 0, batch)
+
+
+# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
+
+
+def driven(state: State, driver: Driver) -> State:
+    """The state with another driver."""
+    ends, decided, handles, logs, confirmed, incarnation, generation, first, _ = state.query
+    return queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, first, driver))
+
+
+def queried(state: State, query: Query) -> State:
+    """The state with another query."""
+    _, zombie, store, faults, failures = state
+    return State(query, zombie, store, faults, failures)

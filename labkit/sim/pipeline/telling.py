@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from labkit.failpoints import FailPoint
 from labkit.sim.model import Action
-from labkit.sim.pipeline.parts import NOBODY, Driver, Faults, Op, Place, Query, Seen, State, Task
+from labkit.sim.pipeline.parts import NOBODY, Driver, Faults, Op, Place, Query, Seen, State, Status, Task
 from labkit.sim.pipeline.settings import Settings
 
 SENTENCES = {
@@ -44,14 +44,55 @@ SENTENCES = {
 _WHO = {"zombie_": "The driver that was thought dead tries to go on: ", "notified_": "Told by the notification: "}
 
 
+_TRIED = {
+    "insert": "The row of offset {which} ({word})",
+    "prepare": "The pre-commit of the task of partition {which}",
+    "commit": "The commit of the transaction of partition {which}",
+    "mark": "The transaction with the rows and the marker of batch {which}",
+    "log_commit": "commits/{which}",
+}
+"""What can be refused."""
+
+
 def sentence(settings: Settings, action: Action) -> str:
-    """What happens."""
-    name, lead = action.name, ""
+    """What an action sets out to do."""
+    name, lead = _parted(action)
+    return lead + SENTENCES[name].format(which=action.which, word=_word(settings, action))
+
+
+def refused(settings: Settings, action: Action, why: str) -> str:
+    """What an action does that the engine or the store refuses."""
+    name, lead = _parted(action)
+    if action.name.startswith("zombie_"):
+        return f"{lead.removesuffix(': ')}, and is refused: {why}."
+    tried = _TRIED[name].format(which=action.which, word=_word(settings, action))
+    return f"{lead}{tried} is refused, and the driver ends with this error: {why}."
+
+
+def done_before(state: State, action: Action, task: Task) -> str:
+    """What a commit does that changes nothing; empty for every other task."""
+    statuses = [
+        status for handle, status, _ in state.store.transactions if task.op is Op.COMMIT and handle in task.handles
+    ]
+    if statuses == [Status.COMMITTED]:
+        return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."
+    if statuses == [Status.ABORTED]:
+        return (
+            f"The store has dropped the transaction of partition {action.which}: the error is logged, and nothing else."
+        )
+    return ""
+
+
+def _parted(action: Action) -> tuple[str, str]:
+    """The name of what is done, and the words for who does it."""
     for prefix, words in _WHO.items():
-        if name.startswith(prefix):
-            name, lead = name.removeprefix(prefix), words
-    word = settings.words[action.which] if 0 <= action.which < len(settings.words) else ""
-    return lead + SENTENCES[name].format(which=action.which, word=word)
+        if action.name.startswith(prefix):
+            return action.name.removeprefix(prefix), words
+    return action.name, ""
+
+
+def _word(settings: Settings, action: Action) -> str:
+    return settings.words[action.which] if 0 <= action.which < len(settings.words) else ""
 
 
 def text(settings: Settings, state: State) -> str:
