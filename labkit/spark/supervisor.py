@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from labkit.spark.checkpoint import session_members
+from labkit.services.sessions import session_members
 
 KILL_PATIENCE = 30.0
 """Seconds in which a session must be empty after SIGKILL; a process in uninterruptible sleep may take longer."""
