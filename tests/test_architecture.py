@@ -21,7 +21,7 @@ LAYERS = (
     {"view"},
     {"spark"},
     {"scenario", "expected"},
-    {"counting"},
+    {"counting", "masters"},
     {"services"},
     {"sinks"},
     {"stores"},

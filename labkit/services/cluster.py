@@ -82,8 +82,8 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
             watcher.stdin.close()
 
 
-def linked_home(folder: Path) -> Path:
-    """A SPARK_HOME in this folder: the installed jars, a place for what Spark writes there, and nothing else.
+def linked_home(folder: Path) -> dict[str, str]:
+    """A SPARK_HOME in this folder, as environment of who starts executors: the installed jars and nothing else.
 
     A worker that is given no folder works below its SPARK_HOME (deploy.worker.Worker), which would be among the
     installed packages. Without `python/lib/pyspark.zip` in it, Python processes import the installed, compiled pyspark.
@@ -92,7 +92,8 @@ def linked_home(folder: Path) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "jars").exists():
         (home / "jars").symlink_to(spark_jars())
-    return home
+    [core] = spark_jars().glob("spark-core_*.jar")
+    return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
 
 
 class _Servers:
@@ -140,7 +141,7 @@ class _Servers:
         place = self._folder / name
         place.mkdir()
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
-        environment |= {"SPARK_HOME": str(self._home), "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
+        environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
         environment |= {"JAVA_HOME": str(self._java.path.resolve().parents[1]), "SPARK_LOCAL_DIRS": str(place)}
         options = [*_LEAST, f"-Djava.io.tmpdir={place}", f"-Dlog4j2.configurationFile={self._logging.as_uri()}"]
         ports = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
