@@ -70,13 +70,15 @@ def too_few(there: int, needed: int) -> str:
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
     """An executor can be killed where it is a process of its own, and one of its tasks can be told to wait.
 
-    `in_tasks`: whether the job writes in tasks. Raises `InvalidInput`.
+    `in_tasks`: whether job and sink write in tasks. Raises `InvalidInput`.
     """
     if victim is Victim.DRIVER:
         return
     if master is None:
         raise InvalidInput("--victim executor: without --master the driver is its own executor; name a cluster's.")
     if not in_tasks:
-        raise InvalidInput("--victim executor: this job writes in the driver; use --job running.")
+        raise InvalidInput(
+            "--victim executor: this job or sink writes in the driver; use --job running and another sink."
+        )
     if len(crashes) != 1 or not crashes[0].point.in_task:
         raise InvalidInput(f"--victim executor: name one --crash at a point in a task: {', '.join(sorted(IN_TASK))}.")

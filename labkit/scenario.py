@@ -322,9 +322,9 @@ def _check_cluster(scenario: Scenario) -> None:
     if scenario.master is not None:
         if scenario.job is Job.SOCKET:
             raise InvalidInput("--master: the job socket runs on this machine's threads only; leave --master out.")
-        in_tasks = scenario.job is Job.RUNNING
-        check_master(scenario.master, scenario.crashes if in_tasks else (), PARTITIONS)
-    check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=scenario.job is Job.RUNNING)
+        check_master(scenario.master, scenario.crashes if scenario.job is Job.RUNNING else (), PARTITIONS)
+    in_tasks = scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
+    check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
 
 def check_input(scenario: Scenario) -> int:

@@ -93,8 +93,6 @@ EXECUTOR_KILLED = {
     ("idempotent", "sink.mid_write"): ("exactly-once", [], []),
     # a log that was not sealed is written again, under the same name
     ("wal", "sink.before_pre_commit"): ("exactly-once", [], []),
-    # tasks write nothing, so there is nothing to repeat
-    ("batch_marker", "sink.mid_write"): ("exactly-once", [], []),
     # an attempt's transaction is open, and the next attempt aborts it
     ("two_phase", "sink.mid_write"): ("exactly-once", [], []),
     ("two_phase", "sink.before_pre_commit"): ("exactly-once", [], []),
@@ -102,7 +100,7 @@ EXECUTOR_KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sink", "point"), [cell for cell in EXECUTOR_KILLED if cell[0] != "batch_marker"])
+@pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
 def test_an_executor_killed_in_write_gives_what_was_predicted(sink: str, point: str, cluster: Cluster, tmp_path: Path):
     case = {"sink": sink, "store": "postgres", "crashes": [f"{point}@0"], "victim": "executor"}
     [outcome] = conducted(tmp_path, cluster.url, case)

@@ -103,11 +103,13 @@ def test_tasks_are_tried_again_everywhere_but_on_threads():
     ]
 
 
+KILLED = {"master": URL, "victim": "executor", "crashes": ["sink.mid_write"]}
 IMPOSSIBLE = {
     "write spark://HOST:PORT": {"master": "yarn"},
     "this machine's threads only": {"master": URL, "job": "socket"},
     "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
-    "writes in the driver": {"master": URL, "victim": "executor", "job": "totals", "crashes": ["sink.mid_write"]},
+    "this job or sink writes in the driver": {**KILLED, "job": "totals"},
+    "writes in the driver; use --job running": {**KILLED, "sink": "batch_marker"},
     "a point in a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
     "name one --crash": {"master": URL, "victim": "executor"},
     "--victim worker: unknown": {"master": URL, "victim": "worker"},
