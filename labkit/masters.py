@@ -77,8 +77,6 @@ def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *
     if master is None:
         raise InvalidInput("--victim executor: without --master the driver is its own executor; name a cluster's.")
     if not in_tasks:
-        raise InvalidInput(
-            "--victim executor: this job or sink writes in the driver; use --job running and another sink."
-        )
+        raise InvalidInput("--victim executor: this job or sink writes in the driver; use running and another sink.")
     if len(crashes) != 1 or not crashes[0].point.in_task:
         raise InvalidInput(f"--victim executor: name one --crash at a point in a task: {', '.join(sorted(IN_TASK))}.")

@@ -109,7 +109,7 @@ IMPOSSIBLE = {
     "this machine's threads only": {"master": URL, "job": "socket"},
     "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
     "this job or sink writes in the driver": {**KILLED, "job": "totals"},
-    "writes in the driver; use --job running": {**KILLED, "sink": "batch_marker"},
+    "writes in the driver; use running and another sink": {**KILLED, "sink": "batch_marker"},
     "a point in a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
     "name one --crash": {"master": URL, "victim": "executor"},
     "--victim worker: unknown": {"master": URL, "victim": "worker"},
