@@ -65,6 +65,11 @@ class FailPoint(StrEnum):
         """Whether the point lies in the recovery of a restarted driver, before its query starts."""
         return self.value.startswith("recovery.")
 
+    @property
+    def in_task(self) -> bool:
+        """Whether the point lies in a task, where it matters which task is first and which is last."""
+        return self in IN_TASK
+
 
 SENTENCES = {
     FailPoint.AFTER_OFFSET_LOG: "The batch is planned: offsets/N is durable, and no task has written anything.",
@@ -81,6 +86,9 @@ SENTENCES = {
     FailPoint.MID_RESOLVE: "A restarted driver has resolved the first of several transactions that were in doubt.",
     FailPoint.AFTER_RESOLVE: "A restarted driver has resolved everything in doubt, and has replayed nothing.",
 }
+
+IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
+"""The points before a task's end; of a strategy behind foreachBatch they lie in the driver, as all others do."""
 
 RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
 

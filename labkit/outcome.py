@@ -12,6 +12,7 @@ from typing import Any
 
 from labkit.errors import InvalidInput, LabError
 from labkit.judge import Verdict
+from labkit.masters import Victim
 from labkit.records import Observation
 from labkit.scenario import Scenario, check_input, plan
 from labkit.services.java import find_java
@@ -33,7 +34,9 @@ WORDS = {
     "begun": "{cell}: starting",
     "recovered": "{cell}: running",
     "table": "{cell}: counted everything",
+    "application": "the driver waits for executors",
     "parked": "{cell}: reached its failpoint",
+    "struck": "{cell}: an executor is dead, the driver goes on",
     "killed": "every process of the driver is dead",
     "ended": "{cell}: ran to the end",
     "failed": "{cell}: failed: {because}",
@@ -125,7 +128,8 @@ class Outcome:
         lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
         for crash in self.crashes:
             logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
-            lines.append(f"  crash    {crash['point']}@{crash['batch']}, signal {crash['signal']}; {logs}")
+            victim = ", an executor" if crash.get("executor") else ""
+            lines.append(f"  crash    {crash['point']}@{crash['batch']}{victim}, signal {crash['signal']}; {logs}")
         if self.run.scenario.note:
             lines.append(f"  note     {self.run.scenario.note}")
         return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.run.scenario.command()}"])
@@ -148,6 +152,8 @@ def crash(
     delete_checkpoint: bool = False,
     query: str | None = None,
     later_records_per_batch: int | None = None,
+    master: str | None = None,
+    victim: str = "driver",
     folder: Path | None = None,
     standby: bool = False,
     tell: Tell = aloud,
@@ -171,6 +177,8 @@ def crash(
         delete_checkpoint=delete_checkpoint,
         query=query,
         later_records_per_batch=later_records_per_batch,
+        master=master,
+        victim=victim,
     )
     return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
 
@@ -225,6 +233,14 @@ def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Out
     return [_judged_or_error(run) for run in runs]
 
 
+LEADS = {
+    Victim.DRIVER: "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside.",
+    Victim.EXECUTOR: "One real Spark job; an executor was killed by SIGKILL, and its driver tried the task again; "
+    "read from outside.",
+}
+"""What a report says first."""
+
+
 def _judged_or_error(run: Run) -> Outcome | LabError:
     try:
         return judged(run)
@@ -237,8 +253,7 @@ def judged(run: Run) -> Outcome:
     if run.error is not None:
         raise run.error
     conclude(run)
-    lead = "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside."
-    write_report([run], run.folder.report, f"Crash report: {label(run)}", lead)
+    write_report([run], run.folder.report, f"Crash report: {label(run)}", LEADS[run.scenario.victim])
     write_diagram(run)
     release(run)
     return Outcome(run)

@@ -15,6 +15,7 @@ from typing import Any
 from labkit.counting import Count, Each, Running, Totals
 from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.masters import Victim, check_master, check_victim
 from labkit.services import SERVICES
 from labkit.sinks import check_capability
 from labkit.stores import STORES, capabilities
@@ -108,6 +109,9 @@ class Scenario:
     query: str | None = None
     later_records_per_batch: int | None = None
     between: Between = Between.NOTHING
+    master: str | None = None
+    """Of a cluster, whose executors are processes of their own; None: threads of the driver."""
+    victim: Victim = Victim.DRIVER
 
     def batch_size(self, driver: int) -> int:
         """Records in one micro-batch that the nth driver plans, from 1."""
@@ -132,6 +136,8 @@ class Scenario:
         parts += [self.strategy.value, self.store]
         if self.order is not Order.NONE:
             parts.append(self.order.value)
+        if self.victim is not Victim.DRIVER:
+            parts.append(self.victim.value)
         return "-".join([*parts, *(str(crash).replace("@", "-") for crash in self.crashes)])
 
     def command(self) -> str:
@@ -145,16 +151,17 @@ class Scenario:
             parts.append(f"--input {shlex.quote(str(self.input))}")
         parts += [f"--crash {crash}" for crash in self.crashes]
         parts.append(f"--records-per-batch {self.records_per_batch}")
-        if self.state is not default_state(self.job):
-            parts.append(f"--state {self.state}")
+        options: dict[str, tuple[object, object]] = {
+            "--state": (self.state, default_state(self.job)),
+            "--query": (self.query, None),
+            "--later-records-per-batch": (self.later_records_per_batch, None),
+            "--between": (self.between, Between.NOTHING),
+            "--master": (self.master, None),
+            "--victim": (self.victim, Victim.DRIVER),
+        }
         if self.checkpoint is not Keep.KEPT:
             parts.append("--delete-checkpoint")
-        if self.query is not None:
-            parts.append(f"--query {self.query}")
-        if self.later_records_per_batch is not None:
-            parts.append(f"--later-records-per-batch {self.later_records_per_batch}")
-        if self.between is not Between.NOTHING:
-            parts.append(f"--between {self.between}")
+        parts += [f"{option} {shlex.quote(str(value))}" for option, (value, usual) in options.items() if value != usual]
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -172,6 +179,8 @@ class Scenario:
             "query": self.query,
             "later_records_per_batch": self.later_records_per_batch,
             "between": self.between.value,
+            "master": self.master,
+            "victim": self.victim.value,
         }
 
     @classmethod
@@ -190,6 +199,8 @@ class Scenario:
             query=data["query"],
             later_records_per_batch=data["later_records_per_batch"],
             between=data.get("between", Between.NOTHING.value),
+            master=data.get("master"),
+            victim=data.get("victim", Victim.DRIVER.value),
         )
 
 
@@ -217,6 +228,8 @@ def plan(
     query: str | None = None,
     later_records_per_batch: int | None = None,
     between: str = Between.NOTHING.value,
+    master: str | None = None,
+    victim: str = "driver",
 ) -> Scenario:
     """A scenario from what a person typed, every name and combination checked. Raises `InvalidInput`."""
     wanted = Job(_known("--job", job, [member.value for member in Job]))
@@ -237,6 +250,8 @@ def plan(
         query=_query(query),
         later_records_per_batch=_later(wanted, later_records_per_batch),
         between=_between(between, store),
+        master=master,
+        victim=Victim(_known("--victim", victim, [member.value for member in Victim])),
     )
     if delete_checkpoint and not scenario.crashes:
         raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
@@ -244,6 +259,7 @@ def plan(
         raise InvalidInput(f"--between {between}: it happens after a crash; name one with --crash.")
     for crash in scenario.crashes:
         check_crash(crash, strategy, scenario.order)
+    _check_cluster(scenario)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
         raise InvalidInput(
             f"--crash {scenario.crashes[0]}: the first driver recovers nothing; crash it elsewhere first."
@@ -304,6 +320,16 @@ def _later(job: Job, records: int | None) -> int | None:
     if job is not Job.RUNNING:
         raise InvalidInput("--later-records-per-batch: only the job running may change its batches.")
     return records
+
+
+def _check_cluster(scenario: Scenario) -> None:
+    """What a master that is not local can do, and who can be killed there."""
+    if scenario.master is not None:
+        if scenario.job is Job.SOCKET:
+            raise InvalidInput("--master: the job socket runs on this machine's threads only; leave --master out.")
+        check_master(scenario.master, scenario.crashes if scenario.job is Job.RUNNING else (), PARTITIONS)
+    in_tasks = scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
+    check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
 
 def check_input(scenario: Scenario) -> int:

@@ -27,7 +27,7 @@ LAYERS = (
     {"spark"},
     {"choices"},
     {"scenario", "expected"},
-    {"counting"},
+    {"counting", "masters"},
     {"services"},
     {"sinks"},
     {"stores"},

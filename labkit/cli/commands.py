@@ -161,6 +161,16 @@ def run(
             help="What happens to the store's server after every crash: nothing, kill-server, restart-server, expire."
         ),
     ] = "nothing",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES]: executors are processes of their own; "
+            "default: threads of the driver."
+        ),
+    ] = None,
+    victim: Annotated[
+        str, typer.Option(help="Who is killed: driver, or on a cluster the executor whose task reached the point.")
+    ] = "driver",
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
@@ -200,6 +210,8 @@ def run(
             query=query,
             later_records_per_batch=later_records_per_batch,
             between=between,
+            master=master,
+            victim=victim,
         )
         started = lab.prepare_checked(scenario, out)
     started.keep_store = keep_store
@@ -212,7 +224,7 @@ def run(
     return _verdict_code(outcome, expect)
 
 
-_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch", "between")
+_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch", "between", "master", "victim")
 
 
 def _refuse_with_resume(context: typer.Context) -> None:

@@ -66,6 +66,8 @@ class Sink(ABC, Generic[StoreT]):
 
     strategy: ClassVar[Strategy]
     capability: ClassVar[str]
+    bears_speculation: ClassVar[bool] = False
+    """Whether two attempts at one task may run at once (spark.speculation) without their rows being mixed."""
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
@@ -77,6 +79,15 @@ class Sink(ABC, Generic[StoreT]):
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
         """Makes the batch visible; runs on the driver. Strategies without a pre-commit have nothing left to do."""
+
+    def drop_earlier(self, handle: Handle) -> None:
+        """A task begins that may have been tried before: drops what its earlier attempts have open or prepared.
+
+        An executor that died leaves them, and they may hold locks that this attempt would wait for.
+        """
+
+    def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
+        """After the votes of a batch are taken: drops what attempts that did not vote have left, up to this batch."""
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """What a restarted driver must do before it replays: finish the decided batches, drop everything else."""

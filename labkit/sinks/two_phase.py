@@ -17,6 +17,7 @@ class TwoPhaseSink(Deferring[Transactional]):
 
     strategy: ClassVar[Strategy] = Strategy.TWO_PHASE
     capability: ClassVar[str] = "Transactional"
+    bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
     def begin(self, handle: Handle) -> Transaction:
         """A transaction under a name that no other attempt uses."""
@@ -27,6 +28,19 @@ class TwoPhaseSink(Deferring[Transactional]):
         for half in self.in_halves(votes, batch):
             for vote in half:
                 self.store.commit(vote.handle)
+
+    def drop_earlier(self, handle: Handle) -> None:
+        """Aborts the transactions of the same task in this driver that were begun before."""
+        for other in self.store.prepared(handle.query):
+            if other[:4] == handle[:4] and other.attempt < handle.attempt:
+                self.store.abort(other)
+
+    def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
+        """Aborts every transaction of the query up to this batch that has no vote: everything else has committed."""
+        kept = [vote.handle for vote in votes]
+        for other in self.store.prepared(self.query):
+            if other.batch <= batch and other not in kept:
+                self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """recoverAndCommit for every decided handle; recoverAndAbort for every other one of this query.

@@ -8,15 +8,13 @@ import fcntl
 import json
 import os
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Epoch
+from labkit.services.sessions import session_members
 from labkit.stores import durable
 
 
@@ -160,20 +158,6 @@ class DriverLock:
         except ValueError:
             return {}
         return content if isinstance(content, dict) else {}
-
-
-def session_members(session: int) -> list[int]:
-    """The living processes of a session, in numerical order; zombies have ended and do not count."""
-    return sorted(_members(session))
-
-
-def _members(session: int) -> Iterator[int]:
-    for process in psutil.process_iter():
-        try:
-            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                yield process.pid
-        except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
-            continue
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:

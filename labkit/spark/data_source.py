@@ -7,6 +7,7 @@ and recovers first. External commits must not be made in `write()`: a retried or
 
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ class SinkOptions:
     log: Path
     partitions: int
     armed: Armed | None = None
+    retries: bool = False
+    """Whether Spark may run a task more than once in one driver: then its attempts have to be told apart."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
         """The query's coordinator in this process; `reach` replaces the armed one (in a task)."""
@@ -55,12 +58,17 @@ class SinkOptions:
             reach=reach or armed,
         )
 
+    def followed(self) -> AbstractContextManager[None]:
+        """One task, for a block."""
+        return nullcontext() if self.armed is None else self.armed.followed()
+
     def to_text(self) -> str:
         """The options as one JSON text."""
-        plain = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
+        plain: dict[str, Any] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
         plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
         armed = self.armed and self.armed.to_json()
-        return json.dumps({**plain, "incarnation": self.incarnation, "partitions": self.partitions, "armed": armed})
+        plain |= {"incarnation": self.incarnation, "partitions": self.partitions, "armed": armed}
+        return json.dumps({**plain, "retries": self.retries})
 
     @classmethod
     def from_text(cls, text: str) -> "SinkOptions":
@@ -76,6 +84,7 @@ class SinkOptions:
             log=Path(data["log"]),
             partitions=data["partitions"],
             armed=Armed.from_json(data["armed"]),
+            retries=data["retries"],
         )
 
 
@@ -119,14 +128,14 @@ class StrategyWriter(DataSourceStreamWriter):
         rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
         turn = take_turns(options.armed, batch, partition, options.partitions)
         reach = reach_in_task(options.armed, turn)
-        rows_in_turn = turn.take(rows)
-        pass_offset_log(reach, batch)
         handle = Handle(options.query, batch, partition, options.incarnation, context.taskAttemptId())
         sink = options.coordinator(reach).sink
-        try:
+        with closing(sink.store), options.followed():
+            if options.retries:
+                sink.drop_earlier(handle)
+            rows_in_turn = turn.take(rows)
+            pass_offset_log(reach, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
-        finally:
-            sink.store.close()
         turn.done()
         return VoteMessage(vote)
 
@@ -134,10 +143,10 @@ class StrategyWriter(DataSourceStreamWriter):
         """Every task has voted yes."""
         coordinator = self._options.coordinator()
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
-        try:
+        with closing(coordinator.sink.store):
             coordinator.commit(batchId, sorted(votes, key=lambda vote: vote.handle.partition))
-        finally:
-            coordinator.sink.store.close()
+            if self._options.retries:
+                coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing: Spark also calls this after a commit that raised half-way, and tasks may still write after it.

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from labkit.errors import JobFailed
-from labkit.spark.checkpoint import session_members
+from labkit.services.sessions import session_members
 
 END_PATIENCE = 60.0
 """Seconds in which a supervisor must have emptied its session after its pipe closed."""

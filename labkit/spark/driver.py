@@ -12,15 +12,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.errors import LabError
+from labkit.masters import is_local
 from labkit.scenario import PARTITIONS, Job, Scenario
 from labkit.spark.layout import RunFolder
 from labkit.spark.memory import MemoryCell
-from labkit.spark.reach import Armed, park
+from labkit.spark.reach import Armed, Then, park
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,12 +93,21 @@ class Cell:
         self._opened = self._open()
         self._step = Background(self._recover)
         self._query: LabQuery | None = None
+        self._struck = False
 
     def poll(self) -> str | None:
         """`parked`, `ended`, or None while it is under way. Raises what the query failed with."""
         if self._armed is not None and self._armed.evidence.exists():
-            return "parked"
+            if self._armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
+                return "parked"
+            self._point_out_executor(self._armed.evidence)
         return self._phase()
+
+    def _point_out_executor(self, evidence: Path) -> None:
+        """Tells the supervisor, once, which executor is to be killed; the query goes on."""
+        if not self._struck:
+            self._struck = True
+            report("struck", cell=self.name, executor=json.loads(evidence.read_text(encoding="utf-8"))["executor"])
 
     def _open(self) -> "Opened":
         from labkit.spark.start import open_checkpoint
@@ -190,6 +200,7 @@ class Query(Protocol):
 
 def run(spec: dict[str, Any]) -> None:
     """Runs every cell of the specification and reports how each of them stopped."""
+    from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
 
@@ -197,6 +208,9 @@ def run(spec: dict[str, Any]) -> None:
     log, archive = sys.stderr.buffer, spec["archive"]
     spark = start_session(spec["master"], scratch, PARTITIONS, log, spec["profile"], archive=archive)
     notifier(spark)
+    if not is_local(spec["master"]):
+        report("application", id=spark.sparkContext.applicationId)
+        await_executors(spark, *demands(spec["cells"]))
     report("session")
     waiting, active = list(stand_by(spark, spec) if spec.get("standby") else spec["cells"]), list[Query]()
     while waiting or active:
@@ -206,6 +220,14 @@ def run(spec: dict[str, Any]) -> None:
             watch(cell, active)
         time.sleep(_POLL)
     report("idle")
+
+
+def demands(cells: Sequence[dict[str, Any]]) -> tuple[int, set[str]]:
+    """How many tasks of these cells must be able to run at once, and the stores that they write to."""
+    armings = [Armed.from_json(cell["armed"]) for cell in cells if cell["scenario"]["job"] == Job.RUNNING]
+    in_task = sum(1 for armed in armings if armed is not None and armed.crash.point.in_task)
+    free = 1 if in_task < len(cells) else 0
+    return PARTITIONS * in_task + free, {cell["scenario"]["store"] for cell in cells}
 
 
 def stand_by(spark: "SparkSession", spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -262,7 +284,7 @@ def die_with_supervisor() -> None:
     """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
     for order in sys.stdin.buffer:
         orders.put(json.loads(order))
-    from labkit.spark.checkpoint import session_members
+    from labkit.services.sessions import session_members
 
     own, session = os.getpid(), os.getsid(0)
     while others := [pid for pid in session_members(session) if pid != own]:

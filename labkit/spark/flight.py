@@ -7,6 +7,7 @@ logs as the point says. This module must not start or kill anything.
 import contextlib
 import json
 import shutil
+import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,6 +47,9 @@ class Flight:
         elif kind == "parked" and run:
             self._parked.append(run)
             run.seconds[f"to_crash_{run.drivers}"] = now - self._begun[run.name]
+        elif kind == "struck" and run:
+            note_executor(run, event)
+            run.seconds["to_crash_1"] = now - self._begun[run.name]
         elif kind == "recovered" and run and run.crashes:
             run.crashes[-1]["recovery"] = event["steps"]
         elif kind == "ended" and run:
@@ -132,8 +136,32 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
     reached = _testimony(run.folder.reached(run.drivers))
     if proof.get("signal") != 9 or proof.get("left"):
         raise JobFailed(f"the driver at {crash} did not die by SIGKILL alone (proof: {proof}); the run proves nothing.")
-    if reached["point"] != crash.point.value or reached["session"] != proof["session"]:
+    in_executor = crash.point.in_task and "executors" in proof
+    if reached["point"] != crash.point.value or (reached["session"] != proof["session"] and not in_executor):
         raise JobFailed(f"the evidence {run.folder.reached(run.drivers)} is not of {crash}; the run proves nothing.")
+    _check_executors(crash, proof)
+    _keep(run, crash, reached, proof)
+    run.crashes[-1] |= disturb(run.scenario, run.folder.store(run.scenario.store))
+    run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
+    keep_evidence(run)
+    put_aside(run)
+
+
+def note_executor(run: Run, proof: dict[str, Any]) -> None:
+    """Checks the proof that an executor was killed and keeps it; its driver goes on. Raises `JobFailed`."""
+    crash = run.next_crash
+    assert crash is not None
+    reached = _testimony(run.folder.reached(run.drivers))
+    named = {reached["pid"], proof["executor"]}
+    if proof["left"] or not named <= set(proof["killed"]):
+        raise JobFailed(f"the executor at {crash} did not die with its task (proof: {proof}); the run proves nothing.")
+    _keep(run, crash, reached, {**proof, "signal": signal.SIGKILL.value, "session": reached["session"]})
+    run.crashes[-1]["executor"] = proof["executor"]
+    keep_evidence(run)
+
+
+def _keep(run: Run, crash: Crash, reached: dict[str, Any], proof: dict[str, Any]) -> None:
+    """One crash as evidence, with the logs and files as they are now. Raises `JobFailed` for logs that disagree."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     _check_logs(crash, checkpoint)
     run.crashes.append(
@@ -149,12 +177,19 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
             "session": proof["session"],
             "killed": proof["killed"],
             "killed_at": proof.get("begun"),
+            "executors": proof.get("executors"),
         }
     )
-    run.crashes[-1] |= disturb(run.scenario, run.folder.store(run.scenario.store))
-    run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
-    keep_evidence(run)
-    put_aside(run)
+
+
+def _check_executors(crash: Crash, proof: dict[str, Any]) -> None:
+    """On a cluster a crash is over when the last executor on this host has noticed that its driver is dead."""
+    left = proof.get("executors", {}).get("left", [])
+    if left:
+        raise JobFailed(
+            f"{len(left)} process(es) of executors outlived the driver at {crash} and do not end (first: {left[0]}); "
+            "kill them, and start the run anew."
+        )
 
 
 def _testimony(path: Path) -> dict[str, Any]:

@@ -7,15 +7,20 @@ its own signal. `labkit.spark.supervisor` kills, from outside.
 import itertools
 import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from labkit.errors import JobFailed
-from labkit.failpoints import Crash, FailPoint, Reach
+from labkit.failpoints import IN_TASK, Crash, FailPoint, Reach
 from labkit.records import Observation
 from labkit.stores import durable
 
@@ -25,8 +30,16 @@ PATIENCE = 120.0
 _SHORTEST, _LONGEST = 0.002, 0.05
 """Seconds between two looks."""
 
-IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
-"""Points that lie in a task, where it matters which task is first and which is last."""
+
+class Then(StrEnum):
+    """What whoever reaches the armed point does after it has testified."""
+
+    WAIT_FOR_THE_DRIVERS_DEATH = "driver"
+    """Waits for ever; the whole driver is killed."""
+    WAIT_FOR_ITS_OWN_DEATH = "executor"
+    """Waits for ever; its executor is killed, the driver goes on, and who comes by later passes."""
+    STOP = "stop"
+    """Stops itself (SIGSTOP) and goes on where it was when somebody continues it: a zombie, if it was replaced."""
 
 
 @dataclass(frozen=True)
@@ -35,28 +48,69 @@ class Armed:
 
     crash: Crash
     evidence: Path
+    then: Then = Then.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """Parks for ever if this is the armed point and batch; returns at once otherwise."""
-        if point is self.crash.point and batch == self.crash.batch:
-            self._testify(point, batch)
+        """Does as `then` says if this is the armed point and batch; returns at once otherwise."""
+        if point is not self.crash.point or batch != self.crash.batch:
+            return
+        first = self._testify(point, batch)
+        if self.then is Then.STOP:
+            if first:
+                signal.raise_signal(signal.SIGSTOP)
+                self._note("continued")
+        elif first or self.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
             park()
 
-    def _testify(self, point: FailPoint, batch: int) -> None:
-        if not self.evidence.exists():
-            seen = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
-            durable.replace(self.evidence, json.dumps(seen))
+    def _testify(self, point: FailPoint, batch: int) -> bool:
+        """Leaves the evidence. False where somebody has done so before."""
+        if self.evidence.exists():
+            return False
+        seen = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
+        durable.replace(self.evidence, json.dumps({**seen, "executor": executor()}))
+        return True
+
+    @property
+    def afterwards(self) -> Path:
+        """What became of a task that stopped itself and was continued: a word or sentence."""
+        return self.evidence.with_suffix(".afterwards")
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """A task for a block: if it is the one that stopped itself, it notes how it ended."""
+        try:
+            yield
+        except Exception as error:
+            if self._was_continued():
+                self._note(str(error))
+            raise
+        if self._was_continued():
+            self._note("ended")
+
+    def _was_continued(self) -> bool:
+        """Whether this very process stopped at the point, and goes on."""
+        return self.afterwards.exists() and json.loads(self.afterwards.read_text(encoding="utf-8"))[0] == os.getpid()
+
+    def _note(self, words: str) -> None:
+        durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, Any]:
         """The arming as plain data, for another process."""
-        return {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
+        plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
+        return {**plain, "then": self.then.value}
 
     @classmethod
     def from_json(cls, data: dict[str, Any] | None) -> "Armed | None":
         """The arming that `to_json` gave; None stays None."""
         if data is None:
             return None
-        return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]))
+        return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Then(data["then"]))
+
+
+def executor() -> int | None:
+    """The JVM that started this process or one above it: a task's executor. None where there is no such."""
+    above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
+    return next(above, None)
 
 
 def park() -> None:
@@ -72,8 +126,9 @@ class Turn:
     be running at once, since each says whether it has rows before the first may tell that it is the last with any.
     """
 
-    def __init__(self, evidence: Path, partition: int, partitions: int) -> None:
+    def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
         self._evidence, self._partition = evidence, partition
+        self._batch_dies = batch_dies
         self._folder = evidence.with_suffix(".turns")
         self._before = range(partition)
         self._behind = range(partition + 1, partitions)
@@ -99,8 +154,11 @@ class Turn:
         return not any(self._said(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits for the condition; once the point is reached there is nothing left to wait for but the kill."""
-        wait_until(lambda: condition() or self._evidence.exists(), what)
+        """Waits for the condition; once the point is reached there is nothing left to wait for but the kill.
+
+        Where only an executor is killed, the batch goes on: whoever was in front comes again, and ends.
+        """
+        wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         if not condition():
             park()
 
@@ -138,7 +196,7 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
     """A turn for one task: ordered where an armed point of this batch needs it, free everywhere else."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
-    return Turn(armed.evidence, partition, partitions)
+    return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:

@@ -26,7 +26,7 @@ from labkit.sinks import SINKS
 from labkit.spark.between import arrange, check_between
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.layout import RunFolder
-from labkit.spark.reach import Armed
+from labkit.spark.reach import Armed, Then
 from labkit.stores import durable, open_store
 from labkit.stores.contract import Elsewhere
 
@@ -68,7 +68,8 @@ class Run:
     def specification(self) -> dict[str, Any]:
         """What the next driver must know."""
         crash = self.next_crash
-        armed = crash and Armed(crash, self.folder.reached(self.drivers + 1)).to_json()
+        then = Then(self.scenario.victim.value)
+        armed = crash and Armed(crash, self.folder.reached(self.drivers + 1), then).to_json()
         plain = {"name": self.name, "folder": str(self.folder.path), "armed": armed, "driver": self.drivers + 1}
         portion = self.portions()[len(self.crashes)] if self.port else []
         socket = self.port and {"port": self.port, "lines": len(portion)}

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from labkit.errors import LabError
+from labkit.errors import InvalidInput, LabError
 from labkit.scenario import PARTITIONS, Job
 from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
@@ -74,9 +74,10 @@ def conduct(
     setup = setup or Setup()
     if setup.standby:
         assert len(runs) == 1
+        _refuse_standby(runs[0])
         check_memory(_crashes_left(runs[0]))
     shutil.rmtree(scratch, ignore_errors=True)
-    side_by_side = min(_drivers_allowed(), -(-len(runs) // setup.active)) if setup.active > 1 else 1
+    side_by_side = _side_by_side(runs, setup)
     fleet = Fleet(scratch, tell, patience, setup)
     try:
         with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
@@ -91,6 +92,18 @@ def conduct(
     finally:
         fleet.close()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
+    """Drivers at once. On a cluster one: the first would take all cores, and the next would wait for them."""
+    if setup.active == 1 or any(run.scenario.master is not None for run in runs):
+        return 1
+    return min(_drivers_allowed(), -(-len(runs) // setup.active))
+
+
+def _refuse_standby(run: Run) -> None:
+    if run.scenario.master is not None:
+        raise InvalidInput("--standby: it would take the cluster's cores from the driver it waits for; leave it out.")
 
 
 def _crashes_left(run: Run) -> int:
@@ -120,14 +133,30 @@ def _fly(
 
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Runs of one profile for one driver: those to be recovered first, then new ones until enough would be parked."""
-    parked, profile = 0, PROFILE[ready[0].scenario.job]
-    alike = (run for run in ready if PROFILE[run.scenario.job] == profile)
-    for run in sorted(alike, key=lambda run: -run.drivers):
+    """Runs of one kind for one driver: those to be recovered first, then new ones until enough would be parked."""
+    parked, kind = 0, _kind(ready[0])
+    alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
+    if _flies_alone(alike[0]):
+        yield alike[0]
+        return
+    for run in alike:
+        if _flies_alone(run):
+            continue
         parked += run.next_crash is not None
         if parked > most:
             return
         yield run
+
+
+def _flies_alone(run: Run) -> bool:
+    """On a cluster a task at its failpoint keeps a core, and the tasks of its batch need one each at that moment."""
+    return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
+
+
+def _kind(run: Run) -> tuple[str | None, str]:
+    """Runs may share a driver if they are alike in this: their cluster, and how the driver is set up."""
+    profile = PROFILE[run.scenario.job]
+    return run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile
 
 
 def _drivers_allowed() -> int:
@@ -149,6 +178,8 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk"}
 
 def _master(load: Sequence[Run]) -> str:
     """Threads: the tasks of `running` wait for each other at an armed point; those of `totals` never do."""
+    if load[0].scenario.master is not None:
+        return load[0].scenario.master
     if load[0].scenario.job is Job.TOTALS:
         return f"local[{_cores()}]"
     return f"local[{(PARTITIONS + 1) * (len(load) + 1)}]"
@@ -227,7 +258,7 @@ class Fleet:
             base = self._scratch / f"driver-{self._count}"
         return {
             "master": _master(load),
-            "profile": self._setup.profile or PROFILE[load[0].scenario.job],
+            "profile": self._setup.profile or _kind(load[0])[1],
             "active": self._setup.active,
             "archive": self._setup.archive,
             "scratch": str(base),

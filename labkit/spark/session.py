@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from labkit.errors import ServiceUnavailable
+from labkit.masters import is_local, is_loopback
 from labkit.services.archive import find_archive, spark_jars
+from labkit.services.cluster import linked_home
 from labkit.services.java import Java, find_java
+from labkit.spark import cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,12 +68,13 @@ logger.resolve.level = error
 _EVERY_RUN = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.log.structuredLogging.enabled": "false",
 }
-"""Configuration of every driver: nothing on the network but loopback, and no batch without data."""
+"""Configuration of every driver: no page that nobody asked for, no batch without data."""
+
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""Nothing on the network, unless executors are elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,10 @@ PROFILES = {
         },
     ),
     "bulk": Profile(("-Xmx2g",), {}),
+    "cluster": Profile(("-Xmx1g",), {}),
 }
-"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput."""
+"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `cluster`: as `bulk`, for
+a few records on executors of their own, to which the settings of `small` would be handed on."""
 
 
 def start_session(
@@ -110,7 +116,9 @@ def start_session(
     java = find_java()
     if profile == "stock":
         return _stock_session(java, master, scratch, partitions)
-    configuration = every_run(master, scratch, partitions)
+    if not is_local(master):
+        os.environ.update(linked_home(scratch))
+    configuration = every_run(master, scratch, partitions) | cluster.executors(master, java, _python_path())
     chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
     return connect(start_jvm(java, scratch, chosen, configuration, log), scratch, java)
 
@@ -143,8 +151,10 @@ def start_jvm(
     java: Java, scratch: Path, profile: Profile, configuration: dict[str, str], log: IO[bytes]
 ) -> "subprocess.Popen[bytes]":
     """Starts a JVM with a gateway in it; it ends by itself when its standard input closes."""
-    command = _command(java, scratch, profile, configuration)
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(scratch))
+    command, environment = _command(java, scratch, profile, configuration), _environment(scratch)
+    if "spark.driver.host" in configuration:
+        environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
 
 
 def connect(process: "subprocess.Popen[bytes]", scratch: Path, java: Java) -> "SparkSession":
@@ -159,7 +169,9 @@ def connect(process: "subprocess.Popen[bytes]", scratch: Path, java: Java) -> "S
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
     """Configuration of every driver, whatever its profile."""
-    return _EVERY_RUN | {
+    return {
+        **_EVERY_RUN,
+        **(_LOOPBACK if is_loopback(master) else {}),
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.local.dir": str(scratch),
@@ -176,19 +188,19 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
     options += [f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"]
     options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
-    configuration = configuration | profile.configuration
-    settings = [part for name, value in configuration.items() for part in ("--conf", f"{name}={value}")]
+    properties = scratch / "spark.properties"
+    with os.fdopen(os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(cluster.to_properties(configuration | profile.configuration))  # everybody may read a command line
     submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
-    return [str(java.path), *options, *java.flags, *submit, *settings, "pyspark-shell"]
+    return [str(java.path), *options, *java.flags, *submit, "--properties-file", str(properties), "pyspark-shell"]
 
 
 def _python_settings(scratch: Path) -> dict[str, str]:
-    """SPARK_HOME names an empty folder: with the real one, workers import pyspark uncompiled from a zip file."""
+    """SPARK_HOME has no `python` in it: with the real one, workers import pyspark uncompiled from a zip file."""
     return {
         "SPARK_HOME": str(scratch / "home"),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_MODE": "0",
     }
 

@@ -15,7 +15,7 @@ import psutil
 
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.services.doctor import GIGABYTE, MEMORY_NEEDED
-from labkit.spark.checkpoint import session_members
+from labkit.services.sessions import session_members
 from labkit.spark.drive import Drive
 
 

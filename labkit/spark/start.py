@@ -9,7 +9,8 @@ Recovery always comes before the replay: a transaction in doubt may hold locks t
 import queue
 import sys
 import threading
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,10 @@ from pyspark.sql.streaming.listener import (
 
 from labkit.errors import InvalidInput, JobFailed, LabError
 from labkit.failpoints import Order, Strategy, orders
-from labkit.sinks import check_capability
+from labkit.masters import retries
+from labkit.sinks import SINKS, check_capability
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new_query
+from labkit.spark.cluster import check_speculation
 from labkit.spark.data_source import OPTION, LabkitSink, SinkOptions
 from labkit.spark.foreach_batch import BatchDoor
 from labkit.spark.reach import Armed
@@ -103,6 +106,7 @@ class LabQuery:
         decided = self._opened.checkpoint.decided()
         if decided is not None:
             self._commit_through(decided)
+            self._drop_losers(decided)
         self._opened.lock.release()
 
     def await_end(self) -> None:
@@ -121,6 +125,13 @@ class LabQuery:
                     self._commit_through(batch)
             except Exception as error:  # a lost notification costs time, never data: the next commit repeats it
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
+
+    def _drop_losers(self, batch: int) -> None:
+        """An attempt that lost may have ended after the last commit."""
+        if self._opened.options.retries:
+            sink = self._opened.options.coordinator().sink
+            with closing(sink.store):
+                sink.drop_losers(batch, ())
 
     def _commit_through(self, batch: int) -> None:
         coordinator = self._opened.options.coordinator()
@@ -191,12 +202,20 @@ def launch(frame: "DataFrame", opened: Opened, output_mode: str = "append", *, e
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
     if output_mode == "append":
         register(frame.sparkSession, LabkitSink)
+        opened = _for_attempts(opened, frame.sparkSession)
         writer = writer.format("labkit").option(OPTION, opened.options.to_text())
     else:
         writer = writer.foreachBatch(BatchDoor(opened.options))
     query = LabQuery(opened, (writer if endless else writer.trigger(availableNow=True)).start())
     told.watch(query)
     return query
+
+
+def _for_attempts(opened: Opened, spark: "SparkSession") -> Opened:
+    """The same, told whether tasks may run more than once. Raises `InvalidInput` where the sink cannot bear it."""
+    context, strategy = spark.sparkContext, opened.options.strategy
+    check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
+    return replace(opened, options=replace(opened.options, retries=retries(str(context.master))))
 
 
 def start(

@@ -1,8 +1,9 @@
 """Owns one driver: starts it in a session of its own, kills every process of that session, and proves it.
 
 A supervisor lives in a third session, with a pipe to the runner and a pipe to the driver, so the killer is never
-among the killed. When the runner's pipe closes the runner is dead, and the driver dies too. It loads neither pyspark
-nor the sinks; it must not decide what a run means.
+among the killed. When the runner's pipe closes the runner is dead, and the driver dies too. Executors of a cluster are
+in other sessions: they end by themselves, which the proof says too, and one of them may be the victim. A supervisor
+loads neither pyspark nor the sinks; it must not decide what a run means.
 """
 
 import contextlib
@@ -17,7 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from labkit.spark.checkpoint import session_members
+from labkit.errors import LabError
+from labkit.services.sessions import session_members
+from labkit.spark.executors import Executors
 
 KILL_PATIENCE = 30.0
 """Seconds in which a session must be empty after SIGKILL; a process in uninterruptible sleep may take longer."""
@@ -32,6 +35,7 @@ class Supervisor:
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._driver = self._start(spec_path)
         self._unread = b""
+        self._executors: Executors | None = None
 
     def _start(self, spec_path: Path) -> "subprocess.Popen[bytes]":
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
@@ -91,16 +95,29 @@ class Supervisor:
             event = json.loads(line)
             if event["event"] == "idle":
                 return "killed"
-            self._say(event)
+            self._say(self._heard(event))
             if event["event"] == "failed" and event["cell"] is None:
                 return "killed"
         return None
+
+    def _heard(self, event: dict[str, Any]) -> dict[str, Any]:
+        """What there is to do about an event before it is passed on: on a cluster, executors are killed here too."""
+        if event["event"] == "application":
+            self._executors = Executors(event["id"])
+        if event["event"] != "struck" or self._executors is None:
+            return event
+        try:
+            return {**event, **self._executors.kill(event["executor"])}
+        except LabError as error:
+            return {"event": "failed", "cell": event["cell"], "because": str(error), "code": error.exit_code}
 
     def _empty_session(self) -> dict[str, Any]:
         """SIGKILL to every process of the driver's session, again until none is left.
 
         Each PySpark daemon makes a process group of its own, so killing the driver's group would leave writers alive.
         """
+        if self._executors is not None:
+            self._executors.look()
         killed: set[int] = set()
         begun = time.time()
         end = time.monotonic() + KILL_PATIENCE
@@ -114,7 +131,10 @@ class Supervisor:
             time.sleep(0.005)
         code = self._driver.wait()
         died_by = -code if code < 0 else 0
-        return {"session": session, "signal": died_by, "killed": sorted(killed), "left": living, "begun": begun}
+        proof = {"session": session, "signal": died_by, "killed": sorted(killed), "left": living, "begun": begun}
+        if self._executors is not None:
+            proof["executors"] = self._executors.await_end(self._executors.look())
+        return proof
 
     def _kill(self, pid: int) -> None:
         try:

@@ -11,7 +11,8 @@ import pytest
 
 from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Epoch
-from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, session_members
+from labkit.services.sessions import session_members
+from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter
 
 MINE = Identity("q1", "two_phase", "files", "/store", "decision", "running words.jsonl 3")
 

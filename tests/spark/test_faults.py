@@ -25,7 +25,7 @@ from labkit import lab
 from labkit.errors import JobFailed, LabError
 from labkit.scenario import Scenario, plan
 from labkit.services.java import Java
-from labkit.spark.checkpoint import session_members
+from labkit.services.sessions import session_members
 from labkit.spark.flight import Flight
 from labkit.spark.run import Run, prepare
 from labkit.spark.runner import Fleet, Setup

@@ -13,11 +13,13 @@ SMALL_ONLY = {"TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "l
 
 
 def command(profile: str, scratch: Path) -> str:
-    return " ".join(_command(JAVA, scratch, PROFILES[profile], every_run("local[2]", scratch, 3)))
+    """The command, and the file of properties that it names."""
+    words = _command(JAVA, scratch, PROFILES[profile], every_run("local[2]", scratch, 3))
+    return " ".join([*words, Path(words[words.index("--properties-file") + 1]).read_text()])
 
 
-@pytest.mark.parametrize(("profile", "has"), [("small", SMALL_ONLY), ("bulk", set())])
-def test_no_setting_for_small_runs_is_among_those_for_bulk(profile: str, has: set[str], tmp_path: Path):
+@pytest.mark.parametrize(("profile", "has"), [("small", SMALL_ONLY), ("bulk", set()), ("cluster", {"Xmx1g"})])
+def test_no_setting_for_small_runs_is_among_those_for_bulk_or_a_cluster(profile: str, has: set[str], tmp_path: Path):
     given = command(profile, tmp_path)
     assert {name for name in SMALL_ONLY if name in given} == has
 

@@ -18,7 +18,8 @@ from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
 from labkit.scenario import plan
 from labkit.services.java import Java
-from labkit.spark.checkpoint import DriverLock, session_members
+from labkit.services.sessions import session_members
+from labkit.spark.checkpoint import DriverLock
 from labkit.spark.run import prepare
 from labkit.spark.runner import Fleet, Setup
 from labkit.spark.standby import Standby, check_dead, check_memory

@@ -16,7 +16,7 @@ import pytest
 from labkit.errors import JobFailed
 from labkit.failpoints import Crash, FailPoint
 from labkit.scenario import plan
-from labkit.spark.checkpoint import session_members
+from labkit.services.sessions import session_members
 from labkit.spark.drive import Drive
 from labkit.spark.flight import note_crash
 from labkit.spark.layout import RunFolder

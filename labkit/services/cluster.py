@@ -1,0 +1,197 @@
+"""A Spark standalone cluster of one's own, from the installed PySpark: a master and workers on loopback, free ports.
+
+    with spark_cluster(workers=2) as cluster:
+        cluster.url       # spark://127.0.0.1:PORT
+
+A watcher, in a session of its own, starts master and workers, each in a session of its own, below one fresh folder,
+and then waits at a pipe whose other end only the asking process holds. The kernel closes that end whatever the process
+dies of; then the watcher kills all of them, with the executors that they started, and removes the folder. This module
+must not know what runs on the cluster.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.errors import LabError, ServiceUnavailable
+from labkit.services.archive import spark_jars
+from labkit.services.java import Java, find_java
+from labkit.services.sessions import empty_session
+
+START_SECONDS = 180.0
+"""Until master and workers must have found each other; 4 s on a quiet machine."""
+
+_END_SECONDS = 30.0
+_LEAST = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData")
+"""Options for master and workers, which only pass messages on. Executors have options of their own."""
+
+_LOGGING = """\
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+"""
+
+
+class Cluster(NamedTuple):
+    """A master and its workers, for as long as the asking process wants them."""
+
+    url: str
+    """What `--master` takes."""
+    sessions: list[int]
+    """Of the master, then of each worker: a worker's executors, and their Python processes, are in its session."""
+    folder: Path
+    watcher: int
+
+    def executor_logs(self) -> list[Path]:
+        """What executors printed, one file an executor."""
+        return sorted(self.folder.glob("worker-*/work/*/*/stderr"))
+
+
+@contextmanager
+def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
+    """A cluster for a block: so many workers, each with so many cores and so much memory for executors.
+
+    Raises `ServiceUnavailable` when it does not come up.
+    """
+    command = [sys.executable, "-m", "labkit.services.cluster", str(workers), str(cores), str(megabytes)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as watcher:
+        assert watcher.stdin is not None
+        assert watcher.stdout is not None
+        try:
+            told = json.loads(watcher.stdout.readline() or '{"because": "The watcher of the Spark cluster died."}')
+            if "because" in told:
+                raise ServiceUnavailable(told["because"])
+            yield Cluster(told["url"], told["sessions"], Path(told["folder"]), watcher.pid)
+        finally:
+            watcher.stdin.close()
+
+
+def linked_home(folder: Path) -> dict[str, str]:
+    """A SPARK_HOME in this folder, as environment of who starts executors: the installed jars and nothing else.
+
+    A worker that is given no folder works below its SPARK_HOME (deploy.worker.Worker), which would be among the
+    installed packages. Without `python/lib/pyspark.zip` in it, Python processes import the installed, compiled pyspark.
+    """
+    home = folder / "home"
+    home.mkdir(parents=True, exist_ok=True)
+    if not (home / "jars").exists():
+        (home / "jars").symlink_to(spark_jars())
+    [core] = spark_jars().glob("spark-core_*.jar")
+    return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
+
+
+class _Servers:
+    """Master and workers as processes of the watcher."""
+
+    def __init__(self, folder: Path) -> None:
+        self._java: Java = find_java()
+        self._folder = folder
+        self._logging = folder / "log4j2.properties"
+        self._logging.write_text(_LOGGING, encoding="utf-8")
+        self._home = linked_home(folder)
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def sessions(self) -> list[int]:
+        """The session of every server, in the order in which they were started."""
+        return [process.pid for process in self._started]
+
+    def master(self) -> str:
+        """Starts the master; returns its URL."""
+        log = self._start("master", "org.apache.spark.deploy.master.Master", [])
+        return self._await(log, r"Starting Spark master at (spark://\S+)")
+
+    def workers(self, url: str, number: int, cores: int, megabytes: int) -> None:
+        """Starts workers and waits until the master knows all of them."""
+        size = ["--cores", str(cores), "--memory", f"{megabytes}m"]
+        logs = [
+            self._start(
+                f"worker-{each}",
+                "org.apache.spark.deploy.worker.Worker",
+                [*size, "--work-dir", str(self._folder / f"worker-{each}" / "work"), url],
+            )
+            for each in range(number)
+        ]
+        for log in logs:
+            self._await(log, r"(Successfully registered with master)")
+
+    def end(self) -> None:
+        """Kills every server with all that it started. The workers go first, or they would look for a master."""
+        for process in reversed(self._started):
+            empty_session(process.pid, _END_SECONDS)
+            process.wait()
+
+    def _start(self, name: str, server: str, arguments: Sequence[str]) -> Path:
+        place = self._folder / name
+        place.mkdir()
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
+        environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
+        environment |= {"JAVA_HOME": str(self._java.path.resolve().parents[1]), "SPARK_LOCAL_DIRS": str(place)}
+        options = [*_LEAST, f"-Djava.io.tmpdir={place}", f"-Dlog4j2.configurationFile={self._logging.as_uri()}"]
+        ports = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        with (place / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [str(self._java.path), *options, "-cp", f"{spark_jars()}/*", server, *ports, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=place,
+                start_new_session=True,
+            )
+        self._started.append(process)
+        return place / "log"
+
+    def _await(self, log: Path, pattern: str) -> str:
+        """What the log says once it says it. Raises `ServiceUnavailable` when it never does."""
+        end = time.monotonic() + START_SECONDS
+        while not (found := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
+            if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
+                last = (text.strip().splitlines() or ["it said nothing"])[-1]
+                raise ServiceUnavailable(f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}")
+            time.sleep(0.05)
+        return found[1]
+
+
+def watch(workers: int, cores: int, megabytes: int) -> None:
+    """Starts a cluster, tells where it is, and ends it when the pipe closes."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
+    servers: _Servers | None = None
+    try:
+        try:
+            servers = _Servers(folder)
+            url = servers.master()
+            servers.workers(url, workers, cores, megabytes)
+            told: dict[str, object] = {"url": url, "sessions": servers.sessions, "folder": str(folder)}
+        except (LabError, OSError) as error:
+            told = {"because": str(error)}
+        with suppress(BrokenPipeError):
+            sys.stdout.write(json.dumps(told) + "\n")
+            sys.stdout.flush()
+        sys.stdin.buffer.read()
+    finally:
+        if servers is not None:
+            servers.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    watch(*map(int, sys.argv[1:4]))

@@ -1,0 +1,123 @@
+"""A master that is not local: what its executors have to be told, and what has to be true before a run on it.
+
+Executors are processes of somebody else (a worker, on this host or another), inherit nothing from the driver, and
+outlive it for a moment. They find the checkpoint, and a store that is a file, under the same path as the driver does:
+on one host, or on a shared disk. This module must not start a session.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.masters import is_local, too_few
+from labkit.services.java import Java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXECUTOR_MEMORY = "512m"
+"""Little more than the least that Spark takes (UnifiedMemoryManager: 450 MB)."""
+
+SLOT_SECONDS = 90.0
+"""How long a cluster may take until enough executors have come; starting one takes some seconds."""
+
+_HANDED_ON = ("LABKIT_", "XDG_CACHE_HOME")
+"""Environment variables by which a store finds its server: executors need them as the driver does."""
+
+_ON_ONE_HOST = frozenset({"sqlite"})
+"""Stores whose locks do not work on a shared disk."""
+
+
+def executors(master: str, java: Java, python_path: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Configuration by which executors find the lab, their Java's needs and the stores; nothing for a local master.
+
+    It may hold the password of a server, so it must not be put on a command line.
+    """
+    if is_local(master):
+        return {}
+    handed = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    settings = {f"spark.executorEnv.{name}": value for name, value in {**handed, "PYTHONPATH": python_path}.items()}
+    # An executor's own folder, which its worker removes: an executor that is killed leaves no temporary file elsewhere.
+    options = ["-XX:-UsePerfData", "-Djava.io.tmpdir=.", *java.flags]
+    return settings | {
+        "spark.executor.memory": EXECUTOR_MEMORY,
+        "spark.executor.extraJavaOptions": " ".join(options),
+    }
+
+
+def to_properties(configuration: Mapping[str, str]) -> str:
+    """The configuration as a file that SparkSubmit reads with --properties-file (java.util.Properties)."""
+    return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items())
+
+
+def _escaped(text: str) -> str:
+    special = {"\\": "\\\\", "\n": "\\n", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!", " ": "\\ "}
+    return "".join(special.get(sign, sign if sign.isascii() else _unicode(sign)) for sign in text)
+
+
+def _unicode(sign: str) -> str:
+    encoded = sign.encode("utf-16-be")
+    return "".join(f"\\u{encoded[at] << 8 | encoded[at + 1]:04x}" for at in range(0, len(encoded), 2))
+
+
+def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
+    """Waits until so many tasks can run at once, at least one; then looks where they would run.
+
+    Raises `ServiceUnavailable` when the cluster has not so many slots, `InvalidInput` for a store it cannot share.
+    """
+    await_slots(spark, max(needed, 1))
+    for store in stores:
+        check_store(store, hosts(spark))
+
+
+def await_slots(spark: "SparkSession", needed: int) -> None:
+    """Waits until so many tasks can run at once. Raises `ServiceUnavailable` when the cluster has not so many."""
+    context = spark.sparkContext
+    end = time.monotonic() + SLOT_SECONDS
+    while (there := slots(spark)) < needed:
+        if time.monotonic() > end:
+            raise ServiceUnavailable(f"{context.master}: {too_few(there, needed)}, or end other applications on it.")
+        time.sleep(0.1)
+
+
+def slots(spark: "SparkSession") -> int:
+    """Tasks that the executors which have come can run at once."""
+    if len(_inner(spark).statusTracker().getExecutorInfos()) < 2:  # the driver is always among them
+        return 0
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def hosts(spark: "SparkSession") -> set[str]:
+    """The hosts of the driver and of every executor that has come."""
+    keys = _inner(spark).getExecutorMemoryStatus().keys().iterator()
+    found = set()
+    while keys.hasNext():
+        found.add(str(keys.next()).rpartition(":")[0])
+    return found
+
+
+def _inner(spark: "SparkSession") -> Any:
+    """The JVM's own SparkContext, which tells what PySpark's does not."""
+    return spark.sparkContext._jsc.sc()  # noqa: SLF001
+
+
+def check_store(store: str, found: set[str]) -> None:
+    """Raises `InvalidInput` for a store that only one host can use, where executors are on several."""
+    if store in _ON_ONE_HOST and len(found) > 1:
+        raise InvalidInput(
+            f"--store {store}: its file can be used on one host only, and this run is on {', '.join(sorted(found))}; "
+            "use --store postgres, or files on a shared disk."
+        )
+
+
+def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
+    """Raises `InvalidInput` where two attempts at a task may run at once and the sink's rows would mix."""
+    if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
+        return
+    raise InvalidInput(
+        f"spark.speculation is on, and the sink {sink} cannot bear it: two attempts at one task would write at once, "
+        "under one name or for all to see; switch it off, or use batch_marker or two_phase, where only the attempt "
+        "counts whose vote the driver took."
+    )

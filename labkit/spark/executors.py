@@ -1,0 +1,87 @@
+"""The executors of one application on this host, seen from outside: which they are, one killed, all of them gone.
+
+An executor of a standalone cluster is a child of a worker, not of the driver, and ends by itself once it notices that
+its driver is gone. Until then it may write. Executors on other hosts are not seen from here: there only the store can
+refuse them (`labkit.stores.contract.Fencing`). This module must not kill a driver, nor a worker.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import psutil
+
+from labkit.errors import JobFailed
+
+GONE_SECONDS = 45.0
+"""How long executors may outlive their driver; about a second is usual."""
+
+KILL_SECONDS = 30.0
+_BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_GONE = (psutil.NoSuchProcess, psutil.AccessDenied)
+
+
+class Executors:
+    """All processes that work for one application outside of its driver's session."""
+
+    def __init__(self, application: str) -> None:
+        self._application = application
+        self._known: set[psutil.Process] = set()
+
+    def look(self) -> list[int]:
+        """The living processes, executors with all that they started, in numerical order."""
+        for backend in self._backends():
+            self._known.update(_family(backend))
+        self._known = set(_living(self._known))
+        return sorted(process.pid for process in self._known)
+
+    def kill(self, pid: int) -> dict[str, Any]:
+        """SIGKILL to one executor and its Python processes, until none is left; says which died.
+
+        Raises `JobFailed` for a process that is no executor of this application.
+        """
+        backend = next((each for each in self._backends() if each.pid == pid), None)
+        if backend is None:
+            raise JobFailed(f"process {pid} is no executor of {self._application}, so it is not killed.")
+        family, begun = {backend, *_family(backend)}, time.time()
+        end = time.monotonic() + KILL_SECONDS
+        while living := list(_living(family)):
+            for process in living:
+                family.update(_family(process))
+                with contextlib.suppress(*_GONE):
+                    process.kill()
+            if time.monotonic() > end:
+                break
+            time.sleep(0.005)
+        killed = sorted(process.pid for process in family)
+        return {"executor": pid, "killed": killed, "left": [each.pid for each in living], "begun": begun}
+
+    def await_end(self, outlived: list[int]) -> dict[str, Any]:
+        """Waits, after the driver's death, until none is left: which outlived it, for how long, and which still do."""
+        begun = time.monotonic()
+        while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:
+            time.sleep(0.01)
+        return {"outlived": outlived, "seconds": round(time.monotonic() - begun, 3), "left": left}
+
+    def _backends(self) -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
+            with contextlib.suppress(*_GONE):
+                command = process.cmdline()
+                if _BACKEND in command and self._application in command:
+                    yield process
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    """A process and all that descends from it."""
+    try:
+        return [process, *process.children(recursive=True)]
+    except _GONE:
+        return []
+
+
+def _living(processes: Iterable[psutil.Process]) -> Iterator[psutil.Process]:
+    for process in processes:
+        with contextlib.suppress(*_GONE):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                yield process

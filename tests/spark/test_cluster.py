@@ -1,0 +1,241 @@
+"""The same job and sinks on a real Spark standalone cluster: master, two workers, executors in other processes.
+
+What an executor's death gives was written down before it was run (`EXECUTOR_KILLED`), as the grid's cells were.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from runners import until
+
+from labkit import lab
+from labkit.counting import Each
+from labkit.failpoints import Crash, FailPoint
+from labkit.judge import Guarantee, judge
+from labkit.records import History, Reading
+from labkit.scenario import HELLO_WORLD_HELLO, plan
+from labkit.services.cluster import Cluster, spark_cluster
+from labkit.services.java import Java
+from labkit.services.sessions import empty_session, session_members
+from labkit.spark.executors import Executors
+from labkit.spark.reach import Armed, Then
+from labkit.spark.run import prepare
+from labkit.stores import open_store
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("postgres", "java")]
+
+PATIENCE = 300.0
+
+
+@pytest.fixture(scope="module")
+def cluster(java: Java) -> Iterator[Cluster]:
+    """A master and two workers for all tests of this module; afterwards no process, port or folder of them is left."""
+    with spark_cluster() as cluster:
+        yield cluster
+    assert [session_members(session) for session in cluster.sessions] == [[], [], []]
+    assert not cluster.folder.exists()
+    port = int(cluster.url.rpartition(":")[2])
+    assert port not in {connection.laddr.port for connection in psutil.net_connections("tcp") if connection.laddr}
+
+
+def conducted(folder: Path, master: str, *cases: dict) -> list[lab.Outcome]:
+    runs = [prepare(plan(master=master, **case), folder / f"{number}") for number, case in enumerate(cases)]
+    outcomes = lab.run_all(runs, folder / "scratch")
+    for outcome in outcomes:
+        assert isinstance(outcome, lab.Outcome), str(outcome)
+    assert not (folder / "scratch").exists()
+    return [outcome for outcome in outcomes if isinstance(outcome, lab.Outcome)]
+
+
+def found(outcome: lab.Outcome) -> tuple:
+    verdict = outcome.verdict
+    assert (verdict.lost, dict(verdict.final)) == ((), {"hello": 2, "world": 1})
+    return (verdict.guarantee.value, list(verdict.duplicate), list(verdict.regression))
+
+
+def test_a_driver_killed_before_and_in_commit_leaves_every_row_once(cluster: Cluster, tmp_path: Path):
+    two_phase = {"sink": "two_phase", "store": "postgres"}
+    outcomes = conducted(
+        tmp_path,
+        cluster.url,
+        {**two_phase, "crashes": ["sink.after_pre_commit@0"]},
+        {**two_phase, "crashes": ["sink.mid_commit@0"]},
+        {"sink": "append", "store": "postgres", "crashes": ["sink.after_pre_commit@0"]},
+    )
+    assert [found(outcome) for outcome in outcomes] == [
+        ("exactly-once", [], []),
+        ("exactly-once", [], []),
+        ("at-least-once", [0, 1, 2], [0]),
+    ]
+    for outcome in outcomes:
+        [crash] = outcome.crashes
+        executors = crash["executors"]
+        assert crash["signal"] == 9
+        assert executors["outlived"], "an executor of a standalone cluster is not in its driver's session"
+        assert not set(executors["outlived"]) & set(crash["killed"])
+        assert executors["left"] == []
+        assert outcome.to_json()["in_doubt_rows"] == 0
+
+
+EXECUTOR_KILLED = {
+    # world and the first hello were shown by the first attempts; hello's task was killed and is tried again, whole
+    ("append", "sink.mid_write"): ("at-least-once", [0], []),
+    # the second attempt sets hello to what it already was, then goes on
+    ("idempotent", "sink.mid_write"): ("exactly-once", [], []),
+    # a log that was not sealed is written again, under the same name
+    ("wal", "sink.before_pre_commit"): ("exactly-once", [], []),
+    # an attempt's transaction is open, and the next attempt aborts it
+    ("two_phase", "sink.mid_write"): ("exactly-once", [], []),
+    ("two_phase", "sink.before_pre_commit"): ("exactly-once", [], []),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
+def test_an_executor_killed_in_write_gives_what_was_predicted(sink: str, point: str, cluster: Cluster, tmp_path: Path):
+    case = {"sink": sink, "store": "postgres", "crashes": [f"{point}@0"], "victim": "executor"}
+    [outcome] = conducted(tmp_path, cluster.url, case)
+    assert found(outcome) == EXECUTOR_KILLED[sink, point]
+    [crash] = outcome.crashes
+    assert {crash["executor"], crash["reached_by"]} <= set(crash["killed"])
+    assert not any(map(psutil.pid_exists, crash["killed"]))
+    assert (crash["point"], crash["signal"], outcome.run.drivers) == (point, 9, 1)
+    log = (outcome.folder / "driver-1.log").read_text()
+    assert "Command exited with code 137" in log, "what the worker says of an executor that died by signal 9"
+    assert outcome.to_json()["in_doubt_rows"] == 0, "an attempt that lost has left its transaction"
+
+
+@pytest.mark.slow
+def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
+    case = {"sink": "two_phase", "store": "files", "crashes": ["sink.after_pre_commit@0"]}
+    [outcome] = conducted(tmp_path, "local-cluster[2,1,1024]", case)
+    assert found(outcome) == ("exactly-once", [], [])
+    [crash] = outcome.crashes
+    assert crash["executors"]["outlived"] == []
+    assert len(crash["killed"]) > 4, "the driver, its JVM, two executors' JVMs, and their Python processes"
+
+
+DRIVER = """
+import json, sys
+from pathlib import Path
+from labkit.failpoints import Order, Strategy
+from labkit.spark.reach import Armed
+from labkit.spark.session import start_session
+from labkit.spark.source import LogSource
+from labkit.spark.start import launch, open_checkpoint
+
+base, log, master, scratch, armed = Path(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4]), sys.argv[5]
+spark = start_session(master, scratch, 3, sys.stderr.buffer, "cluster")
+spark.dataSource.register(LogSource)
+words = spark.readStream.format("labkit_log").option("path", log).load()
+frame = words.selectExpr("offset", "word AS key", "1L AS value")
+place = {"sink": Strategy.TWO_PHASE, "order": Order.DECISION, "store": "postgres", "location": base / "postgres"}
+opened = open_checkpoint(base / "checkpoint", partitions=1, armed=Armed.from_json(json.loads(armed)), **place)
+opened.recover()
+print(spark.sparkContext.applicationId, flush=True)
+launch(frame, opened).await_end()
+print("ended", flush=True)
+"""
+
+
+@contextmanager
+def driver(base: Path, name: str, master: str, armed: Armed | None) -> Iterator[subprocess.Popen]:
+    """A query of somebody's own on the cluster, in a session of its own, which is empty afterwards."""
+    scratch, arming = base / name, json.dumps(armed and armed.to_json())
+    command = [sys.executable, "-c", DRIVER, str(base), str(HELLO_WORLD_HELLO), master, str(scratch), arming]
+    with (base / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
+    try:
+        yield process
+    finally:
+        empty_session(process.pid, 30)
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_a_zombie_executor_is_refused_by_the_store(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A task stops before its first write, its whole host with it; it wakes up when another driver has done its work.
+
+    `SIGSTOP` to every process of a worker's session is what a paused machine looks like to all others.
+    """
+    monkeypatch.setattr("runners.PATIENCE", PATIENCE)
+    armed = Armed(Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Then.STOP)
+    with frozen_when_reached(armed, cluster, tmp_path) as zombie:
+        with driver(tmp_path, "second", cluster.url, None) as second:
+            assert second.stdout is not None
+            application = second.stdout.readline().strip()
+            assert second.stdout.readline() == "ended\n", (tmp_path / "second.log").read_text()[-2000:]
+        until(lambda: not Executors(application).look(), "the end of the second driver's executors")
+        assert status(zombie) == psutil.STATUS_STOPPED, "the zombie has slept through everything"
+        os.kill(zombie, signal.SIGCONT)
+        until(lambda: said(armed) != "continued", "the end of the zombie's task")
+    assert said(armed).endswith("was replaced by a later one and may not write any more.")
+    assert verdict_of(tmp_path).guarantee is Guarantee.EXACTLY_ONCE
+
+
+@contextmanager
+def frozen_when_reached(armed: Armed, cluster: Cluster, base: Path) -> Iterator[int]:
+    """The process at the armed point, stopped with its worker's whole session, its driver dead; awake again after."""
+    with driver(base, "first", cluster.url, armed) as first:
+        until(lambda: armed.evidence.exists() or first.poll() is not None, "the armed point")
+        seen = SimpleNamespace(**json.loads(armed.evidence.read_text()))
+        assert seen.session in cluster.sessions
+        host = session_members(seen.session)
+        try:
+            signal_all(host, signal.SIGSTOP)
+            until(lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in host), "the paused machine")
+            assert empty_session(first.pid, 30) == []
+            yield seen.pid
+        finally:
+            signal_all(host, signal.SIGCONT)
+
+
+def signal_all(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        if psutil.pid_exists(pid):
+            os.kill(pid, number)
+
+
+def status(pid: int) -> str:
+    return psutil.Process(pid).status()
+
+
+def said(armed: Armed) -> str:
+    return json.loads(armed.afterwards.read_text())[1] if armed.afterwards.exists() else "continued"
+
+
+def verdict_of(base: Path):
+    store = open_store("postgres", base / "postgres")
+    try:
+        history = History(events=[*store.history(), Reading("end")], hidden=list(store.hidden()))
+        return judge(Each(HELLO_WORLD_HELLO).expected(), history)
+    finally:
+        store.close()
+
+
+@pytest.mark.slow
+def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
+    """Even if that is killed by SIGKILL while an application could be running there."""
+    code = (
+        "import json, sys\nfrom labkit.services.cluster import spark_cluster\n"
+        "with spark_cluster(workers=1) as cluster:\n"
+        "    print(json.dumps([*cluster.sessions, cluster.watcher]), flush=True)\n    sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as asking:
+        assert asking.stdout is not None
+        sessions: list[int] = json.loads(asking.stdout.readline())
+        assert all(map(session_members, sessions))
+        asking.kill()
+    gone: Callable[[], bool] = lambda: not any(map(session_members, sessions))  # noqa: E731
+    until(gone, f"the end of the sessions {sessions}")
