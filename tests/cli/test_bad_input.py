@@ -65,7 +65,7 @@ NAMES = {
     "--records-per-batch 0": "--records-per-batch 0: a batch needs at least 1 record.",
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
     "--sink idempotent --store files": "--sink idempotent needs a store that the store 'files' is not: "
-    "it cannot upsert by key; use --store sqlite.",
+    "it cannot upsert by key; use --store sqlite, postgres.",
 }
 
 
