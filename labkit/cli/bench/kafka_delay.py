@@ -1,0 +1,143 @@
+"""How long a record takes until a reader has it, at either isolation level: the price of read_committed.
+
+Two readers, each a process of its own, read along while transactions are written; all use the machine's monotonic
+clock, and a record carries the time at which it was handed to its producer.
+
+    python -m labkit.cli.bench.kafka_delay HOST:PORT TOPIC ISOLATION COUNT    a reader; prints seconds, a line each
+
+This module must not be measured across machines: their clocks differ.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from kafka import KafkaConsumer, TopicPartition
+
+from labkit.cli.bench.rows import Rows, median, percentile
+from labkit.errors import JobFailed
+from labkit.records import Observation
+from labkit.stores.kafka import KafkaStore
+from labkit.stores.kafka_reader import PARTITION, READ_COMMITTED, READ_UNCOMMITTED
+from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka_transaction import explained
+from labkit.stores.kafka_writer import initialise
+
+SIZES = {10: 20, 100: 20, 1_000: 5}
+"""Records of a transaction, and how many such transactions are written in a round."""
+
+LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
+PATIENCE = 60.0
+
+Delays = Mapping[str, Sequence[float]]
+"""Seconds of every record by the isolation level of its reader."""
+
+
+def measure(folder: Path, rounds: int) -> dict[int, Delays]:
+    """The delays of every size, all records of all rounds."""
+    found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
+    for round_ in range(rounds):
+        for size, times in SIZES.items():
+            for level, delays in _once(folder / f"{round_}-{size}", size, times).items():
+                found[size][level] += delays
+    return dict(found)
+
+
+def _once(folder: Path, size: int, times: int) -> dict[str, list[float]]:
+    with closing(KafkaStore(folder)) as store:
+        try:
+            return _read_along(store.topic, size, times)
+        finally:
+            store.destroy()
+
+
+def _read_along(topic: Topic, size: int, times: int) -> dict[str, list[float]]:
+    name = f"{topic.name()}.bench"
+    with ExitStack() as until_then:
+        writer = topic.writer(name)
+        until_then.callback(writer.close, timeout=10)
+        readers = {level: until_then.enter_context(_reader(topic, level, size * times)) for level in LEVELS}
+        with explained(topic.address):
+            initialise(writer, topic.timeout)
+            for number in range(times):
+                writer.begin_transaction()
+                for place in range(size):
+                    topic.send(writer, Observation(time.monotonic_ns(), f"w{place}", place, number, 1), None)
+                writer.flush()
+                writer.commit_transaction()
+        return {level: _delays(reader, size * times) for level, reader in readers.items()}
+
+
+@contextmanager
+def _reader(topic: Topic, level: str, count: int) -> Iterator["subprocess.Popen[str]"]:
+    """A reader that is reading. It is killed at the latest when the block is left."""
+    command = [sys.executable, "-m", __spec__.name, topic.address, topic.name(), level, str(count)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline() != "ready\n":
+                raise JobFailed(f"A reader at {level} did not start.")
+            yield process
+        finally:
+            process.kill()
+
+
+def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
+    assert reader.stdout is not None
+    found = [float(line) for line in reader.stdout]
+    if len(found) != count:
+        raise JobFailed(f"A reader got {len(found)} of {count} records, so the delays count for nothing.")
+    return found
+
+
+def read(address: str, topic: str, level: str, count: int) -> Iterator[float]:
+    """The delay of each of so many records, as they come. Ends early when none has come for too long."""
+    partition = TopicPartition(topic, PARTITION)
+    consumer = KafkaConsumer(
+        bootstrap_servers=address,
+        isolation_level=level,
+        enable_auto_commit=False,
+        allow_auto_create_topics=False,
+        metrics_enabled=False,
+    )
+    with closing(consumer):
+        consumer.assign([partition])
+        consumer.seek(partition, 0)
+        consumer.poll(timeout_ms=0)
+        print("ready", flush=True)
+        end = time.monotonic() + PATIENCE
+        while count and time.monotonic() < end:
+            for record in consumer.poll(timeout_ms=500).get(partition, []):
+                count -= 1
+                end = time.monotonic() + PATIENCE
+                yield (time.monotonic_ns() - int(json.loads(record.value)["offset"])) / 1e9
+
+
+def table_of(delays: Mapping[int, Delays]) -> Rows:
+    """A row for every size and level; at read_committed what it takes longer than at the other."""
+    rows: Rows = []
+    for size, by_level in delays.items():
+        times = {level: [1000 * delay for delay in found] for level, found in by_level.items()}
+        early = times[READ_UNCOMMITTED]
+        for level, found in times.items():
+            rows.append(
+                {
+                    "kafka": f"{size:,} records a transaction, reader at {level}",
+                    "median ms": median(found),
+                    "p99 ms": percentile(found, 99),
+                    "of": "delay until visible",
+                    "price, median ms": round(median(found) - median(early), 2),
+                    "price, p99 ms": round(percentile(found, 99) - percentile(early, 99), 2),
+                }
+            )
+    return rows
+
+
+if __name__ == "__main__":
+    host, name_, level_, count_ = sys.argv[1:]
+    for one in list(read(host, name_, level_, int(count_))):
+        print(one)
