@@ -139,6 +139,7 @@ def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
                 "median ms": median(commits),
                 "p99 ms": percentile(commits, 99),
                 "of": "commit",
+                "times": len(commits),
             }
         )
     return rows
@@ -152,4 +153,5 @@ def resuming(seconds: Sequence[float]) -> dict[str, object]:
         "median ms": median(times),
         "p99 ms": percentile(times, 99),
         "of": "resume and commit",
+        "times": len(times),
     }

@@ -1,11 +1,8 @@
 """How long a record takes until a reader has it, at either isolation level: the price of read_committed.
 
 Two readers, each a process of its own, read along while transactions are written; all use the machine's monotonic
-clock, and a record carries the time at which it was handed to its producer.
-
-    python -m labkit.cli.bench.kafka_delay HOST:PORT TOPIC ISOLATION COUNT    a reader; prints seconds, a line each
-
-This module must not be measured across machines: their clocks differ.
+clock, and a record carries the time at which it was handed to its producer. This module must not be used across
+machines: their clocks differ.
 """
 
 import json
@@ -14,9 +11,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
 from pathlib import Path
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from labkit.cli.bench.rows import Rows, median, percentile
 from labkit.errors import JobFailed
@@ -39,43 +37,46 @@ Delays = Mapping[str, Sequence[float]]
 
 def measure(folder: Path, rounds: int) -> dict[int, Delays]:
     """The delays of every size, all records of all rounds."""
-    found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
-    for round_ in range(rounds):
-        for size, times in SIZES.items():
-            for level, delays in _once(folder / f"{round_}-{size}", size, times).items():
-                found[size][level] += delays
-    return dict(found)
-
-
-def _once(folder: Path, size: int, times: int) -> dict[str, list[float]]:
     with closing(KafkaStore(folder)) as store:
         try:
-            return _read_along(store.topic, size, times)
+            return _read_along(store.topic, [*SIZES] * rounds)
         finally:
             store.destroy()
 
 
-def _read_along(topic: Topic, size: int, times: int) -> dict[str, list[float]]:
-    name = f"{topic.name()}.bench"
+def _read_along(topic: Topic, sizes: Sequence[int]) -> dict[int, Delays]:
+    """Writes a block of transactions of each size, and goes on when both readers have all of it."""
+    found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
     with ExitStack() as until_then:
-        writer = topic.writer(name)
+        writer = topic.writer(f"{topic.name()}.bench")
         until_then.callback(writer.close, timeout=10)
-        readers = {level: until_then.enter_context(_reader(topic, level, size * times)) for level in LEVELS}
-        with explained(topic.address):
-            initialise(writer, topic.timeout)
-            for number in range(times):
-                writer.begin_transaction()
-                for place in range(size):
-                    topic.send(writer, Observation(time.monotonic_ns(), f"w{place}", place, number, 1), None)
-                writer.flush()
-                writer.commit_transaction()
-        return {level: _delays(reader, size * times) for level, reader in readers.items()}
+        blocks = [size * SIZES[size] for size in sizes]
+        readers = {level: until_then.enter_context(_reader(topic, level, blocks)) for level in LEVELS}
+        until_then.enter_context(explained(topic.address))
+        initialise(writer, topic.timeout)
+        for size in sizes:
+            for number in range(SIZES[size]):
+                _write(topic, writer, size, number)
+            for level, reader in readers.items():
+                found[size][level] += _delays(reader, size * SIZES[size])
+    return dict(found)
+
+
+def _write(topic: Topic, writer: KafkaProducer, size: int, number: int) -> None:
+    writer.begin_transaction()
+    for place in range(size):
+        topic.send(writer, Observation(time.monotonic_ns(), f"w{place}", place, number, 1), None)
+    writer.flush()
+    writer.commit_transaction()
+
+
+_FOLLOW = "import sys; from labkit.cli.bench.kafka_delay import follow; follow(*sys.argv[1:])"
 
 
 @contextmanager
-def _reader(topic: Topic, level: str, count: int) -> Iterator["subprocess.Popen[str]"]:
+def _reader(topic: Topic, level: str, blocks: Sequence[int]) -> Iterator["subprocess.Popen[str]"]:
     """A reader that is reading. It is killed at the latest when the block is left."""
-    command = [sys.executable, "-m", __spec__.name, topic.address, topic.name(), level, str(count)]
+    command = [sys.executable, "-c", _FOLLOW, topic.address, topic.name(), level, *map(str, blocks)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -88,14 +89,14 @@ def _reader(topic: Topic, level: str, count: int) -> Iterator["subprocess.Popen[
 
 def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
     assert reader.stdout is not None
-    found = [float(line) for line in reader.stdout]
+    found: list[float] = json.loads(reader.stdout.readline() or "[]")
     if len(found) != count:
         raise JobFailed(f"A reader got {len(found)} of {count} records, so the delays count for nothing.")
     return found
 
 
-def read(address: str, topic: str, level: str, count: int) -> Iterator[float]:
-    """The delay of each of so many records, as they come. Ends early when none has come for too long."""
+def follow(address: str, topic: str, level: str, *blocks: str) -> None:
+    """A reader: prints `ready`, then the delays of each block of so many records. Ends when none comes for too long."""
     partition = TopicPartition(topic, PARTITION)
     consumer = KafkaConsumer(
         bootstrap_servers=address,
@@ -109,12 +110,17 @@ def read(address: str, topic: str, level: str, count: int) -> Iterator[float]:
         consumer.seek(partition, 0)
         consumer.poll(timeout_ms=0)
         print("ready", flush=True)
-        end = time.monotonic() + PATIENCE
-        while count and time.monotonic() < end:
-            for record in consumer.poll(timeout_ms=500).get(partition, []):
-                count -= 1
-                end = time.monotonic() + PATIENCE
-                yield (time.monotonic_ns() - int(json.loads(record.value)["offset"])) / 1e9
+        delays = _as_they_come(consumer, partition)
+        for count in map(int, blocks):
+            print(json.dumps(list(islice(delays, count))), flush=True)
+
+
+def _as_they_come(consumer: KafkaConsumer, partition: TopicPartition) -> Iterator[float]:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        for record in consumer.poll(timeout_ms=500).get(partition, []):
+            end = time.monotonic() + PATIENCE
+            yield (time.monotonic_ns() - int(json.loads(record.value)["offset"])) / 1e9
 
 
 def table_of(delays: Mapping[int, Delays]) -> Rows:
@@ -130,14 +136,9 @@ def table_of(delays: Mapping[int, Delays]) -> Rows:
                     "median ms": median(found),
                     "p99 ms": percentile(found, 99),
                     "of": "delay until visible",
+                    "times": len(found),
                     "price, median ms": round(median(found) - median(early), 2),
                     "price, p99 ms": round(percentile(found, 99) - percentile(early, 99), 2),
                 }
             )
     return rows
-
-
-if __name__ == "__main__":
-    host, name_, level_, count_ = sys.argv[1:]
-    for one in list(read(host, name_, level_, int(count_))):
-        print(one)
