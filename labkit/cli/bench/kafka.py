@@ -12,8 +12,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafka import KafkaProducer
-
 from labkit.cli.bench import kafka_delay, servers
 from labkit.cli.bench.rows import Rows, median, percentile, ratio
 from labkit.errors import JobFailed
@@ -75,7 +73,7 @@ def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
 
 
 @contextmanager
-def _writer(topic: Topic, transactional_id: str | None) -> Iterator[KafkaProducer]:
+def _writer(topic: Topic, transactional_id: str | None) -> Iterator[Any]:
     name = None if transactional_id is None else f"{topic.name()}.{transactional_id}"
     writer = topic.writer(name)
     try:
@@ -87,7 +85,7 @@ def _writer(topic: Topic, transactional_id: str | None) -> Iterator[KafkaProduce
         writer.close(timeout=10)
 
 
-def write(topic: Topic, writer: KafkaProducer, size: int, times: int, *, in_transactions: bool) -> Written:
+def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: bool) -> Written:
     """So many transactions of so many records, one after the other. Raises `JobFailed` if a record was refused."""
     commits = []
     begun = time.perf_counter()

@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from pathlib import Path
-
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from typing import Any
 
 from labkit.cli.bench.rows import Rows, median, percentile
 from labkit.errors import JobFailed
 from labkit.records import Observation
 from labkit.stores.kafka import KafkaStore
-from labkit.stores.kafka_reader import PARTITION, READ_COMMITTED, READ_UNCOMMITTED
+from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Reader
 from labkit.stores.kafka_topic import Topic
 from labkit.stores.kafka_transaction import explained
 from labkit.stores.kafka_writer import initialise
@@ -28,6 +27,7 @@ from labkit.stores.kafka_writer import initialise
 SIZES = {10: 20, 100: 20, 1_000: 5}
 """Records of a transaction, and how many such transactions are written in a round."""
 
+WARM = 10
 LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 PATIENCE = 60.0
 
@@ -39,14 +39,19 @@ def measure(folder: Path, rounds: int) -> dict[int, Delays]:
     """The delays of every size, all records of all rounds."""
     with closing(KafkaStore(folder)) as store:
         try:
-            return _read_along(store.topic, [*SIZES] * rounds)
+            blocks = _read_along(store.topic, [WARM, *[*SIZES] * rounds])
         finally:
             store.destroy()
-
-
-def _read_along(topic: Topic, sizes: Sequence[int]) -> dict[int, Delays]:
-    """Writes a block of transactions of each size, and goes on when both readers have all of it."""
     found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
+    for size, delays in blocks[1:]:  # behind the one in which the readers connected
+        for level in LEVELS:
+            found[size][level] += delays[level]
+    return dict(found)
+
+
+def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
+    """Writes a block of transactions of each size, and goes on when both readers have all of it."""
+    found = []
     with ExitStack() as until_then:
         writer = topic.writer(f"{topic.name()}.bench")
         until_then.callback(writer.close, timeout=10)
@@ -57,12 +62,11 @@ def _read_along(topic: Topic, sizes: Sequence[int]) -> dict[int, Delays]:
         for size in sizes:
             for number in range(SIZES[size]):
                 _write(topic, writer, size, number)
-            for level, reader in readers.items():
-                found[size][level] += _delays(reader, size * SIZES[size])
-    return dict(found)
+            found.append((size, {level: _delays(each, size * SIZES[size]) for level, each in readers.items()}))
+    return found
 
 
-def _write(topic: Topic, writer: KafkaProducer, size: int, number: int) -> None:
+def _write(topic: Topic, writer: Any, size: int, number: int) -> None:
     writer.begin_transaction()
     for place in range(size):
         topic.send(writer, Observation(time.monotonic_ns(), f"w{place}", place, number, 1), None)
@@ -97,30 +101,14 @@ def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
 
 def follow(address: str, topic: str, level: str, *blocks: str) -> None:
     """A reader: prints `ready`, then the delays of each block of so many records. Ends when none comes for too long."""
-    partition = TopicPartition(topic, PARTITION)
-    consumer = KafkaConsumer(
-        bootstrap_servers=address,
-        isolation_level=level,
-        enable_auto_commit=False,
-        allow_auto_create_topics=False,
-        metrics_enabled=False,
-    )
-    with closing(consumer):
-        consumer.assign([partition])
-        consumer.seek(partition, 0)
-        consumer.poll(timeout_ms=0)
-        print("ready", flush=True)
-        delays = _as_they_come(consumer, partition)
-        for count in map(int, blocks):
-            print(json.dumps(list(islice(delays, count))), flush=True)
+    print("ready", flush=True)
+    delays = (_since(entry.row.offset) for entry in Reader(address, topic, level).follow(PATIENCE))
+    for count in map(int, blocks):
+        print(json.dumps(list(islice(delays, count))), flush=True)
 
 
-def _as_they_come(consumer: KafkaConsumer, partition: TopicPartition) -> Iterator[float]:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        for record in consumer.poll(timeout_ms=500).get(partition, []):
-            end = time.monotonic() + PATIENCE
-            yield (time.monotonic_ns() - int(json.loads(record.value)["offset"])) / 1e9
+def _since(nanoseconds: int) -> float:
+    return (time.monotonic_ns() - nanoseconds) / 1e9
 
 
 def table_of(delays: Mapping[int, Delays]) -> Rows:
