@@ -335,12 +335,14 @@ def bench(
     rounds: Annotated[
         int | None, typer.Option(help="Rounds; the median counts. Default: 3 of what takes minutes, else 5.")
     ] = None,
+    store: Annotated[list[str] | None, typer.Option(help="Stores of totals; may be repeated. Default: all.")] = None,
+    words: Annotated[int | None, typer.Option(help="Words that totals counts. Default: five million.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure this machine: start, explore, player, live, crash, totals. Medians; about twelve minutes."""
+    """Measure this machine: start, explore, player, live, crash, postgres, kafka, totals. Medians; twenty minutes."""
     from labkit.cli.bench import run_bench
 
-    return run_bench(only or [], rounds, as_json)
+    return run_bench(only or [], rounds, as_json, stores=store or (), words=words)
 
 
 @app.command("lab", short_help="Open JupyterLab on the notebooks.")

@@ -72,6 +72,17 @@ class Reader:
             consumer.seek(self._partition, start)
             yield from self._up_to(consumer, end)
 
+    def follow(self, patience: float) -> Iterator[Entry]:
+        """Reads along from the first record on; ends when none has come for so many seconds."""
+        with explained(self._address), self._consumer() as consumer:
+            consumer.assign([self._partition])
+            consumer.seek(self._partition, 0)
+            deadline = time.monotonic() + patience
+            while time.monotonic() < deadline:
+                for record in consumer.poll(timeout_ms=200).get(self._partition, []):
+                    deadline = time.monotonic() + patience
+                    yield self._entry(record.offset, record.value, dict(record.headers).get(OWNER))
+
     def end(self) -> int:
         """The last stable offset at read_committed; the end of the log at read_uncommitted."""
         with explained(self._address), self._consumer() as consumer:

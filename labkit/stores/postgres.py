@@ -12,7 +12,7 @@ visibility does. A transaction that somebody commits by hand has no number and c
 This module must not judge, nor keep in memory what another process has to know.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,17 @@ from labkit.stores import postgres_prepared as prepared
 from labkit.stores import postgres_schema as names
 from labkit.stores import servers
 from labkit.stores.contract import Handle, Transaction
-from labkit.stores.postgres_connection import RIGHTS, Connection, Pool, begin, explained, redacted, transaction
+from labkit.stores.postgres_connection import (
+    BEGIN,
+    RIGHTS,
+    Connection,
+    Step,
+    at_once,
+    explained,
+    transaction,
+)
+from labkit.stores.postgres_pool import Pool
+from labkit.stores.postgres_prepared import Rows
 
 DISABLED = (
     "two-phase commit needs prepared transactions, and max_prepared_transactions is 0 there (the default): "
@@ -61,17 +71,11 @@ class PostgresStore:
 
     def append(self, *rows: Observation) -> None:
         """Adds the rows in one transaction, which waits for the disk."""
-        with self._publishing() as connection:
-            number = connection.execute("SELECT nextval('visible_number')").fetchone()
-            assert number is not None
-            values = [(*_values(row), None, number[0]) for row in rows]
-            with connection.cursor() as cursor:
-                cursor.executemany(names.INSERT, values)
+        self._publish(names.APPEND, rows)
 
     def upsert(self, *rows: Observation) -> None:
         """Sets the totals of the rows' keys in one transaction; the change log keeps every value."""
-        with self._publishing() as connection, connection.cursor() as cursor:
-            cursor.executemany(names.UPSERT, [_values(row) for row in rows])
+        self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether the marker of this query and batch has been committed."""
@@ -85,17 +89,21 @@ class PostgresStore:
         """
         name = names.ATOMIC + str(handle)
         with self._writing() as connection:
-            number = prepared.note_atomic(connection, name, handle)
+            number, rows = prepared.open_atomic(connection, name, handle), Rows(name)
+
+            def write(row: Observation) -> None:
+                if rows.keep(row):
+                    rows.send(connection)
+
             try:
-                with transaction(connection):
-                    _mark(connection, handle)
-                    rows = prepared.Rows(connection, name)
-                    yield rows.write
-                    rows.send()
-                    self._seal(connection, name, number, handle)
-            except BaseException:
+                yield write
+                self._seal(connection, rows, {"name": name, "number": number})
+            except BaseException as error:
                 with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
                     prepared.forget_opened(connection, name, number)
+                if isinstance(error, errors.NotNullViolation):
+                    raise prepared.fenced(handle.query, handle.incarnation) from None
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
@@ -104,11 +112,10 @@ class PostgresStore:
         connection = pool.take()
         try:
             with explained(connection, self._place):
-                self._refuse_disabled(connection)
-                number = prepared.note_opened(connection, self.schema, handle)
+                number = prepared.open_noted(connection, self.schema, handle)
                 if number is None:
+                    self._refuse_disabled(connection)
                     raise JobFailed(f"{self._place}: there is a transaction {handle}; a name is never used twice.")
-                begin(connection)
         except BaseException:
             pool.give(connection)
             raise
@@ -119,12 +126,14 @@ class PostgresStore:
         refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
-        with self._pool.using() as connection, self._in_order(connection):
+        with self._pool.using() as connection:
             carried = "SELECT FROM committed WHERE handle = %s"
-            done = prepared.finish(connection, self.schema, handle)
-            if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
-                raise refusal
-            connection.execute("DELETE FROM staged WHERE handle = %s", [str(handle)])
+            try:
+                done = prepared.finish(connection, self.schema, handle)
+                if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
+                    raise refusal
+            finally:
+                prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
         """ROLLBACK PREPARED; of an open transaction the writer's connection is ended."""
@@ -184,7 +193,7 @@ class PostgresStore:
 
     @property
     def _place(self) -> str:
-        return redacted(self._pool.address)
+        return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
         """The answer to a query on a connection of its own, which sees only what is committed."""
@@ -213,30 +222,17 @@ class PostgresStore:
         with self._ready().using() as connection:
             yield connection
 
-    @contextmanager
-    def _publishing(self) -> Iterator[Connection]:
+    def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
         """A transaction whose rows become visible in the order of their numbers: the lock outlasts the commit."""
-        with self._writing() as connection, transaction(connection):
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-            yield connection
+        lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+        with self._writing() as connection:
+            at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
-    @contextmanager
-    def _in_order(self, connection: Connection) -> Iterator[None]:
-        """The same lock for COMMIT PREPARED, which no transaction block may contain; a dead holder lets go of it."""
-        key = [names.lock_of(self.schema)]
-        connection.execute("SELECT pg_advisory_lock(%s)", key)
-        try:
-            yield
-        finally:
-            if not connection.broken:
-                connection.execute("SELECT pg_advisory_unlock(%s)", key)
-
-    def _seal(self, connection: Connection, name: str, number: int, handle: Handle) -> None:
+    def _seal(self, connection: Connection, rows: Rows, given: dict[str, str | int]) -> None:
         """The last steps of a transaction of one writer, in the order of visibility."""
-        if not prepared.forget_opened(connection, name, number):
-            raise prepared.fenced(handle.query, handle.incarnation)
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-        connection.execute("INSERT INTO visible (handle) VALUES (%s)", [name])
+        insert, _ = rows.take()
+        lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+        at_once(connection, *insert, lock, Step(prepared.SEAL, given), Step("COMMIT"))
 
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
@@ -269,20 +265,9 @@ def _exists(connection: Connection, schema: str) -> bool:
     return found is not None
 
 
-def _mark(connection: Connection, handle: Handle) -> None:
-    try:
-        connection.execute("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
-    except errors.UniqueViolation:
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.") from None
-
-
 def _is_atomic_of(name: str, query: str, before: int) -> bool:
     """Whether this is a transaction of one writer, by a driver of the query before that one."""
     if not name.startswith(names.ATOMIC):
         return False
     handle = Handle.parse(name.removeprefix(names.ATOMIC))
     return handle.query == query and handle.incarnation < before
-
-
-def _values(row: Observation) -> tuple[int, str, int, int, int]:
-    return (row.offset, names.key_to_text(row.key), row.value, row.batch, row.attempt)

@@ -4,8 +4,7 @@ A connection commits every statement by itself unless BEGIN was sent. Waiting fo
 with the name of who holds it. This module must not know any table.
 """
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,9 @@ LOCK_SECONDS = 10.0
 """How long a statement waits for a lock; an orphan would hold it for ever."""
 
 CONNECT_SECONDS = 10
+
+PREPARE_AFTER = 2
+"""Executions after which a connection keeps the plan of a statement."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -41,7 +43,7 @@ def connect(address: str) -> Connection:
             autocommit=True,
             connect_timeout=CONNECT_SECONDS,
             application_name="labkit",
-            prepare_threshold=None,
+            prepare_threshold=PREPARE_AFTER,
         )
     except psycopg.OperationalError as error:
         raise _refused(address, error) from None
@@ -101,79 +103,36 @@ def _without_password(address: str, text: str) -> str:
     return text.replace(password, "***") if password else text
 
 
-class Pool:
-    """The connections of one store in one process. One is taken for every statement or transaction."""
+class Step(NamedTuple):
+    """A statement, and what to put into it."""
 
-    def __init__(self, address: str, schema: str) -> None:
-        self.address = address
-        self._schema = schema
-        self._idle: list[Connection] = []
-        self._taken: list[Connection] = []
-        self._lock = threading.Lock()
-
-    def take(self) -> Connection:
-        """A connection of one's own until it is given back. Its statements see the store's schema."""
-        with self._lock:
-            while self._idle:
-                connection = self._idle.pop()
-                if not connection.closed:
-                    self._taken.append(connection)
-                    return connection
-        connection = connect(self.address)
-        try:
-            with explained(connection, redacted(self.address)):
-                connection.execute(self._setting())
-        except BaseException:
-            connection.close()
-            raise
-        with self._lock:
-            self._taken.append(connection)
-        return connection
-
-    def _setting(self) -> sql.Composed:
-        """Notes beside the protocol need not wait for the disk; `begin` gives a transaction the server's setting."""
-        settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
-        schema = sql.Identifier(self._schema)
-        return sql.SQL(settings).format(sql.Literal(f"{LOCK_SECONDS * 1000:.0f}ms"), schema)
-
-    def give(self, connection: Connection) -> None:
-        """Takes it back; one that is broken or in the middle of something is closed, which undoes what was open."""
-        idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
-        if not idle:
-            connection.close()
-        with self._lock:
-            self._taken.remove(connection)
-            if idle:
-                self._idle.append(connection)
-
-    @contextmanager
-    def using(self) -> Iterator[Connection]:
-        """A connection for a block, with its errors explained."""
-        connection = self.take()
-        try:
-            with explained(connection, redacted(self.address)):
-                yield connection
-        finally:
-            self.give(connection)
-
-    def close(self) -> None:
-        """Closes every connection; what they had open, and had not prepared, the server rolls back."""
-        with self._lock:
-            while self._idle:
-                self._idle.pop().close()
-            for connection in self._taken:
-                connection.close()
+    statement: str | sql.Composed
+    given: Sequence[Any] | Mapping[str, Any] = ()
 
 
-def begin(connection: Connection) -> None:
-    """Opens a transaction whose COMMIT waits for the disk as the server's configuration says."""
-    connection.execute("BEGIN; SET LOCAL synchronous_commit TO DEFAULT")
+BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
+"""Opens a transaction whose COMMIT waits for the disk as the server's configuration says."""
+
+
+def at_once(connection: Connection, *steps: Step) -> list[list[tuple[Any, ...]]]:
+    """Sends statements in one message and waits once; gives the rows of each. None is done after one that fails.
+
+    Not a pipeline: psycopg ends one with a Flush behind the last Sync, and a server that has got this forgets its
+    timeouts for idle sessions and transactions.
+    """
+    with psycopg.ClientCursor(connection) as cursor:
+        cursor.execute("; ".join(cursor.mogrify(step.statement, step.given) for step in steps).encode())
+        found = []
+        for _ in steps:
+            found.append(cursor.fetchall() if cursor.description else [])
+            cursor.nextset()
+    return found
 
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
     """One durable transaction for a block: COMMIT at its end, ROLLBACK by an exception."""
-    begin(connection)
+    at_once(connection, *BEGIN)
     try:
         yield
         connection.execute("COMMIT")

@@ -5,8 +5,9 @@ first, an abort or the preparation, has decided. This module must not know what 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from psycopg import errors, sql
 
@@ -14,7 +15,8 @@ from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.records import Observation
 from labkit.stores import postgres_schema as names
 from labkit.stores.contract import Handle
-from labkit.stores.postgres_connection import Connection, Pool, explained, redacted
+from labkit.stores.postgres_connection import BEGIN, Connection, Step, at_once, explained
+from labkit.stores.postgres_pool import Pool
 
 CHUNK = 1_000
 """Rows of an open transaction that are sent together; the first is sent alone."""
@@ -30,22 +32,30 @@ class OpenTransaction:
         self._pool, self._handle, self._number = pool, handle, number
         self._gid = names.gid_of(schema, handle)
         self._connection: Connection | None = connection
-        self._rows = Rows(connection, str(handle), self._note)
+        self._rows = Rows(str(handle))
 
     def write(self, row: Observation) -> None:
         """Sends the first row at once and the others in chunks. Raises `JobFailed` if it is not open any more."""
-        with self._ending_by_error(self._open()):
-            self._rows.write(row)
+        connection = self._open()
+        if self._rows.keep(row):
+            with self._ending_by_error(connection):
+                self._note(self._rows.send(connection))
 
     def prepare(self) -> None:
-        """PREPARE TRANSACTION: from here on it needs neither this process nor its connection."""
+        """PREPARE TRANSACTION: from here on it needs neither this process nor its connection.
+
+        The note is committed before, and PREPARE, which waits for the disk, makes it durable too.
+        """
         connection = self._open()
         with self._ending_by_error(connection):
-            self._rows.send()
-            if not forget_opened(connection, str(self._handle), self._number):
-                raise self._aborted()
-            connection.execute("INSERT INTO committed VALUES (%s)", [str(self._handle)])
-            connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
+            insert, lines = self._rows.take()
+            self._note(lines)
+            decide = Step(_DECIDE, {"name": str(self._handle), "number": self._number})
+            prepare = Step(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
+            try:
+                at_once(connection, *insert, decide, prepare)
+            except errors.NotNullViolation:
+                raise self._aborted() from None
         self._connection = None
         self._pool.give(connection)
 
@@ -56,15 +66,16 @@ class OpenTransaction:
 
     def _note(self, lines: Sequence[str]) -> None:
         """Says beside the transaction what it holds: a note that is there whatever becomes of it."""
-        with self._pool.using() as other:
-            note = "INSERT INTO staged (handle, lines) VALUES (%s, %s)"
-            other.execute(note, [str(self._handle), "\n".join(lines)])
+        if lines:
+            with self._pool.using() as other:
+                note = "INSERT INTO staged (handle, lines) VALUES (%s, %s)"
+                other.execute(note, [str(self._handle), "\n".join(lines)])
 
     @contextmanager
     def _ending_by_error(self, connection: Connection) -> Iterator[None]:
         """After any error the transaction is over: its connection is closed, so the server rolls it back."""
         try:
-            with explained(connection, redacted(self._pool.address)):
+            with explained(connection, self._pool.place):
                 yield
         except BaseException as error:
             self._connection = None
@@ -87,74 +98,109 @@ class OpenTransaction:
         return JobFailed(f"The transaction {self._handle} was aborted while it was open; begin another.")
 
 
+_DECIDE = """
+WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
+INSERT INTO committed VALUES ((SELECT handle FROM gone))
+"""
+"""Fails, since a handle is never null, when the line in `opened` is gone; then what follows is not done."""
+
+
 class Rows:
     """Rows on their way into one open transaction: the first is sent at once, so that it is really open."""
 
-    def __init__(self, connection: Connection, name: str, tell: Callable[[Sequence[str]], object] = list) -> None:
-        self._connection, self._name, self._tell = connection, name, tell
-        self._buffer: list[Observation] = []
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._kept: list[Observation] = []
         self._size = 1
 
-    def write(self, row: Observation) -> None:
-        """Takes one row, and sends what was kept once it is enough."""
-        self._buffer.append(row)
-        if len(self._buffer) >= self._size:
-            self.send()
+    def keep(self, row: Observation) -> bool:
+        """Takes one row; says whether those that are kept are to be sent now."""
+        self._kept.append(row)
+        return len(self._kept) >= self._size
 
-    def send(self) -> None:
-        """Sends what was kept, by COPY, and tells its lines."""
-        lines = names.to_lines(self._buffer)
-        if lines:
-            with self._connection.cursor() as cursor, cursor.copy(names.COPY) as target:
-                target.write("".join(f"{line}\t{self._name}\n" for line in lines))
-            self._tell(lines)
-        self._buffer.clear()
-        self._size = CHUNK
+    def take(self) -> tuple[list[Step], list[str]]:
+        """What is to be done to send those that are kept, and the same as lines."""
+        rows, self._kept, self._size = self._kept, [], CHUNK
+        return [Step(names.INSERT, [self._name, *names.to_arrays(rows)])] if rows else [], names.to_lines(rows)
+
+    def send(self, connection: Connection) -> list[str]:
+        """Sends those that are kept; gives them as lines."""
+        steps, lines = self.take()
+        for step in steps:
+            connection.execute(step.statement, step.given)
+        return lines
 
 
-def note_opened(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Notes an open transaction, and by which server process it is; None if its name was used before.
+def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
+    """Opens a transaction behind a note that says by which server process; None if its name was used before.
 
-    Raises `JobFailed` for a query that a later driver has taken over.
+    None as well where nothing can be prepared. Raises `JobFailed` for a query that a later driver has taken over.
     """
-    with connection.transaction():
-        _enter(connection, handle)
-        try:
-            with connection.transaction():
-                given = {"name": str(handle), "gid": names.gid_of(schema, handle)}
-                found = connection.execute(_OPEN, given).fetchone()
-        except errors.UniqueViolation:
-            return None
-    return None if found is None else int(found[0])
+    given = {"name": str(handle), "gid": names.gid_of(schema, handle)}
+    try:
+        noted = at_once(connection, *_opening(_OPEN, given, handle))[1]
+    except errors.UniqueViolation:
+        noted = []
+    if not noted:
+        _give_up(connection, handle)
+        return None
+    return int(noted[0][0])
 
 
-def note_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """The same for a transaction of one writer, which may be begun again under its name."""
-    with connection.transaction():
-        _enter(connection, handle)
-        found = connection.execute(_OPEN_ATOMIC, [name]).fetchone()
-    assert found is not None
-    return int(found[0])
+def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
+    """The same for a transaction of one writer, with its marker; it may be begun again under its name.
+
+    Raises `JobFailed` when the marker is there already, or for a query that a later driver has taken over.
+    """
+    marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
+    try:
+        noted = at_once(connection, *_opening(_OPEN_ATOMIC, {"name": name}, handle), marker)[1]
+    except errors.UniqueViolation:
+        noted = []
+    if not noted:
+        _give_up(connection, handle)
+        connection.execute("DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name])
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
+    return int(noted[0][0])
 
 
-def _enter(connection: Connection, handle: Handle) -> None:
-    """Locks the query's row of `epochs` until the note is there: who fences finds all that was begun before."""
-    found = connection.execute("SELECT incarnation FROM epochs WHERE query = %s FOR SHARE", [handle.query]).fetchone()
-    if found is not None and found[0] > handle.incarnation:
+def _opening(note: str, given: Mapping[str, Any], handle: Handle) -> list[Step]:
+    """The note, in a transaction of its own, then BEGIN."""
+    noting = Step(note, {**given, "query": handle.query, "incarnation": handle.incarnation})
+    return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
+
+
+def _give_up(connection: Connection, handle: Handle) -> None:
+    """Raises `JobFailed` if nothing was opened because a later driver has taken over."""
+    connection.execute("ROLLBACK")
+    later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
+    if connection.execute(later, [handle.query, handle.incarnation]).rowcount:
         raise fenced(handle.query, handle.incarnation)
 
 
 _OPEN = """
+WITH epoch AS MATERIALIZED (SELECT incarnation FROM epochs WHERE query = %(query)s FOR SHARE)
 INSERT INTO opened (handle) SELECT %(name)s
-WHERE NOT EXISTS (SELECT FROM opened WHERE handle = %(name)s)
+WHERE NOT EXISTS (SELECT FROM epoch WHERE incarnation > %(incarnation)s)
+AND NOT EXISTS (SELECT FROM opened WHERE handle = %(name)s)
 AND NOT EXISTS (SELECT FROM committed WHERE handle = %(name)s)
-AND NOT EXISTS (SELECT FROM pg_prepared_xacts WHERE gid = %(gid)s)
+AND NOT EXISTS (SELECT FROM pg_prepared_xact() WHERE gid = %(gid)s)
+AND current_setting('max_prepared_transactions') <> '0'
 RETURNING number
 """
 _OPEN_ATOMIC = """
-INSERT INTO opened (handle) VALUES (%s)
+WITH epoch AS MATERIALIZED (SELECT incarnation FROM epochs WHERE query = %(query)s FOR SHARE)
+INSERT INTO opened (handle) SELECT %(name)s
+WHERE NOT EXISTS (SELECT FROM epoch WHERE incarnation > %(incarnation)s)
 ON CONFLICT (handle) DO UPDATE SET pid = excluded.pid, started = excluded.started, number = DEFAULT RETURNING number
 """
+"""Both lock the query's row of `epochs` until the note is there: who fences finds all that was begun before."""
+
+SEAL = """
+WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
+INSERT INTO visible (handle) VALUES ((SELECT handle FROM gone))
+"""
+"""The last step of a transaction of one writer; fails, as `_DECIDE` does, when a later driver has fenced this one."""
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
@@ -165,16 +211,35 @@ def fenced(query: str, incarnation: int) -> JobFailed:
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """COMMIT PREPARED, with a number drawn just before. False if there is no such prepared transaction."""
+    """COMMIT PREPARED, with a number drawn just before. False if there is no such prepared transaction.
+
+    Takes the lock under which a store's transactions become visible and keeps it: `let_go` must follow.
+    """
     gid = names.gid_of(schema, handle)
-    there = "SELECT FROM pg_prepared_xacts WHERE gid = %s AND database = current_database()"
-    if connection.execute(there, [gid]).rowcount == 0:
-        return False
-    connection.execute(_NUMBER, [str(handle)])
-    return _end(connection, "COMMIT", gid)
+    lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
+    number = Step(_NUMBER, {"name": str(handle), "gid": gid})
+    return bool(at_once(connection, lock, number)[1]) and _end(connection, "COMMIT", gid)
 
 
-_NUMBER = "INSERT INTO visible (handle) VALUES (%s) ON CONFLICT (handle) DO UPDATE SET number = excluded.number"
+def let_go(connection: Connection, schema: str, handle: Handle) -> None:
+    """Lets go of that lock, if it is held, and takes away what was noted of a transaction that has committed."""
+    if not connection.closed:
+        connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
+
+
+_LET_GO = """
+WITH gone AS (DELETE FROM staged USING committed WHERE staged.handle = %s AND committed.handle = staged.handle)
+SELECT pg_advisory_unlock(%s)
+"""
+_NUMBER = """
+INSERT INTO visible (handle) SELECT %(name)s
+WHERE EXISTS (
+  SELECT FROM pg_prepared_xact()
+  WHERE gid = %(gid)s AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+)
+ON CONFLICT (handle) DO UPDATE SET number = excluded.number RETURNING number
+"""
+"""The function behind the view pg_prepared_xacts: the view's joins would take longer to plan than all the rest."""
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:

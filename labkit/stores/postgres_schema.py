@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL store, its names in the server, and rows as text for COPY.
+"""The tables of a PostgreSQL store, its names in the server, and rows as text.
 
 Every store has a schema of its own, so that many runs share a database. This module builds statements and must not
 send any.
@@ -6,7 +6,7 @@ send any.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from psycopg import sql
@@ -36,6 +36,7 @@ CREATE TABLE markers (query text, batch bigint, PRIMARY KEY (query, batch));
 CREATE TABLE epochs (query text PRIMARY KEY, incarnation bigint NOT NULL);
 CREATE TABLE committed (handle text PRIMARY KEY);
 CREATE TABLE staged (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text NOT NULL, lines text NOT NULL);
+ALTER TABLE staged ALTER COLUMN lines SET STORAGE EXTERNAL;
 CREATE INDEX staged_of_handle ON staged (handle);
 CREATE FUNCTION my_start() RETURNS timestamptz LANGUAGE sql
 AS 'SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()';
@@ -67,13 +68,21 @@ SELECT "offset", key, value, batch, attempt FROM (
 ) AS seen ORDER BY number NULLS LAST, id
 """
 HIDDEN = "SELECT lines FROM staged WHERE handle NOT IN (SELECT handle FROM committed) ORDER BY id"
-INSERT = 'INSERT INTO rows ("offset", key, value, batch, attempt, handle, number) VALUES (%s, %s, %s, %s, %s, %s, %s)'
-COPY = 'COPY rows ("offset", key, value, batch, attempt, handle) FROM STDIN'
-UPSERT = """
-INSERT INTO totals ("offset", key, value, batch, attempt) VALUES (%s, %s, %s, %s, %s)
+_GIVEN = "SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])"
+INSERT = 'INSERT INTO rows (handle, "offset", key, value, batch, attempt) ' + _GIVEN.replace("*", "%s, *", 1)
+APPEND = 'INSERT INTO rows (number, "offset", key, value, batch, attempt) ' + _GIVEN.replace(
+    "*", "(SELECT nextval('visible_number')), *", 1
+)
+UPSERT = (
+    'INSERT INTO totals ("offset", key, value, batch, attempt) '
+    + _GIVEN
+    + """
 ON CONFLICT (key) DO UPDATE
 SET "offset" = excluded."offset", value = excluded.value, batch = excluded.batch, attempt = excluded.attempt
 """
+)
+"""Many rows in one statement, which can be sent without waiting for the answer to the one before; COPY cannot."""
+
 FENCE = """
 INSERT INTO epochs VALUES (%s, %s)
 ON CONFLICT (query) DO UPDATE SET incarnation = excluded.incarnation WHERE epochs.incarnation <= excluded.incarnation
@@ -147,11 +156,20 @@ def key_from_text(text: str) -> str:
     return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
 
 
+def to_arrays(rows: Sequence[Observation]) -> list[str]:
+    """The columns of the rows as PostgreSQL writes arrays."""
+    offsets, _, values, batches, attempts = zip(*(row[:5] for row in rows), strict=True) if rows else ((),) * 5
+    keys = ",".join(f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows)
+    made = [",".join(map(str, column)) for column in (offsets, values, batches, attempts)]
+    return [f"{{{column}}}" for column in (made[0], keys, *made[1:])]
+
+
+_QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
 def to_lines(rows: Iterable[Observation]) -> list[str]:
-    """Rows in the text format of COPY, without handle and number."""
+    """Rows as a note beside their transaction says them: in the text format of COPY."""
     return [
         f"{row.offset}\t{key_to_text(row.key).translate(_ESCAPES)}\t{row.value}\t{row.batch}\t{row.attempt}"
         for row in rows

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from labkit.cli import bench
-from labkit.cli.bench import crash, player, start, totals
+from labkit.cli.bench import crash, kafka, kafka_delay, player, postgres, start, totals
 from labkit.cli.bench.crash import STOCK, Times
+from labkit.cli.bench.kafka import IDEMPOTENT, TRANSACTIONAL, Written
 from labkit.cli.bench.machine import machine
+from labkit.cli.bench.postgres import Spent
 from labkit.cli.bench.rows import by_key, median, percentile, ratio, spread
 from labkit.cli.bench.totals import Taken
-from labkit.errors import JobFailed
+from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
 from labkit.scenario import plan
@@ -46,7 +48,7 @@ def test_a_percentile_is_a_value_that_was_measured_or_lies_between_two():
 
 
 def test_everything_that_help_names_can_be_measured():
-    assert {"start", "explore", "player", "live", "crash", "totals"} <= set(bench.MEASUREMENTS)
+    assert {"start", "explore", "player", "live", "crash", "postgres", "kafka", "totals"} <= set(bench.MEASUREMENTS)
 
 
 def test_the_traces_of_the_player_are_as_long_as_the_promise():
@@ -83,6 +85,69 @@ def test_what_a_commit_costs_is_what_it_takes_beyond_appends_write():
     assert (sqlite["pre-commit + commit - append's write, ms"], sqlite["at most 10 ms more"]) == (11.0, False)
     assert (files["whole sink - append's, ms"], sqlite["whole sink - append's, ms"]) == (6.0, 21.0)
     assert {row["words/s"] for row in rows.values()} == {500}
+
+
+def test_in_a_server_the_whole_job_is_compared_with_one_plain_transaction_of_its_round():
+    def runs(*seconds: float) -> list[Taken]:
+        return [Taken(each, [{"write": 0.01, "pre_commit": 0.0, "commit": 0.01}]) for each in seconds]
+
+    taken = {
+        "append on postgres": runs(1.0, 1.0, 1.0),
+        "batch_marker on postgres": runs(2.0, 4.0, 3.0),
+        "two_phase (engine) on postgres": runs(2.0, 4.1, 3.2),
+        "two_phase (decision) on postgres": runs(2.5, 4.0, 4.0),
+    }
+    rows = by_key(totals.table_of(taken, 1_000), "totals")
+    engine, decision = rows["two_phase (engine) on postgres"], rows["two_phase (decision) on postgres"]
+    assert (engine["speed of batch_marker's"], engine["at least 0.97"]) == (0.976, True)
+    assert (decision["speed of batch_marker's"], decision["at least 0.97"]) == (0.8, False)
+    assert "at most 10 ms more" not in engine
+    assert "at least 0.97" not in rows["batch_marker on postgres"]
+
+
+def test_what_two_phase_costs_is_compared_with_the_plain_transaction_of_the_same_turn():
+    taken = {
+        postgres.PLAIN: [Spent(0.002, 0.001, 0.0), Spent(0.050, 0.001, 0.01), Spent(0.003, 0.001, 0.02)],
+        postgres.TWO_PHASE: [Spent(0.006, 0.002, 0.01), Spent(0.060, 0.002, 0.01), Spent(0.006, 0.005, 0.01)],
+    }
+    plain, two_phase = postgres.table_of(100, taken)
+    assert (two_phase["ms"], two_phase["more than a plain transaction, ms"]) == (6.0, 4.0)
+    assert (two_phase["fastest ms"], two_phase["more of the fastest, ms"]) == (6.0, 4.0)
+    assert (two_phase["CPU ms here"], two_phase["CPU ms in the server"]) == (3.0, 10.0)
+    assert two_phase["at most 5 ms more"] is True
+    assert (plain["more than a plain transaction, ms"], "at most 5 ms more" in plain) == (0.0, False)
+    taken[postgres.TWO_PHASE] = [Spent(one.clock + 0.002, 0, 0) for one in taken[postgres.TWO_PHASE]]
+    assert postgres.table_of(100, taken)[1]["at most 5 ms more"] is False
+
+
+def test_throughput_is_compared_within_a_round_and_commits_are_pooled():
+    idempotent = [Written(100, 0.1, []), Written(100, 1.0, [])]
+    transactional = [Written(100, 0.2, [0.001, 0.003]), Written(100, 4.0, [0.002])]
+    (row,) = kafka.throughput({10: {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}})
+    assert (row["idempotent records/s"], row["transactional records/s"]) == (550, 262)
+    assert row["of idempotent"] == 0.38
+    assert (row["median ms"], row["p99 ms"], row["times"]) == (2.0, 2.98, 3)
+    assert kafka.resuming([0.01, 0.03, 0.02])["median ms"] == 20.0
+
+
+def test_the_price_of_read_committed_is_what_it_takes_longer():
+    found = {10: {"read_uncommitted": [0.001, 0.002, 0.003], "read_committed": [0.011, 0.022, 0.013]}}
+    early, late = kafka_delay.table_of(found)
+    assert (early["median ms"], early["price, median ms"]) == (2.0, 0.0)
+    assert (late["median ms"], late["price, median ms"], late["times"]) == (13.0, 11.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"stores": ["postgre"]}, "--store postgre: unknown; did you mean 'postgres'"),
+        ({"stores": ["kafka"]}, "--store kafka: unknown"),
+        ({"words": 3}, "--words 3: choose 1,000 to"),
+    ],
+)
+def test_what_totals_cannot_count_is_refused_before_anything_runs(given: dict[str, object], said: str):
+    with pytest.raises(InvalidInput, match=said):
+        bench.run_bench(["totals"], 1, as_json=True, **given)  # type: ignore[arg-type]
 
 
 def test_the_words_are_seeded_and_counted_as_they_are_written(tmp_path: Path):

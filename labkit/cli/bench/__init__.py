@@ -5,9 +5,10 @@ A measurement is one module with a function `measure`, and one line in `MEASUREM
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from labkit.cli.bench import crash, explore, live, player, start, totals
+from labkit.cli.bench import crash, explore, kafka, live, player, postgres, start, totals
 from labkit.cli.bench.machine import machine
 from labkit.cli.bench.rows import Rows
 from labkit.cli.tables import show, table
@@ -28,22 +29,28 @@ MEASUREMENTS = {
     "player": Measurement(player.measure, 3),
     "live": Measurement(live.measure, 3),
     "crash": Measurement(crash.measure, 3),
+    "postgres": Measurement(postgres.measure, 5),
+    "kafka": Measurement(kafka.measure, 3),
     "totals": Measurement(totals.measure, 3),
 }
 """By the name that --only takes."""
 
 
-def run_bench(only: Sequence[str], rounds: int | None, as_json: bool) -> int:
-    """Runs the measurements that were asked for. Raises `InvalidInput` for an unknown one."""
-    for name in only:
-        if name not in MEASUREMENTS:
-            raise InvalidInput(f"--only {name}: unknown; {nearest(name, list(MEASUREMENTS))}")
+def run_bench(
+    only: Sequence[str], rounds: int | None, as_json: bool, *, stores: Sequence[str] = (), words: int | None = None
+) -> int:
+    """Runs the measurements that were asked for; `stores` and `words` are for totals. Raises `InvalidInput`."""
+    _refuse_unknown(only, stores)
     if rounds is not None and not 1 <= rounds <= 100:
         raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
+    if words is not None and not 1_000 <= words <= 1_000_000_000:
+        raise InvalidInput(f"--words {words}: choose 1,000 to 1,000,000,000.")
+    counting = partial(totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES)
+    measurements = {**MEASUREMENTS, "totals": MEASUREMENTS["totals"]._replace(measure=counting)}
     known = machine()
     found: dict[str, Rows] = {}
     for name in dict.fromkeys(only or MEASUREMENTS):
-        measurement = MEASUREMENTS[name]
+        measurement = measurements[name]
         found[name] = measurement.measure(rounds or measurement.rounds)
         if not as_json:
             _show(found[name])
@@ -53,6 +60,13 @@ def run_bench(only: Sequence[str], rounds: int | None, as_json: bool) -> int:
     for name, value in known.items():
         print(f"{name}: {value}")
     return 0
+
+
+def _refuse_unknown(only: Sequence[str], stores: Sequence[str]) -> None:
+    for option, known, given in (("--only", list(MEASUREMENTS), only), ("--store", list(totals.STORES), stores)):
+        for name in given:
+            if name not in known:
+                raise InvalidInput(f"{option} {name}: unknown; {nearest(name, known)}")
 
 
 def _show(rows: Rows) -> None:

@@ -1,0 +1,49 @@
+"""The servers that a measurement writes to: the user's own where one is named, else fresh ones that end with it.
+
+Fresh servers keep their promises: PostgreSQL waits for the disk. This module must not measure anything.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from labkit.services.kafka import KafkaService
+from labkit.services.tied import tied_postgres
+from labkit.stores import servers
+
+
+@contextmanager
+def postgres() -> Iterator[int | None]:
+    """A PostgreSQL for every store of the block; gives its first process, or None for the user's own."""
+    if os.environ.get(servers.POSTGRES, "").strip():
+        yield None
+        return
+    with tied_postgres() as server, _named(servers.POSTGRES, server.address):
+        yield server.pid
+
+
+@contextmanager
+def kafka() -> Iterator[str]:
+    """A broker for every store of the block; gives its address."""
+    if given := os.environ.get(servers.KAFKA, "").strip():
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-", ignore_cleanup_errors=True) as folder:
+        broker = KafkaService(Path(folder), tied=True)
+        try:
+            address = broker.up().address
+            with _named(servers.KAFKA, address):
+                yield address
+        finally:
+            broker.down()
+
+
+@contextmanager
+def _named(variable: str, address: str) -> Iterator[None]:
+    os.environ[variable] = address
+    try:
+        yield
+    finally:
+        del os.environ[variable]

@@ -1,0 +1,157 @@
+"""Connections to PostgreSQL that are set up for one schema, taken and given back, and kept when a store is closed.
+
+Connecting costs a server more than a small batch does, and a store is opened anew for every batch; so a process keeps
+the last few connections that nobody uses. What is kept holds no transaction and no lock, ends with its process, and is
+ended by the server itself when it stays idle. This module must not know any table.
+"""
+
+import atexit
+import os
+import select
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+
+from labkit.stores import postgres_connection
+from labkit.stores.postgres_connection import Connection, connect, explained, redacted
+
+KEPT = 4
+"""Connections that a process keeps; a writer uses two, one of them for the notes beside its transaction."""
+
+IDLE_SECONDS = 10.0
+"""After so long in which nobody uses it the server ends a connection (`idle_session_timeout`, from PostgreSQL 14)."""
+
+_IDLE_TIMEOUT_SINCE = 14_00_00
+
+
+class Pool:
+    """The connections of one store in one process. One is taken for every statement or transaction."""
+
+    def __init__(self, address: str, schema: str) -> None:
+        self.address = address
+        self.place = redacted(address)
+        self._schema = schema
+        self._idle: list[Connection] = []
+        self._taken: list[Connection] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> Connection:
+        """A connection of one's own until it is given back. Its statements see the store's schema."""
+        connection = self._find() or self._new()
+        with self._lock:
+            self._taken.append(connection)
+        return connection
+
+    def _find(self) -> Connection | None:
+        with self._lock:
+            while self._idle:
+                if is_usable(connection := self._idle.pop()):
+                    return connection
+        return _keeper.take(self._key())
+
+    def _new(self) -> Connection:
+        connection = connect(self.address)
+        try:
+            with explained(connection, self.place):
+                connection.execute(self._settings())
+                if connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
+                    connection.execute(f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _key(self) -> str:
+        return f"{self.address}\n{self._settings().as_string()}"
+
+    def _settings(self) -> sql.Composed:
+        """Notes beside the protocol need not wait for the disk; `begin` gives a transaction the server's setting."""
+        settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
+        schema, patience = sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms"
+        return sql.SQL(settings).format(sql.Literal(patience), schema)
+
+    def give(self, connection: Connection) -> None:
+        """Takes it back; one that is broken or in the middle of something is closed, which undoes what was open."""
+        idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+        if not idle:
+            connection.close()
+        with self._lock:
+            self._taken.remove(connection)
+            if idle:
+                self._idle.append(connection)
+
+    @contextmanager
+    def using(self) -> Iterator[Connection]:
+        """A connection for a block, with its errors explained."""
+        connection = self.take()
+        try:
+            with explained(connection, self.place):
+                yield connection
+        finally:
+            self.give(connection)
+
+    def close(self) -> None:
+        """Lets go of every connection; what they had open, and had not prepared, the server rolls back."""
+        with self._lock:
+            for connection in self._taken:
+                connection.close()
+            while self._idle:
+                _keeper.keep(self._key(), self._idle.pop(0))
+
+
+class Keeper:
+    """The connections that closed stores of this process have left, for the next store of the same schema."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[str, Connection]] = []
+        self._inherited: list[tuple[str, Connection]] = []
+        self._lock = threading.Lock()
+
+    def take(self, key: str) -> Connection | None:
+        """One that was set up in the same way and still works, if there is any."""
+        with self._lock:
+            for number in reversed(range(len(self._kept))):
+                if self._kept[number][0] == key and is_usable(connection := self._kept.pop(number)[1]):
+                    return connection
+        return None
+
+    def keep(self, key: str, connection: Connection) -> None:
+        """Keeps it, and closes the one that has been here longest if there are too many."""
+        with self._lock:
+            self._kept.append((key, connection))
+            while len(self._kept) > KEPT:
+                self._kept.pop(0)[1].close()
+
+    def close(self) -> None:
+        """Closes what is kept."""
+        with self._lock:
+            while self._kept:
+                self._kept.pop()[1].close()
+
+    def forget(self) -> None:
+        """In a forked child: its parent's connections are not to be used, and closing them would end the parent's."""
+        self._inherited, self._kept = self._kept, []
+        self._lock = threading.Lock()
+
+
+def is_usable(connection: Connection) -> bool:
+    """Whether the server has said nothing since: it speaks unasked when it ends a connection. Closes one that is over.
+
+    Looks at the socket only, so it costs no round trip.
+    """
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if not poll.poll(0):
+        return True
+    connection.close()
+    return False
+
+
+_keeper = Keeper()
+atexit.register(_keeper.close)
+os.register_at_fork(after_in_child=_keeper.forget)

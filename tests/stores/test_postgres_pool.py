@@ -1,0 +1,94 @@
+"""Connections that outlive their store: kept, reused, noticed when they are over, and never shared with a child."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from labkit.records import Observation
+from labkit.stores import postgres_pool
+from labkit.stores.contract import Handle
+from labkit.stores.postgres import PostgresStore
+from labkit.stores.postgres_pool import KEPT, Pool
+
+HANDLE = Handle("q", 0, 0, 1, 1)
+ROW = Observation(0, "hello", 1, 0, 1)
+
+
+@pytest.fixture
+def pool(postgres: str) -> Iterator[Pool]:
+    with closing(Pool(postgres, "pg_catalog")) as opened:
+        yield opened
+    postgres_pool._keeper.close()
+
+
+def pid_of(pool: Pool) -> int:
+    with pool.using() as connection:
+        return connection.info.backend_pid
+
+
+def test_the_next_store_of_a_schema_gets_the_connection_and_one_of_another_does_not(pool: Pool) -> None:
+    first = pid_of(pool)
+    pool.close()
+    with closing(Pool(pool.address, "pg_catalog")) as same, closing(Pool(pool.address, "public")) as other:
+        assert (pid_of(same), pid_of(other) == first) == (first, False)
+
+
+def test_a_connection_that_the_server_has_ended_is_not_used_again(pool: Pool) -> None:
+    first = pid_of(pool)
+    pool.close()
+    with psycopg.connect(pool.address, autocommit=True) as by_hand:
+        by_hand.execute("SELECT pg_terminate_backend(%s, 5000)", [first])
+    assert pid_of(pool) != first
+    with pool.using() as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something(pool: Pool) -> None:
+    taken = [pool.take() for _ in range(KEPT + 2)]
+    taken[0].execute("BEGIN")
+    for connection in taken:
+        pool.give(connection)
+    pool.close()
+    assert [connection.closed for connection in taken] == [True, True, *[False] * KEPT]
+
+
+def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind a prepared transaction, a marker and a commit: the last thing sent must be a Sync."""
+    monkeypatch.setattr(postgres_pool, "IDLE_SECONDS", 0.3)
+    place = Path("/nowhere/in/particular")
+    with closing(PostgresStore(place)) as store:
+        transaction = store.begin(HANDLE)
+        transaction.write(ROW)
+        transaction.prepare()
+        store.commit(HANDLE)
+        with store.transaction(HANDLE._replace(batch=1)) as write:
+            write(ROW)
+        store.append(ROW)
+    kept = [connection.info.backend_pid for _, connection in postgres_pool._keeper._kept]
+    assert kept
+    with psycopg.connect(pool.address, autocommit=True) as by_hand:
+        alive, end = "SELECT FROM pg_stat_activity WHERE pid = ANY(%s)", time.monotonic() + 30
+        while by_hand.execute(alive, [kept]).rowcount:
+            assert time.monotonic() < end, "the idle connections are still there"
+            time.sleep(0.05)
+    with closing(PostgresStore(place)) as store:
+        assert len(list(store.history())) == 3
+        store.destroy()
+
+
+def test_a_forked_child_neither_uses_nor_ends_its_parents_connections(pool: Pool) -> None:
+    first = pid_of(pool)
+    pool.close()
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            postgres_pool._keeper.close()
+            os._exit(0 if pid_of(Pool(pool.address, "pg_catalog")) != first else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert pid_of(pool) == first
