@@ -12,11 +12,16 @@ from typing import Any
 
 from labkit.chains import Chains, chains
 from labkit.errors import InvalidInput, LabError
+from labkit.failpoints import nearest
 from labkit.judge import Verdict
 from labkit.records import Observation
 from labkit.scenario import Scenario, check_input, plan
+from labkit.servers import Copied, kafka, postgres, ten_steps
+from labkit.servers import copy as copy_topic
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
+from labkit.sim.kafka_log.timeouts import Examined, Timeouts
+from labkit.sim.kafka_log.timeouts import examine as examine_timeouts
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import Run, conclude, history, observations, prepare, release, result, resume
@@ -36,15 +41,18 @@ __all__ = [
     "Walk",
     "chains",
     "columns",
+    "copy_topic",
     "crash",
     "crash_each",
     "doctor",
     "explore",
     "explorer",
     "finish",
+    "kafka",
     "memory_sink",
     "need",
     "points",
+    "postgres",
     "predict",
     "replay",
     "run_all",
@@ -52,6 +60,8 @@ __all__ = [
     "show",
     "simulate",
     "table",
+    "ten_steps",
+    "timeouts",
 ]
 
 
@@ -224,7 +234,22 @@ def _planned(at: str | Sequence[str] = (), input: Path | str | None = None, **op
     return plan(input=None if input is None else Path(input), crashes=points, **options)
 
 
-def table(outcomes: Mapping[str, Outcome | Walk], predictions: Mapping[str, str | None] | None = None) -> str:
+def timeouts(**seconds: float) -> Examined:
+    """Whether a job that commits Kafka transactions with its checkpoints can lose data, as `labkit timeouts` says it.
+
+    `interval`, `checkpoint` and `transaction` are needed; `maximum`, `pause`, `tolerated` and `downtime` may be given.
+    Raises `InvalidInput`.
+    """
+    known = Timeouts._fields
+    if missing := [name for name in known[:3] if name not in seconds]:
+        raise InvalidInput(f"lab.timeouts() needs {', '.join(missing)}, in seconds.")
+    if unknown := [name for name in seconds if name not in known]:
+        raise InvalidInput(f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}")
+    tolerated = int(seconds.pop("tolerated", 0))
+    return examine_timeouts(Timeouts(**seconds, tolerated=tolerated))
+
+
+def table(outcomes: Mapping[str, Outcome | Walk | Copied], predictions: Mapping[str, str | None] | None = None) -> str:
     """The verdicts of real or simulated runs as lines of text, and beside them what was predicted, if anything was."""
     rows: list[tuple[str, ...]] = [("", "guarantee", "lost", "duplicate", "jumped back", "you said")]
     for name, outcome in outcomes.items():

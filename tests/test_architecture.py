@@ -18,6 +18,7 @@ LAYERS = (
     {"cli"},
     {"lab"},
     {"chains"},
+    {"servers"},
     {"study"},
     {"grading"},
     {"view"},
