@@ -59,7 +59,10 @@ class Topic:
 
     def begin(self, name: str) -> str:
         """Initialises a producer under this name (lower-case letters, digits, _) and begins its transaction."""
-        self._open[name] = self.store.begin(_handle(name))
+        try:
+            self._open[name] = self.store.begin(_handle(name))
+        except LabError as refusal:
+            return f"{name}: refused, {refusal}"
         return f"{name}: begun"
 
     def write(self, name: str, *words: str) -> str:
