@@ -169,7 +169,8 @@ def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
     yield f"writes {second.row.key} into transaction 1", True
     job.decide(transaction.handle, position)
     yield f"stores its checkpoint: offset {position}, commit 0", True
-    yield f"{sink.request_commit(transaction.handle)}", False
+    sink.request_commit(transaction.handle)
+    yield "asks for the commit; the coordinator logs it", False
     sink.store.commit(transaction.handle)
     yield "the marker of transaction 0 is in the log", True
     job.group.commit(position)

@@ -88,12 +88,20 @@ class Topic:
         """Commits by the stored handle, as any process could; says what came of it."""
         return f"{name}: {self.store.finish(_handle(name))}"
 
+    def ask_to_commit(self, name: str) -> str:
+        """Sends the request to commit, and gives the coordinator's own answer, whatever the store remembers.
+
+        The answer comes once the decision is in the coordinator's log; the topic gets its marker a moment later.
+        """
+        return f"{name}: the coordinator answers {self.request_commit(_handle(name))}"
+
     def request_commit(self, handle: Handle) -> str:
-        """Asks the coordinator, which answers once its decision is in its own log; the topic gets its marker later."""
+        """The same for any handle; gives the name of the answer. Raises `InvalidInput` for one without a vote."""
         vote = self.store.journal.vote(handle)
-        assert vote is not None
-        self.store.topic.coordinators.end(self.store.topic.transactional_id(handle), vote.producer, commit=True)
-        return "asks for the commit; the coordinator logs it"
+        if vote is None:
+            raise InvalidInput(f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit by.")
+        name = self.store.topic.transactional_id(handle)
+        return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
     def abort(self, name: str) -> str:
         """Aborts by initialising the id, which also fences the writer."""
