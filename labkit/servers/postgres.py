@@ -94,7 +94,7 @@ class Session:
 
     @property
     def gids(self) -> list[str]:
-        """What was prepared in this session."""
+        """What was prepared in this session, each name in quotes."""
         return self._connection.gids
 
     def close(self) -> None:
@@ -149,8 +149,7 @@ class Postgres:
         with suppress(LabError):
             connection = SqlConnection(self.address, self._schema)
             for gid in gids:
-                quoted = gid.replace("'", "''")
-                connection.execute(f"ROLLBACK PREPARED '{quoted}'")
+                connection.execute(f"ROLLBACK PREPARED {gid}")
             connection.execute(f"DROP SCHEMA {self._schema} CASCADE")
             connection.close()
 

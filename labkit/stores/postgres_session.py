@@ -16,7 +16,7 @@ from labkit.stores.postgres_connection import connect, redacted
 LOCK_SECONDS = 5
 """How long a statement waits for a lock unless SET lock_timeout says otherwise: nobody should wait for ever."""
 
-_PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+'([^']+)'", re.IGNORECASE)
+_PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
@@ -37,7 +37,7 @@ class SqlConnection:
         self._connection = connect(address)
         self.pid = self._connection.info.backend_pid
         self.gids: list[str] = []
-        """The names of all transactions that were prepared here, whatever came of them."""
+        """The names of all transactions that were prepared here, in quotes, whatever came of them."""
         setting = sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}; SET search_path = {0}; SET lock_timeout = '{1}s'")
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 

@@ -124,21 +124,18 @@ lab.show("kafka_log.kafka_to_kafka")
 #
 # Three writers share a topic. *slow* writes one record into a transaction and goes away. Somebody writes a record without
 # any transaction. *quick* writes one, and commits. How many of the three records does a reader at *read_committed* get?
+# Your answer goes into the second cell.
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
 lab.need("kafka", cell="the cell that starts Kafka")
-said = lab.predict({"records at read_committed": None})
 shared = kafka.topic()
 print(shared.begin("slow"), shared.write("slow", "one"), shared.hang_up("slow"), sep="\n")
 print(shared.plain("two"))
 print(
     shared.begin("quick"), shared.write("quick", "three"), shared.pre_commit("quick"), shared.commit("quick"), sep="\n"
 )
-waiting = shared.look()
-print(waiting)
-print(said.beside({"records at read_committed": len(waiting.committed)}))
 
 # %% [raw] tags=["expected"]
 # slow: begun
@@ -149,6 +146,17 @@ print(said.beside({"records at read_committed": len(waiting.committed)}))
 # quick: written
 # quick: pre-committed
 # quick: committed
+
+# %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("shared", cell="the cell above")
+said = lab.predict({"records at read_committed": None})
+waiting = shared.look()
+print(waiting)
+print(said.beside({"records at read_committed": len(waiting.committed)}))
+
+# %% [raw] tags=["expected"]
 #                   can read up to             gets
 # read_uncommitted  4, the end                 one two three
 # read_committed    0, the last stable offset  -
@@ -165,7 +173,7 @@ print(said.beside({"records at read_committed": len(waiting.committed)}))
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-lab.need("shared", cell="the cell above")
+lab.need("shared", cell="the cell in which three writers share a topic")
 print(shared.abort("slow"))
 print(shared.look())
 assert shared.look().committed == ["two", "three"]
@@ -213,21 +221,17 @@ assert topic.look().committed == ["hello"]
 #
 # Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, **pre-committed or not**. Here it may be open for two
 # seconds. *early* writes at once and pre-commits. *late* begins at the same time and writes when *early* has expired. Both
-# then commit, as was decided. What comes of each: *committed* or *lost*?
+# then commit, as was decided. What comes of each: *committed* or *lost*? Your answer goes into the second cell.
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
 lab.need("kafka", cell="the cell that starts Kafka")
-said = lab.predict(early=None, late=None)
 hasty = kafka.topic(timeout=2)
-hasty.begin("early"), hasty.begin("late")
+hasty.begin("early")
+hasty.begin("late")
 print(hasty.write("early", "hello"), hasty.pre_commit("early"), hasty.wait_until_aborted("early"), sep="\n")
 print(hasty.write("late", "world"), hasty.pre_commit("late"), sep="\n")
-print(hasty.ask_to_commit("early"))
-outcomes = {name: hasty.commit(name).partition(": ")[2] for name in said.said}
-print(hasty.look())
-print(said.beside(outcomes))
 
 # %% [raw] tags=["expected"]
 # early: written
@@ -235,6 +239,18 @@ print(said.beside(outcomes))
 # early: aborted by the coordinator, whose time was over
 # late: written
 # late: pre-committed
+
+# %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("hasty", cell="the cell above")
+said = lab.predict(early=None, late=None)
+print(hasty.ask_to_commit("early"))
+outcomes = {name: hasty.commit(name).partition(": ")[2] for name in said.said}
+print(hasty.look())
+print(said.beside(outcomes))
+
+# %% [raw] tags=["expected"]
 # early: the coordinator answers ProducerFencedError
 #                   can read up to             gets
 # read_uncommitted  4, the end                 hello world
@@ -278,32 +294,36 @@ assert sample.fit == "can lose data" or timeout > sample.needed
 # - *burst*: a record at once, then silence until the barrier, which pre-commits; the checkpoint completes;
 # - *late*: nothing at first, and a record just before the barrier.
 #
-# What happens to each: *fails* (the write is refused, so the job restarts from its checkpoint and nothing is lost, but again and
-# again), *lost* (the checkpoint is complete and the record is gone), or *committed*?
+# What will become of each: *fails* (the write is refused, so the job restarts from its checkpoint and nothing is lost, but again and
+# again), *lost* (the checkpoint is complete and the record is gone), or *committed*? Your answer goes into the second
+# cell; the first one takes these 5 s.
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-lab.need("kafka", "timeout", cell="the first two code cells")
-said = lab.predict(steady=None, burst=None, late=None)
-sampled = {name: kafka.topic(timeout=timeout) for name in said.said}
+lab.need("kafka", "timeout", cell="the cell with the parameters, and the one that starts Kafka")
+sampled = {name: kafka.topic(timeout=timeout) for name in ("steady", "burst", "late")}
 began = [topic.begin("t") for topic in sampled.values()]
 wrote = [sampled[name].write("t", "hello") for name in ("steady", "burst")]
 waited = [sampled[name].wait_until_aborted("t") for name in ("steady", "burst")]
 for name in ("steady", "late"):
-    print(f"{name}, the next record: ", sampled[name].write("t", "world").partition(",")[0])
-voted = {name: topic.pre_commit("t").partition(",")[0] for name, topic in sampled.items()}
-print("barrier:", voted)
+    print(f"{name:6} the next record", sampled[name].write("t", "world").partition(",")[0].removeprefix("t: "))
+voted = {name: topic.pre_commit("t").partition(",")[0].removeprefix("t: ") for name, topic in sampled.items()}
+for name, vote in voted.items():
+    print(f"{name:6} at the barrier", vote)
 
 # %% [raw] tags=["expected"]
-# steady, the next record:  t: refused
-# late, the next record:  t: written
-# barrier: {'steady': 't: refused', 'burst': 't: pre-committed', 'late': 't: pre-committed'}
+# steady the next record refused
+# late   the next record written
+# steady at the barrier refused
+# burst  at the barrier pre-committed
+# late   at the barrier pre-committed
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
 lab.need("voted", cell="the cell above")
+said = lab.predict(steady=None, burst=None, late=None)
 came = {"steady": "fails" if "refused" in voted["steady"] else "goes on"}
 came |= {name: sampled[name].commit("t").removeprefix("t: ") for name in ("burst", "late")}
 print(said.beside(came))
