@@ -113,7 +113,12 @@ print(north.run("BEGIN", "UPDATE north SET balance = balance - 100", "PREPARE TR
 print(south.run("BEGIN", "UPDATE south SET balance = balance + 100", "PREPARE TRANSACTION 'transfer-south'"))
 
 # %% [raw] tags=["expected"]
-# x
+# north: BEGIN
+# north: UPDATE 1
+# north: PREPARE TRANSACTION
+# south: BEGIN
+# south: UPDATE 1
+# south: PREPARE TRANSACTION
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
@@ -126,7 +131,10 @@ waiting = "SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER B
 print(said.beside({"transactions left": len(reader.run(waiting).rows), "total": reader.run(total).value}))
 
 # %% [raw] tags=["expected"]
-# x
+#                    it was
+# transactions left  2
+# total              1000
+# Nothing was predicted, so nothing is compared.
 
 # %% [markdown]
 # The view `pg_prepared_xacts` lists what waits. A broken connection is a mild death, though. The next cell sends SIGKILL to
