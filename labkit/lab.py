@@ -8,7 +8,8 @@ from pathlib import Path
 
 from labkit.chains import Chains, chains
 from labkit.choices import able
-from labkit.failpoints import POINTS, Order
+from labkit.errors import InvalidInput
+from labkit.failpoints import POINTS, Order, nearest
 from labkit.outcome import (
     Outcome,
     aloud,
@@ -25,8 +26,12 @@ from labkit.outcome import (
     words,
 )
 from labkit.panel import panel
+from labkit.servers import Copied, kafka, postgres, ten_steps
+from labkit.servers import copy as copy_topic
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
+from labkit.sim.kafka_log.timeouts import Examined, Timeouts
+from labkit.sim.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.pipeline.latency import undisturbed, waits
 from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
@@ -47,6 +52,7 @@ __all__ = [
     "aloud",
     "chains",
     "columns",
+    "copy_topic",
     "crash",
     "crash_each",
     "doctor",
@@ -57,11 +63,13 @@ __all__ = [
     "held_back",
     "in_place",
     "judged",
+    "kafka",
     "matrix",
     "memory_sink",
     "need",
     "panel",
     "points",
+    "postgres",
     "predict",
     "prepare_checked",
     "replay",
@@ -72,6 +80,8 @@ __all__ = [
     "silent",
     "simulate",
     "table",
+    "ten_steps",
+    "timeouts",
     "until_visible",
     "words",
 ]
@@ -82,7 +92,22 @@ def doctor() -> list[Finding]:
     return examine()
 
 
-def table(outcomes: Mapping[str, Outcome | Walk], predictions: Mapping[str, str | None] | None = None) -> str:
+def timeouts(**seconds: float) -> Examined:
+    """Whether a job that commits Kafka transactions with its checkpoints can lose data, as `labkit timeouts` says it.
+
+    `interval`, `checkpoint` and `transaction` are needed; `maximum`, `pause`, `tolerated` and `downtime` may be given.
+    Raises `InvalidInput`.
+    """
+    known = Timeouts._fields
+    if missing := [name for name in known[:3] if name not in seconds]:
+        raise InvalidInput(f"lab.timeouts() needs {', '.join(missing)}, in seconds.")
+    if unknown := [name for name in seconds if name not in known]:
+        raise InvalidInput(f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}")
+    tolerated = int(seconds.pop("tolerated", 0))
+    return examine_timeouts(Timeouts(**seconds, tolerated=tolerated))
+
+
+def table(outcomes: Mapping[str, Outcome | Walk | Copied], predictions: Mapping[str, str | None] | None = None) -> str:
     """The verdicts of real or simulated runs as lines of text, and beside them what was predicted, if anything was."""
     rows: list[tuple[str, ...]] = [("", "guarantee", "lost", "duplicate", "jumped back", "you said")]
     for name, outcome in outcomes.items():

@@ -21,6 +21,7 @@ LAYERS = (
     {"panel"},
     {"background"},
     {"outcome"},
+    {"servers"},
     {"study"},
     {"grading"},
     {"view"},

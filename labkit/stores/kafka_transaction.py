@@ -235,16 +235,31 @@ class Coordinators:
 
     def has_offset(self, group: str) -> bool:
         """Whether a consumer group has committed any offset."""
+        return bool(self.offsets(group))
 
-        def ask() -> bool:
+    def offsets(self, group: str) -> dict[Any, int]:
+        """The offset that a consumer group has committed for each partition; nothing of a group that is not there."""
+
+        def ask() -> dict[Any, int]:
             try:
                 found = self._admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
-                return False
-            return any(position.offset >= 0 for position in found.values())
+                return {}
+            return {partition: position.offset for partition, position in found.items() if position.offset >= 0}
 
         with explained(self._address):
             return self._patiently(ask)
+
+    def set_offsets(self, group: str, offsets: Mapping[Any, Any]) -> None:
+        """Sets the offsets of a group without members, forwards or backwards."""
+
+        def ask() -> None:
+            for error in self._admin.alter_group_offsets(group, dict(offsets)).values():
+                if error is not errors.NoError:
+                    raise error(f"offset of the group {group}")
+
+        with explained(self._address):
+            self._patiently(ask)
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""

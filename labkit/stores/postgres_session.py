@@ -1,0 +1,60 @@
+"""SQL by hand on PostgreSQL: one connection, its answers as data, and a mistake as an answer too.
+
+For people who want to look at a server as a store's code never does. This module must not retry or recover anything.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from labkit.errors import ServiceUnavailable
+from labkit.stores.postgres_connection import connect, redacted
+
+LOCK_SECONDS = 5
+"""How long a statement waits for a lock unless SET lock_timeout says otherwise: nobody should wait for ever."""
+
+_PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNORECASE)
+
+
+class Answer(NamedTuple):
+    """What came of one statement: the server's word for it, or its error; and rows, where it has any."""
+
+    said: str
+    names: Sequence[str] = ()
+    rows: Sequence[tuple[Any, ...]] = ()
+    code: str = ""
+    """The SQLSTATE of an error, as 42704; empty where there was none."""
+
+
+class SqlConnection:
+    """One connection whose statements go to the server as they are, in a schema of their own."""
+
+    def __init__(self, address: str, schema: str) -> None:
+        self._place = redacted(address)
+        self._connection = connect(address)
+        self.pid = self._connection.info.backend_pid
+        self.gids: list[str] = []
+        """The names of all transactions that were prepared here, in quotes, whatever came of them."""
+        setting = sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}; SET search_path = {0}; SET lock_timeout = '{1}s'")
+        self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
+
+    def execute(self, statement: str) -> Answer:
+        """Sends one statement. Raises `ServiceUnavailable` where this end of the connection was closed before."""
+        if self._connection.closed and not self._connection.broken:
+            raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
+        if found := _PREPARE.match(statement):
+            self.gids.append(found[1])
+        try:
+            cursor = self._connection.execute(statement.encode())
+        except psycopg.Error as error:
+            said = error.diag.message_primary or str(error).strip().splitlines()[0]
+            return Answer(said, code=error.diag.sqlstate or "08006")
+        names = [column.name for column in cursor.description or ()]
+        return Answer(cursor.statusmessage or "", names, cursor.fetchall() if names else ())
+
+    def close(self) -> None:
+        """Hangs up, as the death of this process would: the server rolls back what is open and not prepared."""
+        self._connection.close()

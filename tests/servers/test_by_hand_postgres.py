@@ -1,0 +1,122 @@
+"""SQL by hand on a real PostgreSQL: what the server says is what is shown, and nothing is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.servers import Postgres, private
+from labkit.servers import postgres as by_hand
+from labkit.stores import servers
+
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def server(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Postgres]:
+    """A schema of this test's own on the server of all tests, as on a user's own server."""
+    monkeypatch.setenv(servers.POSTGRES, postgres)
+    found = by_hand()
+    yield found
+    found.clean()
+
+
+def test_a_prepared_transaction_outlives_its_session_and_its_error_is_an_answer(server: Postgres) -> None:
+    writer, other = server.session("writer"), server.session("other")
+    said = writer.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)", "PREPARE TRANSACTION 'hand-1'")
+    assert str(said).splitlines()[-1] == "writer: PREPARE TRANSACTION"
+    writer.crash()
+    assert other.run("SELECT n FROM t").rows == []
+    assert str(other.run("SELECT n FROM t")) == "other: n\nother: (no row)"
+    assert other.run("COMMIT PREPARED 'hand-1'", "SELECT n FROM t").value == 1
+    again = other.run("COMMIT PREPARED 'hand-1'", "SELECT 2")
+    assert (again.code, len(again.answers)) == ("42704", 1)
+    assert str(again).startswith("other: ERROR 42704: ")
+
+
+def test_an_open_transaction_dies_with_its_session(server: Postgres) -> None:
+    writer, other = server.session("writer"), server.session("other")
+    writer.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)")
+    writer.crash()
+    assert other.run("SELECT n FROM t").rows == []
+    with pytest.raises(ServiceUnavailable, match="closed; open another session"):
+        writer.run("COMMIT")
+
+
+def test_mistakes_are_sentences(server: Postgres) -> None:
+    session = server.session("me")
+    assert session.run("SELEC 1").code == "42601"
+    with pytest.raises(InvalidInput, match="needs a statement"):
+        session.run()
+    with pytest.raises(InvalidInput, match="no row"):
+        session.run("SELECT 1 WHERE false").value  # noqa: B018  # it raises
+    assert not server.is_private
+    assert "left alone" in server.kill()
+
+
+def test_what_was_prepared_and_forgotten_is_gone_with_the_next_call(server: Postgres) -> None:
+    session = server.session("me")
+    session.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)", "PREPARE TRANSACTION 'it''s'")
+    watcher = by_hand().session("watcher")
+    gids = watcher.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'it%'").rows
+    schemas = watcher.run("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'notebook%'").rows
+    assert (gids, len(schemas)) == ([], 1)
+
+
+KERNEL = """
+import sys
+from labkit import lab
+server = lab.postgres()
+session = server.session("me")
+session.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)", "PREPARE TRANSACTION 'x'")
+session.crash()
+print(server.kill().endswith("yes"))
+print(server.session("other").run("COMMIT PREPARED 'x'", "SELECT n FROM t").value)
+print(private.__file__ and private._private["LABKIT_POSTGRES"][1].folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != servers.POSTGRES}
+    code = KERNEL.replace("import sys", "import sys\nfrom labkit.servers import private", 1)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as kernel:
+        assert kernel.stdout is not None
+        assert [kernel.stdout.readline().strip() for _ in range(2)] == ["True", "1"]
+        folder = Path(kernel.stdout.readline().strip())
+        assert folder.is_dir()
+        kernel.send_signal(signal.SIGKILL)
+    until_gone(folder)
+
+
+def until_gone(folder: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while folder.exists() or any(str(folder) in " ".join(each.info["cmdline"] or []) for each in processes()):
+        assert time.monotonic() < end, f"{folder} or a process in it is still there"
+        time.sleep(0.1)
+
+
+def processes() -> Iterator[psutil.Process]:
+    return psutil.process_iter(["cmdline"])
+
+
+def test_the_private_server_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(private._private, "X", (os.getpid(), private.Server("here", Path())))
+    monkeypatch.delenv("X", raising=False)
+
+    def never() -> None:
+        pytest.fail("another one was started")
+
+    assert private.find("X", never).address == "here"  # type: ignore[arg-type]
+    assert os.environ["X"] == "here"
+    monkeypatch.setenv("X", "yours")
+    assert private.find("X", never) == private.Server("yours", None)  # type: ignore[arg-type]
