@@ -148,6 +148,8 @@ def crash(
     delete_checkpoint: bool = False,
     query: str | None = None,
     later_records_per_batch: int | None = None,
+    between: str = "nothing",
+    commit_group: bool = False,
     folder: Path | None = None,
     standby: bool = False,
     tell: Tell = aloud,
@@ -171,6 +173,8 @@ def crash(
         delete_checkpoint=delete_checkpoint,
         query=query,
         later_records_per_batch=later_records_per_batch,
+        between=between,
+        commit_group=commit_group,
     )
     return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
 

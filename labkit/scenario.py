@@ -6,7 +6,7 @@ A scenario is plain data and can be written to JSON and back. This module must n
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,8 @@ class Job(StrEnum):
     """Spark's own aggregation over any text: for every batch, the total of each word that occurs in it."""
     SOCKET = "socket"
     """One row (offset, word, 1) for every line of Spark's socket source, which cannot be replayed."""
+    KAFKA = "kafka"
+    """The same as `running`, on a Kafka topic of the run, which Spark's own source reads at read_committed."""
 
 
 class State(StrEnum):
@@ -78,6 +80,14 @@ class Between(StrEnum):
     """The server is stopped and started, as for an upgrade."""
     EXPIRE = "expire"
     """Nobody comes back before the server has aborted what is open, because its time is over."""
+    ADD_PARTITION = "add-partition"
+    """The input topic gets a partition more; lines behind the crashed batch are written now, new words go there."""
+    FALSIFY_GROUP = "falsify-group"
+    """The consumer group is made to say that all is read; after every second crash, that nothing is."""
+
+
+OF_THE_SOURCE = (Between.ADD_PARTITION, Between.FALSIFY_GROUP)
+"""What happens to the job's input, and not to its store."""
 
 
 NOT_REPLAYABLE = (
@@ -108,6 +118,7 @@ class Scenario:
     query: str | None = None
     later_records_per_batch: int | None = None
     between: Between = Between.NOTHING
+    commit_group: bool = False
 
     def batch_size(self, driver: int) -> int:
         """Records in one micro-batch that the nth driver plans, from 1."""
@@ -155,6 +166,8 @@ class Scenario:
             parts.append(f"--later-records-per-batch {self.later_records_per_batch}")
         if self.between is not Between.NOTHING:
             parts.append(f"--between {self.between}")
+        if self.commit_group:
+            parts.append("--commit-group")
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -172,6 +185,7 @@ class Scenario:
             "query": self.query,
             "later_records_per_batch": self.later_records_per_batch,
             "between": self.between.value,
+            "commit_group": self.commit_group,
         }
 
     @classmethod
@@ -190,17 +204,22 @@ class Scenario:
             query=data["query"],
             later_records_per_batch=data["later_records_per_batch"],
             between=data.get("between", Between.NOTHING.value),
+            commit_group=data.get("commit_group", False),
         )
 
 
 def default_input(job: Job) -> Path:
     """What a job counts when nobody names an input."""
-    return {Job.RUNNING: HELLO_WORLD_HELLO, Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS}[job]
+    return {Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS}.get(job, HELLO_WORLD_HELLO)
 
 
 def default_state(job: Job) -> State:
     """Spark's own default where the job allows it; a stateful processor of ours needs RocksDB."""
-    return State.ROCKSDB if job is Job.RUNNING else State.HDFS
+    return State.ROCKSDB if job in STATEFUL else State.HDFS
+
+
+STATEFUL = (Job.RUNNING, Job.KAFKA)
+"""Jobs with a stateful processor of ours (transformWithState)."""
 
 
 def plan(
@@ -217,6 +236,7 @@ def plan(
     query: str | None = None,
     later_records_per_batch: int | None = None,
     between: str = Between.NOTHING.value,
+    commit_group: bool = False,
 ) -> Scenario:
     """A scenario from what a person typed, every name and combination checked. Raises `InvalidInput`."""
     wanted = Job(_known("--job", job, [member.value for member in Job]))
@@ -236,8 +256,11 @@ def plan(
         checkpoint=Keep.DELETED if delete_checkpoint else Keep.KEPT,
         query=_query(query),
         later_records_per_batch=_later(wanted, later_records_per_batch),
-        between=_between(between, store),
+        between=_between(between, store, wanted),
+        commit_group=commit_group,
     )
+    if commit_group and wanted is not Job.KAFKA:
+        raise InvalidInput("--commit-group: only a job that reads Kafka has a consumer group; use --job kafka.")
     if delete_checkpoint and not scenario.crashes:
         raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
     if scenario.between is not Between.NOTHING and not scenario.crashes:
@@ -276,8 +299,8 @@ def _state(job: Job, state: str | None) -> State:
     if state is None:
         return default_state(job)
     wanted = State(_known("--state", state, [member.value for member in State]))
-    if job is Job.RUNNING and wanted is not State.ROCKSDB:
-        raise InvalidInput(f"--state {state}: the job running needs rocksdb (transformWithState); use --job totals.")
+    if job in STATEFUL and wanted is not State.ROCKSDB:
+        raise InvalidInput(f"--state {state}: the job {job} needs rocksdb (transformWithState); use --job totals.")
     return wanted
 
 
@@ -287,9 +310,11 @@ def _query(query: str | None) -> str | None:
     return query
 
 
-def _between(between: str, store: str) -> Between:
+def _between(between: str, store: str, job: Job) -> Between:
     wanted = Between(_known("--between", between, [member.value for member in Between]))
-    if wanted is not Between.NOTHING and store not in SERVICES:
+    if wanted in OF_THE_SOURCE and job is not Job.KAFKA:
+        raise InvalidInput(f"--between {between}: it happens to a Kafka topic that is read; use --job kafka.")
+    if wanted not in (Between.NOTHING, *OF_THE_SOURCE) and store not in SERVICES:
         raise InvalidInput(f"--between {between}: the store {store} has no server; use --store {', '.join(SERVICES)}.")
     if wanted is Between.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
@@ -301,8 +326,8 @@ def _later(job: Job, records: int | None) -> int | None:
     if records is None:
         return None
     _check_batch("--later-records-per-batch", records)
-    if job is not Job.RUNNING:
-        raise InvalidInput("--later-records-per-batch: only the job running may change its batches.")
+    if job not in STATEFUL:
+        raise InvalidInput("--later-records-per-batch: only the jobs running and kafka may change their batches.")
     return records
 
 
@@ -322,8 +347,3 @@ def check_input(scenario: Scenario) -> int:
                 f"so the last one is {batches - 1}."
             )
     return records
-
-
-def without_crashes(scenario: Scenario) -> Scenario:
-    """The same scenario, left alone: the run to compare with."""
-    return replace(scenario, crashes=())

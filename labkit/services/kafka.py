@@ -26,7 +26,7 @@ import psutil
 from labkit.errors import ServiceUnavailable
 from labkit.services.contract import State, Status
 from labkit.services.java import Java, find_java
-from labkit.services.kafka_jars import VERSION, find_jars
+from labkit.services.kafka_jars import BROKER, VERSION
 from labkit.services.kafka_metadata import is_ready, parse_address
 from labkit.stores import durable, servers
 
@@ -99,7 +99,7 @@ class KafkaService:
                 return found
             self._stop(found.pid)
             java = find_java()
-            self._start(java, find_jars(java))
+            self._start(java, BROKER.find(java))
             return self.status()
 
     def status(self) -> Status:

@@ -143,7 +143,7 @@ def _parked_allowed(side_by_side: int) -> int:
     return max(2, min(PARKED, (share - DRIVER_BYTES) // QUERY_BYTES))
 
 
-PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk"}
+PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KAFKA: "kafka"}
 """How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
 
 

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 from labkit.errors import ServiceUnavailable
 from labkit.services.archive import find_archive, spark_jars
 from labkit.services.java import Java, find_java
+from labkit.services.kafka_jars import CONNECTOR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +80,8 @@ class Profile:
 
     options: tuple[str, ...]
     configuration: dict[str, str]
+    connector: bool = False
+    """Whether it reads Kafka by Spark's own source, whose jars PySpark does not bring."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
         """The same with more options for the JVM."""
@@ -96,7 +99,9 @@ PROFILES = {
     ),
     "bulk": Profile(("-Xmx2g",), {}),
 }
-"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput."""
+PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
+"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `kafka`: `small`, with
+Spark's Kafka source."""
 
 
 def start_session(
@@ -112,6 +117,8 @@ def start_session(
         return _stock_session(java, master, scratch, partitions)
     configuration = every_run(master, scratch, partitions)
     chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
+    if chosen.connector:
+        configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
     return connect(start_jvm(java, scratch, chosen, configuration, log), scratch, java)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Runs one small query of this job to its end; of a job on a socket, one of the same sink."""
+    """Runs one small query of this job to its end; where the source is Spark's own, `running`."""
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.start import launch, open_checkpoint, register
 

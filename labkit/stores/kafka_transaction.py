@@ -17,10 +17,11 @@ from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
-from kafka import KafkaAdminClient, KafkaProducer, errors
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
+from kafka.structs import OffsetAndMetadata
 
 from labkit.errors import JobFailed, LabError, ServiceUnavailable
 
@@ -235,16 +236,40 @@ class Coordinators:
 
     def has_offset(self, group: str) -> bool:
         """Whether a consumer group has committed any offset."""
+        return bool(self.group_offsets(group))
 
-        def ask() -> bool:
+    def group_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What a consumer group has committed: for each partition the next offset to read."""
+
+        def ask() -> dict[TopicPartition, int]:
             try:
                 found = self._admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
-                return False
-            return any(position.offset >= 0 for position in found.values())
+                return {}
+            return {place: position.offset for place, position in found.items() if position.offset >= 0}
 
         with explained(self._address):
             return self._patiently(ask)
+
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commits offsets of a group that has no members; nobody checks whether anything was read."""
+        wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
+
+        def ask() -> None:
+            for error in self._admin.alter_group_offsets(group, wanted).values():
+                if error is not errors.NoError:
+                    raise error(f"OffsetCommit of {group}")
+
+        with explained(self._address):
+            self._patiently(ask)
+
+    def ends(self, topic: str) -> dict[TopicPartition, int]:
+        """Every partition of a topic, with the offset that the next record there will get."""
+        with explained(self._address):
+            [found] = self._admin.describe_topics([topic])
+            places = [TopicPartition(topic, each["partition_index"]) for each in found["partitions"]]
+            latest = self._admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
+        return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""

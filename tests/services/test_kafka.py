@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.services import kafka_jars
 from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
+from labkit.services.kafka_jars import BROKER
 from labkit.services.kafka_metadata import is_ready, parse_address
 
 PATIENCE = 60.0
@@ -160,28 +160,28 @@ def test_your_own_that_does_not_answer_is_said(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_sums_name_every_jar_once() -> None:
-    sums = kafka_jars.sums()
+    sums = BROKER.sums()
     assert len(sums) == 46
-    assert {f"{name}-{version}.jar" for _, name, version in kafka_jars.PACKAGES} <= sums.keys()
+    assert {f"{name}-{version}.jar" for _, name, version in BROKER.packages} <= sums.keys()
     assert all(len(digest) == 64 for digest in sums.values())
 
 
 def test_a_jar_that_differs_is_refused_by_name(kafka: KafkaService, tmp_path: Path) -> None:
     folder = tmp_path / "jars"
-    shutil.copytree(kafka_jars.jars_folder(), folder)
-    kafka_jars.check(folder)
+    shutil.copytree(BROKER.folder(), folder)
+    BROKER.check(folder)
     jar = folder / "kafka-clients-4.3.0.jar"
     content = jar.read_bytes()
     jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar differs"):
-        kafka_jars.check(folder)
+        BROKER.check(folder)
     jar.unlink()
     with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar is missing"):
-        kafka_jars.check(folder)
+        BROKER.check(folder)
     jar.write_bytes(content)
     (folder / "another.jar").touch()
     with pytest.raises(ServiceUnavailable, match=r"another\.jar does not belong there"):
-        kafka_jars.check(folder)
+        BROKER.check(folder)
 
 
 def test_a_first_fetch_without_a_network_is_said_in_one_sentence(
@@ -192,6 +192,6 @@ def test_a_first_fetch_without_a_network_is_said_in_one_sentence(
     )
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", nowhere)
     with pytest.raises(ServiceUnavailable, match="fetching it from the central Maven repository failed") as refused:
-        kafka_jars.find_jars(java, tmp_path / "kafka-4.3.0")
+        BROKER.find(java, tmp_path / "kafka-4.3.0")
     assert "connect this machine to the network once" in str(refused.value)
     assert list(tmp_path.iterdir()) == []
