@@ -129,6 +129,16 @@ def explained(address: str) -> Iterator[None]:
         ) from error
 
 
+def open_transactions(address: str) -> list[Described]:
+    """Every transaction of a cluster that is neither committed nor aborted, whoever began it, the oldest first."""
+    coordinators = Coordinators(address)
+    try:
+        found = [coordinators.describe(name) for name in coordinators.unfinished()]
+    finally:
+        coordinators.close()
+    return sorted((each for each in found if each and each.stage in UNFINISHED), key=lambda each: each.started)
+
+
 class Coordinators:
     """The transaction coordinators of a cluster."""
 

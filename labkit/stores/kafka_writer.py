@@ -52,6 +52,13 @@ class KafkaTransaction:
             self._sent.append(self._topic.send(self._writer, row, self._owner))
         self._rows += 1
 
+    def flush(self) -> None:
+        """Waits until the broker has what was written. Raises `JobFailed` once the transaction is not open any more."""
+        self._refuse_closed()
+        with explained(self._topic.address):
+            self._writer.flush()
+        self._check(self._sent)
+
     def prepare(self) -> None:
         """Waits until the broker has every record, then stores the vote. Raises `JobFailed` after an abort."""
         self._refuse_closed()
