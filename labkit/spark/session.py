@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import find_archive, spark_jars
+from labkit.services.archive import USED, find_archive, spark_jars
 from labkit.services.java import Java, find_java
 from labkit.services.kafka_jars import CONNECTOR
 
@@ -138,12 +138,9 @@ def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "
 
 
 def use_archive(java: Java) -> list[str]:
-    """The options with which a JVM uses the class-data archive, none where there is none.
-
-    A JVM leaves an archive alone that does not fit it, here without a word about it.
-    """
+    """The options with which a JVM uses the class-data archive, none where there is none."""
     archive = find_archive(java)
-    return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
 
 
 def start_jvm(

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.services import jars
 from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
 from labkit.services.kafka_jars import BROKER
@@ -117,6 +118,35 @@ def test_a_note_of_a_process_id_that_came_round_again_harms_nobody(
     assert service.status().state == "down"
 
 
+@pytest.mark.slow
+def test_a_broker_that_ends_by_itself_leaves_an_archive_and_later_ones_start_from_it(
+    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache" / "labkit"
+    cache.mkdir(parents=True)
+    (cache / "kafka-4.3.0").symlink_to(BROKER.folder())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    monkeypatch.delenv("LABKIT_KAFKA", raising=False)
+    broker = KafkaService(tmp_path / "kafka")
+    try:
+        options = psutil.Process(broker.up().pid).cmdline()
+        assert any("ArchiveClassesAtExit" in option for option in options)
+        broker.kill()
+        broker.up()
+        assert not list(cache.glob("*.jsa")), "one that was killed leaves nothing"
+        assert len(list(cache.glob("*.part"))) <= 1
+        broker.down()
+        [archive] = cache.glob("*.jsa")
+        assert not list(cache.glob("*.part"))
+        options = psutil.Process(broker.up().pid).cmdline()
+        assert f"-XX:SharedArchiveFile={archive}" in options
+        os.truncate(archive, 1000)
+        broker.down()
+        assert f"-XX:SharedArchiveFile={archive}" not in psutil.Process(broker.up().pid).cmdline(), "it is damaged"
+    finally:
+        broker.down()
+
+
 def test_damaged_data_is_said_in_one_sentence(service: KafkaService) -> None:
     (service.folder / "data").mkdir(parents=True)
     (service.folder / "data" / "meta.properties").write_text("version=nonsense\n")
@@ -164,6 +194,25 @@ def test_the_sums_name_every_jar_once() -> None:
     assert len(sums) == 46
     assert {f"{name}-{version}.jar" for _, name, version in BROKER.packages} <= sums.keys()
     assert all(len(digest) == 64 for digest in sums.values())
+
+
+def test_the_sums_are_not_taken_again_while_no_jar_has_changed(
+    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, summed = tmp_path / "jars", list[Path]()
+    shutil.copytree(BROKER.folder(), folder)
+    honest = jars._sum
+    monkeypatch.setattr(jars, "_sum", lambda path: (summed.append(path), honest(path))[1])
+    for _ in range(2):
+        BROKER.check(folder)
+    assert len(summed) == 46
+    jar = folder / "kafka-clients-4.3.0.jar"
+    times = jar.stat()
+    content = jar.read_bytes()
+    jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(jar, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(ServiceUnavailable, match="differs"):
+        BROKER.check(folder)
 
 
 def test_a_jar_that_differs_is_refused_by_name(kafka: KafkaService, tmp_path: Path) -> None:
