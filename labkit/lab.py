@@ -5,6 +5,7 @@ Everything that the command line does has its equal here. Nothing here knows a p
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.chains import Chains, chains
 from labkit.choices import able
@@ -42,6 +43,9 @@ from labkit.view import charts, costs
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
 from labkit.view.verdict_grid import VerdictGrid, of_runs, simulated
+
+if TYPE_CHECKING:
+    from labkit.stores.kafka_timeouts import Tried
 
 __all__ = [
     "Chains",
@@ -82,6 +86,7 @@ __all__ = [
     "table",
     "ten_steps",
     "timeouts",
+    "try_timeouts",
     "until_visible",
     "words",
 ]
@@ -143,6 +148,16 @@ def until_visible(words: str = "hello-world-hello-world", *, records_per_batch: 
             for (sink, order), store in walks.items()
         }
     )
+
+
+def try_timeouts(interval: float, transaction: float) -> "dict[str, Tried]":
+    """Runs one checkpoint interval on the Kafka broker with steady traffic, a burst, and records just before its end.
+
+    Both in seconds, and really waited for. Raises `ServiceUnavailable` without a broker.
+    """
+    from labkit.stores import kafka_timeouts
+
+    return kafka_timeouts.try_timeouts(interval, transaction)
 
 
 def held_back(*scenarios: str) -> costs.Helds:

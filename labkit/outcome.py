@@ -154,6 +154,8 @@ def crash(
     later_records_per_batch: int | None = None,
     master: str | None = None,
     victim: str = "driver",
+    between: str = "nothing",
+    commit_group: bool = False,
     folder: Path | None = None,
     standby: bool = False,
     tell: Tell = aloud,
@@ -179,6 +181,8 @@ def crash(
         later_records_per_batch=later_records_per_batch,
         master=master,
         victim=victim,
+        between=between,
+        commit_group=commit_group,
     )
     return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
 

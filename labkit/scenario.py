@@ -6,8 +6,7 @@ A scenario is plain data and can be written to JSON and back. This module must n
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,77 +14,22 @@ from typing import Any
 from labkit.counting import Count, Each, Running, Totals
 from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.jobs import (
+    NOT_REPLAYABLE,
+    OF_THE_SOURCE,
+    PARTITIONS,
+    STATEFUL,
+    Between,
+    Job,
+    Keep,
+    State,
+    default_input,
+    default_state,
+)
 from labkit.masters import Victim, check_master, check_victim
 from labkit.services import SERVICES
 from labkit.sinks import check_capability
 from labkit.stores import STORES, capabilities
-
-
-def shipped(name: str) -> Path:
-    """A file of `data/`: inside an installed package, or beside the package in a checkout."""
-    inside = Path(__file__).parent / "data" / name
-    return inside if inside.exists() else Path(__file__).parents[1] / "data" / name
-
-
-HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
-"""The three records that every crash in the lab starts with."""
-
-SIX_WORDS = shipped("six_words.jsonl")
-"""What the socket sends when nobody names another input."""
-
-JABBERWOCKY = shipped("jabberwocky.txt")
-"""A short real text: what the job `totals` counts when nobody names another one."""
-
-PARTITIONS = 3
-"""Shuffle partitions of the small job. With Spark's hash, `hello` and `world` share one of two and part at three."""
-
-
-class Job(StrEnum):
-    """What the streaming query computes."""
-
-    RUNNING = "running"
-    """A stateful word count that emits one row (offset, word, running count) for every input record."""
-    TOTALS = "totals"
-    """Spark's own aggregation over any text: for every batch, the total of each word that occurs in it."""
-    SOCKET = "socket"
-    """One row (offset, word, 1) for every line of Spark's socket source, which cannot be replayed."""
-
-
-class State(StrEnum):
-    """Which of Spark's providers keeps the state of the count."""
-
-    ROCKSDB = "rocksdb"
-    """RocksDBStateStoreProvider: a database by task, its changes or snapshots in the checkpoint."""
-    HDFS = "hdfs"
-    """HDFSBackedStateStoreProvider, Spark's default: a map in the driver's heap, a delta file by batch."""
-
-
-class Keep(StrEnum):
-    """What happens to the checkpoint between a crash and the next driver."""
-
-    KEPT = "kept"
-    """Nothing, as it should be."""
-    DELETED = "deleted"
-    """It is put aside, as people do who want to start a query afresh: batch ids begin at 0 again."""
-
-
-class Between(StrEnum):
-    """What else happens between a crash and the next driver, while nobody is there."""
-
-    NOTHING = "nothing"
-    KILL_SERVER = "kill-server"
-    """SIGKILL to every process of the lab's own server that holds the store; then it is started again."""
-    RESTART_SERVER = "restart-server"
-    """The server is stopped and started, as for an upgrade."""
-    EXPIRE = "expire"
-    """Nobody comes back before the server has aborted what is open, because its time is over."""
-
-
-NOT_REPLAYABLE = (
-    "a socket cannot be replayed: what was read from it and not yet written died with the driver, "
-    "and Spark counts the lines of a new connection from 0 again and takes as many for done as it had planned before; "
-    "so the run is at-most-once at best, whatever the sink"
-)
 
 _QUERY = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
@@ -112,6 +56,7 @@ class Scenario:
     master: str | None = None
     """Of a cluster, whose executors are processes of their own; None: threads of the driver."""
     victim: Victim = Victim.DRIVER
+    commit_group: bool = False
 
     def batch_size(self, driver: int) -> int:
         """Records in one micro-batch that the nth driver plans, from 1."""
@@ -162,6 +107,8 @@ class Scenario:
         if self.checkpoint is not Keep.KEPT:
             parts.append("--delete-checkpoint")
         parts += [f"{option} {shlex.quote(str(value))}" for option, (value, usual) in options.items() if value != usual]
+        if self.commit_group:
+            parts.append("--commit-group")
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -181,6 +128,7 @@ class Scenario:
             "between": self.between.value,
             "master": self.master,
             "victim": self.victim.value,
+            "commit_group": self.commit_group,
         }
 
     @classmethod
@@ -201,17 +149,8 @@ class Scenario:
             between=data.get("between", Between.NOTHING.value),
             master=data.get("master"),
             victim=data.get("victim", Victim.DRIVER.value),
+            commit_group=data.get("commit_group", False),
         )
-
-
-def default_input(job: Job) -> Path:
-    """What a job counts when nobody names an input."""
-    return {Job.RUNNING: HELLO_WORLD_HELLO, Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS}[job]
-
-
-def default_state(job: Job) -> State:
-    """Spark's own default where the job allows it; a stateful processor of ours needs RocksDB."""
-    return State.ROCKSDB if job is Job.RUNNING else State.HDFS
 
 
 def plan(
@@ -230,6 +169,7 @@ def plan(
     between: str = Between.NOTHING.value,
     master: str | None = None,
     victim: str = "driver",
+    commit_group: bool = False,
 ) -> Scenario:
     """A scenario from what a person typed, every name and combination checked. Raises `InvalidInput`."""
     wanted = Job(_known("--job", job, [member.value for member in Job]))
@@ -249,10 +189,13 @@ def plan(
         checkpoint=Keep.DELETED if delete_checkpoint else Keep.KEPT,
         query=_query(query),
         later_records_per_batch=_later(wanted, later_records_per_batch),
-        between=_between(between, store),
+        between=_between(between, store, wanted),
         master=master,
         victim=Victim(_known("--victim", victim, [member.value for member in Victim])),
+        commit_group=commit_group,
     )
+    if commit_group and wanted is not Job.KAFKA:
+        raise InvalidInput("--commit-group: only a job that reads Kafka has a consumer group; use --job kafka.")
     if delete_checkpoint and not scenario.crashes:
         raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
     if scenario.between is not Between.NOTHING and not scenario.crashes:
@@ -292,8 +235,8 @@ def _state(job: Job, state: str | None) -> State:
     if state is None:
         return default_state(job)
     wanted = State(_known("--state", state, [member.value for member in State]))
-    if job is Job.RUNNING and wanted is not State.ROCKSDB:
-        raise InvalidInput(f"--state {state}: the job running needs rocksdb (transformWithState); use --job totals.")
+    if job in STATEFUL and wanted is not State.ROCKSDB:
+        raise InvalidInput(f"--state {state}: the job {job} needs rocksdb (transformWithState); use --job totals.")
     return wanted
 
 
@@ -303,9 +246,11 @@ def _query(query: str | None) -> str | None:
     return query
 
 
-def _between(between: str, store: str) -> Between:
+def _between(between: str, store: str, job: Job) -> Between:
     wanted = Between(_known("--between", between, [member.value for member in Between]))
-    if wanted is not Between.NOTHING and store not in SERVICES:
+    if wanted in OF_THE_SOURCE and job is not Job.KAFKA:
+        raise InvalidInput(f"--between {between}: it happens to a Kafka topic that is read; use --job kafka.")
+    if wanted not in (Between.NOTHING, *OF_THE_SOURCE) and store not in SERVICES:
         raise InvalidInput(f"--between {between}: the store {store} has no server; use --store {', '.join(SERVICES)}.")
     if wanted is Between.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
@@ -317,8 +262,8 @@ def _later(job: Job, records: int | None) -> int | None:
     if records is None:
         return None
     _check_batch("--later-records-per-batch", records)
-    if job is not Job.RUNNING:
-        raise InvalidInput("--later-records-per-batch: only the job running may change its batches.")
+    if job not in STATEFUL:
+        raise InvalidInput("--later-records-per-batch: only the jobs running and kafka may change their batches.")
     return records
 
 
@@ -348,8 +293,3 @@ def check_input(scenario: Scenario) -> int:
                 f"so the last one is {batches - 1}."
             )
     return records
-
-
-def without_crashes(scenario: Scenario) -> Scenario:
-    """The same scenario, left alone: the run to compare with."""
-    return replace(scenario, crashes=())

@@ -29,6 +29,7 @@ LAYERS = (
     {"choices"},
     {"scenario", "expected"},
     {"counting", "masters"},
+    {"jobs"},
     {"services"},
     {"sinks"},
     {"stores"},

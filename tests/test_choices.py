@@ -7,7 +7,7 @@ import pytest
 from labkit.choices import PARTS, able, choose
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, FailPoint, Order, Strategy
-from labkit.scenario import HELLO_WORLD_HELLO
+from labkit.jobs import HELLO_WORLD_HELLO
 
 
 @pytest.mark.parametrize("sink", Strategy)

@@ -139,7 +139,8 @@ def run(
             help="running: one row (offset, word, running count) for every record. totals: for every batch the total "
             "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased. "
             "socket: one row for every line of a socket, which cannot be replayed; --records-per-batch lines are sent "
-            "to every driver that will be killed, the rest to the last."
+            "to every driver that will be killed, the rest to the last. kafka: the same as running, on a topic of the "
+            "run's own that Spark's Kafka source reads at read_committed."
         ),
     ] = "running",
     state: Annotated[
@@ -158,7 +159,8 @@ def run(
     between: Annotated[
         str,
         typer.Option(
-            help="What happens to the store's server after every crash: nothing, kill-server, restart-server, expire."
+            help="What happens after every crash: nothing; to the store's server: kill-server, restart-server, expire; "
+            "to the input of --job kafka: add-partition, falsify-group."
         ),
     ] = "nothing",
     master: Annotated[
@@ -171,6 +173,10 @@ def run(
     victim: Annotated[
         str, typer.Option(help="Who is killed: driver, or on a cluster the executor whose task reached the point.")
     ] = "driver",
+    commit_group: Annotated[
+        bool,
+        typer.Option("--commit-group", help="With --job kafka: also commit offsets to a consumer group, for monitors."),
+    ] = False,
     expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
@@ -212,6 +218,7 @@ def run(
             between=between,
             master=master,
             victim=victim,
+            commit_group=commit_group,
         )
         started = lab.prepare_checked(scenario, out)
     started.keep_store = keep_store
@@ -224,7 +231,10 @@ def run(
     return _verdict_code(outcome, expect)
 
 
-_LATER = ("state", "delete_checkpoint", "query", "later_records_per_batch", "between", "master", "victim")
+_LATER = (
+    *("state", "delete_checkpoint", "query", "later_records_per_batch", "between"),
+    *("master", "victim", "commit_group"),
+)
 
 
 def _refuse_with_resume(context: typer.Context) -> None:

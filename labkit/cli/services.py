@@ -1,11 +1,15 @@
 """`labkit services`: servers of the lab's own, started, looked at and stopped; the user's own are only looked at."""
 
 import json
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 from labkit.errors import InvalidInput, ServiceUnavailable
 from labkit.failpoints import nearest
 from labkit.services import SERVICES, Service, Status, service
+
+if TYPE_CHECKING:
+    from labkit.stores.kafka_transaction import Described
 
 VERBS = {"up": "up", "status": "status", "down": "down"}
 READY = ("up", "yours")
@@ -20,7 +24,7 @@ def run_services(verb: str, name: str | None, as_json: bool) -> int:
         print(json.dumps({"services": [_plain(status) for status in found]}))
     else:
         for status in found:
-            print(sentence(status))
+            print(sentence(status), *map(waiting, _open(status)), sep="\n  ")
     missing = verb != "down" and any(status.state not in READY for status in found)
     return ServiceUnavailable.exit_code if missing else 0
 
@@ -48,4 +52,24 @@ def sentence(status: Status) -> str:
 
 
 def _plain(status: Status) -> dict[str, Any]:
-    return status._asdict() | {"folder": status.folder and str(status.folder)}
+    plain = status._asdict() | {"folder": status.folder and str(status.folder)}
+    opened = [each._asdict() | {"producer": each.producer._asdict()} for each in _open(status)]
+    return plain | ({"transactions": opened} if status.name == "kafka" else {})
+
+
+def _open(status: Status) -> "list[Described]":
+    """What keeps readers of a broker waiting."""
+    if status.name != "kafka" or status.state not in READY:
+        return []
+    from labkit.stores.kafka_transaction import open_transactions
+
+    return open_transactions(status.address)
+
+
+def waiting(found: "Described") -> str:
+    """One open transaction for a person: readers at read_committed get nothing from behind its first record."""
+    age = f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s" if found.started else found.stage
+    return (
+        f"open: {found.name} ({found.stage}, {age}); what lies behind it waits until its writer, "
+        "the recovery of its query, or the timeout ends it"
+    )

@@ -1,9 +1,13 @@
 """`labkit timeouts`: whether the three timeouts around a Kafka transaction fit together."""
 
 import json
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from labkit.stores.kafka_timeouts import Tried
 
 
 def timeouts(
@@ -14,18 +18,34 @@ def timeouts(
     pause: Annotated[float, typer.Option(help="Seconds at least from a checkpoint's end to the next start.")] = 0.0,
     tolerated: Annotated[int, typer.Option(help="Checkpoints in a row that may expire.")] = 0,
     downtime: Annotated[float, typer.Option(help="Seconds that the job may be down after a crash.")] = 0.0,
+    run: Annotated[
+        bool, typer.Option("--run", help="Also run one interval with three kinds of traffic on the Kafka broker.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> int:
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data.
 
     The defaults are those of one connector, which the broker refuses. Exit 0 safe, 1 it can lose data or is refused.
+    With --run the waiting is real: the interval, or the pause if that is longer.
     """
     from labkit.sim.kafka_log.timeouts import Fit, Timeouts, examine
 
     given = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
     found = examine(given)
+    runs = _run(max(interval, pause), transaction) if run else {}
     if as_json:
-        print(json.dumps({**given._asdict(), "fit": found.fit, "needed": found.needed, "because": found.because}))
+        plain = {"fit": found.fit, "needed": found.needed, "because": found.because}
+        print(json.dumps({**given._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}))
     else:
-        print(f"{found.fit}: {found.because}.")
+        print(f"{found.fit}: {found.because}.", *runs.values(), sep="\n")
     return int(found.fit is not Fit.SAFE)
+
+
+def _run(interval: float, transaction: float) -> "Mapping[str, Tried]":
+    from labkit.stores.kafka_timeouts import try_timeouts
+
+    return try_timeouts(interval, transaction)
+
+
+def _plain(runs: "Mapping[str, Tried]") -> dict[str, Any]:
+    return {name: tried.to_json() for name, tried in runs.items()}

@@ -1,8 +1,9 @@
 """Where the JVM's class-data archive lies, and whether a JVM may be pointed at it.
 
-An archive (AppCDS) holds Spark's classes parsed and verified, so that a driver starts some seconds sooner. It lies in
+An archive (AppCDS) holds the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts some
+seconds sooner. It lies in
 the user's cache folder, by JDK, PySpark and class path; a JVM that it does not fit leaves it alone, and everything
-works without one. This module must not make an archive: `labkit.spark.prepare` does.
+works without one. This module must not make an archive: `labkit.spark.archive` and a broker that ends do.
 """
 
 import hashlib
@@ -27,16 +28,27 @@ def spark_jars() -> Path:
     return Path(spark.origin).parent / "jars"
 
 
-def archive_path(java: Java) -> Path | None:
-    """Where the archive of this Java and this PySpark belongs, whether it is there or not."""
+def archive_path(java: Java, jars: Path | None = None) -> Path | None:
+    """Where the archive of this Java and these jars belongs (PySpark's own, if none are named), there or not."""
     folder = cache_folder()
-    return None if folder is None else folder / f"classes-{_digest(java, spark_jars())}.jsa"
+    return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
 
 
-def find_archive(java: Java) -> Path | None:
+def find_archive(java: Java, jars: Path | None = None) -> Path | None:
     """The archive that a JVM may be pointed at: whole, and in nobody's hands but the user's own."""
-    path = archive_path(java)
+    path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
+
+
+def keep(path: Path, part: Path) -> None:
+    """Makes what a JVM wrote to `part` when it ended the archive at `path`, whole and the user's own."""
+    part.chmod(0o600)
+    part.replace(path)
+    seal(path)
+
+
+USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""A JVM leaves an archive alone that does not fit it; with these, without a word about it."""
 
 
 def seal(path: Path) -> None:

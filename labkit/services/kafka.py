@@ -24,9 +24,10 @@ from typing import Any
 import psutil
 
 from labkit.errors import ServiceUnavailable
+from labkit.services.archive import USED, archive_path, find_archive, keep
 from labkit.services.contract import State, Status
 from labkit.services.java import Java, find_java
-from labkit.services.kafka_jars import VERSION, find_jars
+from labkit.services.kafka_jars import BROKER, VERSION
 from labkit.services.kafka_metadata import is_ready, parse_address
 from labkit.stores import durable, servers
 
@@ -36,6 +37,9 @@ PATIENCE = 60.0
 
 GRACE = 15.0
 """Seconds in which a broker may end by itself before it is killed."""
+
+ARCHIVING = 60.0
+"""The same for one that writes the class-data archive at its end, once; it takes about two on an idle machine."""
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 _LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
@@ -99,7 +103,7 @@ class KafkaService:
                 return found
             self._stop(found.pid)
             java = find_java()
-            self._start(java, find_jars(java))
+            self._start(java, BROKER.find(java))
             return self.status()
 
     def status(self) -> Status:
@@ -128,7 +132,7 @@ class KafkaService:
         found = self.status()
         if found.state != "up" or found.pid is None:
             raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {found.state}).")
-        _end(found.pid, gently=False)
+        _end(found.pid, GRACE, gently=False)
         return [found.pid]
 
     def _known(self) -> dict[str, Any]:
@@ -141,12 +145,14 @@ class KafkaService:
 
     def _stop(self, pid: int | None) -> None:
         """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind."""
-        if pid is not None:
-            _end(pid, gently=not self._tied)
+        grace = ARCHIVING if self._known().get("archive") else GRACE
+        ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tied)
         if self._leash is not None:
             leash, self._leash = self._leash, None
             leash.communicate()
         known = self._known()
+        if part := known.pop("archive", ""):
+            _keep_archive(Path(part), whole=ended_by_itself)
         if known.get("pid") is not None:
             self._note({**known, "pid": None})
             self._publish("")
@@ -166,12 +172,26 @@ class KafkaService:
         command = [str(java.path), *_JVM, *_LOG, *places, "-cp", f"{jars}{os.sep}*"]
         configuration = self._configure(port, controller)
         self._format(command, configuration)
-        pid = self._launch([*command, "kafka.Kafka", str(configuration)])
+        archive, part = self._archive(java, jars)
+        pid = self._launch([command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)])
         with suppress(psutil.Error):
             started = psutil.Process(pid).create_time()
-            self._note({"pid": pid, "started": started, "port": port, "controller": controller})
+            self._note({"pid": pid, "started": started, "port": port, "controller": controller, "archive": part})
         self._await_ready(pid, port)
         self._publish(f"{HOST}:{port}")
+
+    def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
+        """Options to start by the class-data archive, or to write one at the end, and where that one is written.
+
+        A tied broker is killed, so it writes none.
+        """
+        if found := find_archive(java, jars):
+            return [f"-XX:SharedArchiveFile={found}", *USED], ""
+        path = archive_path(java, jars)
+        if path is None or self._tied:
+            return [], ""
+        part = f"{path}.{uuid.uuid4().hex[:8]}.part"
+        return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
         """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
@@ -286,10 +306,22 @@ def _is_alive(pid: int, started: float) -> bool:
         return False
 
 
-def _end(pid: int, *, gently: bool) -> None:
+def _keep_archive(part: Path, *, whole: bool) -> None:
+    """Takes over what a broker wrote when it ended; what a killed one left is removed."""
+    with suppress(OSError):
+        if whole:
+            keep(Path(str(part).rsplit(".", 2)[0]), part)
+        part.unlink(missing_ok=True)
+
+
+def _end(pid: int, grace: float, *, gently: bool) -> bool:
+    """Ends a process; says whether it did so by itself when it was asked."""
     for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + grace
         while _is_running(pid) and time.monotonic() < deadline:
             time.sleep(0.02)
+        if not _is_running(pid):
+            return number is signal.SIGTERM
+    return False

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabError, ServiceUnavailable
-from labkit.scenario import PARTITIONS, Job
+from labkit.jobs import PARTITIONS, Job
 from labkit.services.archive import archive_path, find_archive, seal, spark_jars
 from labkit.services.java import Java, find_java
 from labkit.spark.drive import Drive

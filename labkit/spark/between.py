@@ -1,4 +1,4 @@
-"""What happens to a store's server between two drivers of a run, while the job is dead.
+"""What happens to a store's server, or to the job's input, between two drivers of a run, while the job is dead.
 
 It is killed or restarted: only one of the lab's own, and every run that uses it at that moment is hit, so a scenario
 with this runs alone. Or it is left alone until it has aborted what is open. This module must not read or write what
@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import JobFailed, ServiceUnavailable
-from labkit.scenario import Between, Scenario
+from labkit.jobs import OF_THE_SOURCE, Between
+from labkit.scenario import Scenario
 from labkit.services import service
 from labkit.services.contract import Killable
+from labkit.spark.kafka_source import change_source
+from labkit.spark.layout import RunFolder
 from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 
@@ -25,7 +28,7 @@ _PATIENCE = 60.0
 
 def check_between(scenario: Scenario) -> None:
     """Refuses before anything is run what could not be done. Raises `ServiceUnavailable`."""
-    if scenario.between not in (Between.NOTHING, Between.EXPIRE):
+    if scenario.between not in (Between.NOTHING, Between.EXPIRE, *OF_THE_SOURCE):
         found = service(scenario.store).status()
         if found.state != "up":
             remedy = (
@@ -42,10 +45,16 @@ def arrange(scenario: Scenario, location: Path) -> None:
             store.expire_after(EXPIRES_AFTER)
 
 
-def disturb(scenario: Scenario, location: Path) -> dict[str, Any]:
-    """Does it, and gives the proof: the processes that were ended, or the transactions that were aborted."""
+def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
+    """Does it after the nth crash, and gives the proof.
+
+    The processes that were ended, the transactions that were aborted, or what became of the input.
+    """
     if scenario.between is Between.NOTHING:
         return {}
+    if scenario.between in OF_THE_SOURCE:
+        return {"source": {"between": scenario.between.value, **change_source(scenario, folder, crashes)}}
+    location = folder.store(scenario.store)
     if scenario.between is Between.EXPIRE:
         return {"server": {"between": scenario.between.value, "aborted": _await_expiry(scenario, location)}}
     server = service(scenario.store)

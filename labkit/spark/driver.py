@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.errors import LabError
+from labkit.jobs import PARTITIONS, Job
 from labkit.masters import is_local
-from labkit.scenario import PARTITIONS, Job, Scenario
+from labkit.scenario import Scenario
+from labkit.spark.kafka_source import GroupCommits, source_options
 from labkit.spark.layout import RunFolder
 from labkit.spark.memory import MemoryCell
 from labkit.spark.reach import Armed, Then, park
@@ -94,9 +96,12 @@ class Cell:
         self._step = Background(self._recover)
         self._query: LabQuery | None = None
         self._struck = False
+        self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> str | None:
         """`parked`, `ended`, or None while it is under way. Raises what the query failed with."""
+        if self._group is not None:
+            self._group.follow()
         if self._armed is not None and self._armed.evidence.exists():
             if self._armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
                 return "parked"
@@ -138,14 +143,19 @@ class Cell:
 
             plan = JOBS[self._scenario.job]
             keep_state(self._spark, self._scenario.state)
-            if plan.source is None:
-                self._query = launch(plan.compute(self._socket()), self._opened, plan.output_mode, endless=True)
-                self._phase = self._draining
-            else:
+            if plan.source is not None:
                 register(self._spark, plan.source)
-                self._query = launch(plan.compute(self._lines(plan.source.name())), self._opened, plan.output_mode)
-                self._phase = self._running
+                lines = self._lines(plan.source.name())
+            else:
+                lines = self._topic() if self._scenario.job is Job.KAFKA else self._socket()
+            self._query = launch(plan.compute(lines), self._opened, plan.output_mode, endless=plan.endless)
+            self._phase = self._draining if plan.endless else self._running
         return None
+
+    def _topic(self) -> "DataFrame":
+        """Spark's own Kafka source. Its offsets lie in the checkpoint; `startingOffsets` is for the first batch."""
+        options = source_options(self._folder, self._scenario.batch_size(self._driver))
+        return self._spark.readStream.format("kafka").options(**options).load()
 
     def _socket(self) -> "DataFrame":
         self._drained = Drained(self._spec["socket"]["lines"], self._opened.checkpoint)

@@ -15,8 +15,10 @@ from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint
+from labkit.jobs import Job
 from labkit.spark.between import disturb
 from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.kafka_source import progress
 from labkit.spark.run import Run, keep_evidence, observations, put_aside
 
 FULL = 1_000_000
@@ -141,7 +143,9 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
         raise JobFailed(f"the evidence {run.folder.reached(run.drivers)} is not of {crash}; the run proves nothing.")
     _check_executors(crash, proof)
     _keep(run, crash, reached, proof)
-    run.crashes[-1] |= disturb(run.scenario, run.folder.store(run.scenario.store))
+    if run.scenario.job is Job.KAFKA:
+        run.crashes[-1]["progress"] = progress(run.folder)
+    run.crashes[-1] |= disturb(run.scenario, run.folder, len(run.crashes))
     run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
     keep_evidence(run)
     put_aside(run)

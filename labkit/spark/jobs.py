@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from labkit.scenario import PARTITIONS, Job, State
+from labkit.jobs import PARTITIONS, Job, State
 from labkit.spark.source import LogSource, TextSource
 
 if TYPE_CHECKING:
@@ -59,6 +59,12 @@ def running(lines: "DataFrame") -> "DataFrame":
     return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
 
 
+def running_on_topic(records: "DataFrame") -> "DataFrame":
+    """The same for every record of a topic, which says itself which line it was."""
+    record = f.from_json(f.col("value").cast("string"), "offset long, word string").alias("record")
+    return running(records.select(record).select("record.*"))
+
+
 WORD = r"[\p{L}\p{N}']+"
 """A maximal run of letters, numbers and apostrophes, as a regular expression of the JVM."""
 
@@ -85,13 +91,16 @@ class Plan:
     """One job: where its lines come from, what becomes of them, and how its rows leave the query."""
 
     source: type[DataSource] | None
-    """None: Spark's socket source."""
+    """None: one of Spark's own."""
     compute: "Callable[[DataFrame], DataFrame]"
     output_mode: str
+    endless: bool = False
+    """Whether its source does not know when everything is read."""
 
 
 JOBS = {
     Job.RUNNING: Plan(LogSource, running, "append"),
-    Job.SOCKET: Plan(None, each, "append"),
+    Job.SOCKET: Plan(None, each, "append", endless=True),
+    Job.KAFKA: Plan(None, running_on_topic, "append"),
     Job.TOTALS: Plan(TextSource, totals, "update"),
 }

@@ -58,6 +58,11 @@ class RunFolder:
         """Where the store of this run lies: a database file for sqlite, a folder for files; elsewhere only its name."""
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
+    @property
+    def source(self) -> Path:
+        """What is known of the topic that feeds this run, where its source is Kafka."""
+        return self.path / "source"
+
     def reached(self, driver: int) -> Path:
         """The evidence that the nth driver reached its failpoint."""
         return self.path / f"reached-{driver}.json"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import JobFailed
-from labkit.scenario import PARTITIONS, State, plan
+from labkit.jobs import PARTITIONS, State
+from labkit.scenario import plan
 from labkit.spark.drive import Drive
 from labkit.spark.flight import Tell
 

@@ -19,12 +19,14 @@ from labkit import __version__
 from labkit.errors import InvalidInput, LabError
 from labkit.failpoints import Crash, Strategy
 from labkit.files import read_log
+from labkit.jobs import Job, Keep
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
-from labkit.scenario import Job, Keep, Scenario
+from labkit.scenario import Scenario
 from labkit.sinks import SINKS
 from labkit.spark.between import arrange, check_between
 from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.kafka_source import check_source, drop_source, feed, progress
 from labkit.spark.layout import RunFolder
 from labkit.spark.reach import Armed, Then
 from labkit.stores import durable, open_store
@@ -97,6 +99,7 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
     """
     run = RunFolder(folder)
     check_store(scenario, run)
+    check_source(scenario)
     try:
         folder.mkdir(parents=True)
         durable.replace(run.config, json.dumps({"scenario": scenario.to_json(), "versions": versions()}, indent=2))
@@ -107,6 +110,7 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
     except OSError as error:
         raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
     arrange(scenario, run.store(scenario.store))
+    feed(scenario, run)
     return Run(scenario, run)
 
 
@@ -120,11 +124,14 @@ def check_store(scenario: Scenario, folder: RunFolder) -> None:
 
 def release(run: Run) -> None:
     """Drops what a judged run left in a server, unless it is to be kept; its history is in the run's folder."""
+    if run.keep_store:
+        return
     with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
-        if isinstance(store, Elsewhere) and not run.keep_store:
+        if isinstance(store, Elsewhere):
             run.in_doubt = hidden(run)
             store.destroy()
             run.released = True
+    drop_source(run.scenario, run.folder)
 
 
 def resume(folder: Path) -> Run:
@@ -182,6 +189,8 @@ def keep_evidence(run: Run) -> None:
         checkpoint = Checkpoint(run.folder.checkpoint)
         content["end"] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
         content["end"]["files"] = checkpoint.files()
+        if run.scenario.job is Job.KAFKA and not run.released:
+            content["end"]["progress"] = progress(run.folder)
     durable.replace(run.folder.evidence, json.dumps(content, indent=2))
 
 
@@ -221,8 +230,8 @@ def history(run: Run) -> History:
 
 
 def _epochs(run: Run) -> Sequence[Epoch]:
-    """The planned batches: none of a socket, nor where a deleted checkpoint leaves two plans."""
-    if run.scenario.checkpoint is Keep.DELETED or run.scenario.job is Job.SOCKET:
+    """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
+    if run.scenario.checkpoint is Keep.DELETED or run.scenario.job in (Job.SOCKET, Job.KAFKA):
         return ()
     return run.scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())
 

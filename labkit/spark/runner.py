@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from labkit.errors import InvalidInput, LabError
-from labkit.scenario import PARTITIONS, Job
+from labkit.jobs import PARTITIONS, Job
 from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
 from labkit.spark.flight import Flight, Tell
@@ -172,7 +172,7 @@ def _parked_allowed(side_by_side: int) -> int:
     return max(2, min(PARKED, (share - DRIVER_BYTES) // QUERY_BYTES))
 
 
-PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk"}
+PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KAFKA: "kafka"}
 """How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
 
 

@@ -17,9 +17,10 @@ from typing import IO, TYPE_CHECKING
 
 from labkit.errors import ServiceUnavailable
 from labkit.masters import is_local, is_loopback
-from labkit.services.archive import find_archive, spark_jars
+from labkit.services.archive import USED, find_archive, spark_jars
 from labkit.services.cluster import linked_home
 from labkit.services.java import Java, find_java
+from labkit.services.kafka_jars import CONNECTOR
 from labkit.spark import cluster
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Profile:
 
     options: tuple[str, ...]
     configuration: dict[str, str]
+    connector: bool = False
+    """Whether it reads Kafka by Spark's own source, whose jars PySpark does not bring."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
         """The same with more options for the JVM."""
@@ -101,8 +104,10 @@ PROFILES = {
     "bulk": Profile(("-Xmx2g",), {}),
     "cluster": Profile(("-Xmx1g",), {}),
 }
+PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
 """`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `cluster`: as `bulk`, for
-a few records on executors of their own, to which the settings of `small` would be handed on."""
+a few records on executors of their own, to which the settings of `small` would be handed on. `kafka`: `small`, with
+Spark's Kafka source."""
 
 
 def start_session(
@@ -120,6 +125,8 @@ def start_session(
         os.environ.update(linked_home(scratch))
     configuration = every_run(master, scratch, partitions) | cluster.executors(master, java, _python_path())
     chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
+    if chosen.connector:
+        configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
     return connect(start_jvm(java, scratch, chosen, configuration, log), scratch, java)
 
 
@@ -139,12 +146,9 @@ def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "
 
 
 def use_archive(java: Java) -> list[str]:
-    """The options with which a JVM uses the class-data archive, none where there is none.
-
-    A JVM leaves an archive alone that does not fit it, here without a word about it.
-    """
+    """The options with which a JVM uses the class-data archive, none where there is none."""
     archive = find_archive(java)
-    return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
 
 
 def start_jvm(

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.failpoints import Order, Strategy
-from labkit.scenario import PARTITIONS, Job, default_input, default_state
+from labkit.jobs import PARTITIONS, Job, default_input, default_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Runs one small query of this job to its end; of a job on a socket, one of the same sink."""
+    """Runs one small query of this job to its end; where the source is Spark's own, `running`."""
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.start import launch, open_checkpoint, register
 

@@ -17,7 +17,7 @@ from kafka import KafkaProducer
 
 from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Observation, Visibility
-from labkit.stores.contract import Handle, Lost, Transaction
+from labkit.stores.contract import Handle, Lost
 from labkit.stores.kafka_journal import Journal, Vote
 from labkit.stores.kafka_marker import has_marker, marked
 from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
@@ -105,7 +105,7 @@ class KafkaStore:
         """
         return marked(self.topic, handle)
 
-    def begin(self, handle: Handle) -> Transaction:
+    def begin(self, handle: Handle) -> KafkaTransaction:
         """Opens a transaction under a transactional.id of its own. Raises `JobFailed` for a name that was used."""
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)

@@ -5,7 +5,6 @@ module must not read records.
 """
 
 from kafka import TopicPartition
-from kafka.structs import OffsetAndMetadata
 
 from labkit.stores.kafka_reader import PARTITION
 from labkit.stores.kafka_topic import Topic
@@ -20,8 +19,8 @@ class Group:
 
     def offset(self) -> int | None:
         """The next record that the group would read; None if it has committed nothing."""
-        return self._topic.coordinators.offsets(self._name).get(self._partition)
+        return self._topic.coordinators.group_offsets(self._name).get(self._partition)
 
     def commit(self, offset: int) -> None:
         """Sets the offset, forwards or backwards, as a member or an operator may."""
-        self._topic.coordinators.set_offsets(self._name, {self._partition: OffsetAndMetadata(offset, "", -1)})
+        self._topic.coordinators.commit_offsets(self._name, {self._partition: offset})

@@ -17,10 +17,11 @@ from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
-from kafka import KafkaAdminClient, KafkaProducer, errors
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
+from kafka.structs import OffsetAndMetadata
 
 from labkit.errors import JobFailed, LabError, ServiceUnavailable
 
@@ -126,6 +127,16 @@ def explained(address: str) -> Iterator[None]:
         raise JobFailed(
             f"{address}: Kafka refused ({type(error).__name__}: {' '.join(str(error).split())})."
         ) from error
+
+
+def open_transactions(address: str) -> list[Described]:
+    """Every transaction of a cluster that is neither committed nor aborted, whoever began it, the oldest first."""
+    coordinators = Coordinators(address)
+    try:
+        found = [coordinators.describe(name) for name in coordinators.unfinished()]
+    finally:
+        coordinators.close()
+    return sorted((each for each in found if each and each.stage in UNFINISHED), key=lambda each: each.started)
 
 
 class Coordinators:
@@ -235,31 +246,40 @@ class Coordinators:
 
     def has_offset(self, group: str) -> bool:
         """Whether a consumer group has committed any offset."""
-        return bool(self.offsets(group))
+        return bool(self.group_offsets(group))
 
-    def offsets(self, group: str) -> dict[Any, int]:
-        """The offset that a consumer group has committed for each partition; nothing of a group that is not there."""
+    def group_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What a consumer group has committed: for each partition the next offset to read."""
 
-        def ask() -> dict[Any, int]:
+        def ask() -> dict[TopicPartition, int]:
             try:
                 found = self._admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
                 return {}
-            return {partition: position.offset for partition, position in found.items() if position.offset >= 0}
+            return {place: position.offset for place, position in found.items() if position.offset >= 0}
 
         with explained(self._address):
             return self._patiently(ask)
 
-    def set_offsets(self, group: str, offsets: Mapping[Any, Any]) -> None:
-        """Sets the offsets of a group without members, forwards or backwards."""
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commits offsets of a group that has no members; nobody checks whether anything was read."""
+        wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
-            for error in self._admin.alter_group_offsets(group, dict(offsets)).values():
+            for error in self._admin.alter_group_offsets(group, wanted).values():
                 if error is not errors.NoError:
-                    raise error(f"offset of the group {group}")
+                    raise error(f"OffsetCommit of {group}")
 
         with explained(self._address):
             self._patiently(ask)
+
+    def ends(self, topic: str) -> dict[TopicPartition, int]:
+        """Every partition of a topic, with the offset that the next record there will get."""
+        with explained(self._address):
+            [found] = self._admin.describe_topics([topic])
+            places = [TopicPartition(topic, each["partition_index"]) for each in found["partitions"]]
+            latest = self._admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
+        return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""

@@ -53,11 +53,11 @@ class KafkaTransaction:
         self._rows += 1
 
     def flush(self) -> None:
-        """Waits until the broker has every record. Raises `JobFailed` after an abort."""
+        """Waits until the broker has what was written. Raises `JobFailed` once the transaction is not open any more."""
         self._refuse_closed()
         with explained(self._topic.address):
             self._writer.flush()
-            self._check(self._sent)
+        self._check(self._sent)
 
     def prepare(self) -> None:
         """Waits until the broker has every record, then stores the vote. Raises `JobFailed` after an abort."""

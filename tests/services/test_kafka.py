@@ -16,9 +16,10 @@ import psutil
 import pytest
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.services import kafka_jars
+from labkit.services import jars
 from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
+from labkit.services.kafka_jars import BROKER
 from labkit.services.kafka_metadata import is_ready, parse_address
 
 PATIENCE = 60.0
@@ -117,6 +118,35 @@ def test_a_note_of_a_process_id_that_came_round_again_harms_nobody(
     assert service.status().state == "down"
 
 
+@pytest.mark.slow
+def test_a_broker_that_ends_by_itself_leaves_an_archive_and_later_ones_start_from_it(
+    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache" / "labkit"
+    cache.mkdir(parents=True)
+    (cache / "kafka-4.3.0").symlink_to(BROKER.folder())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    monkeypatch.delenv("LABKIT_KAFKA", raising=False)
+    broker = KafkaService(tmp_path / "kafka")
+    try:
+        options = psutil.Process(broker.up().pid).cmdline()
+        assert any("ArchiveClassesAtExit" in option for option in options)
+        broker.kill()
+        broker.up()
+        assert not list(cache.glob("*.jsa")), "one that was killed leaves nothing"
+        assert len(list(cache.glob("*.part"))) <= 1
+        broker.down()
+        [archive] = cache.glob("*.jsa")
+        assert not list(cache.glob("*.part"))
+        options = psutil.Process(broker.up().pid).cmdline()
+        assert f"-XX:SharedArchiveFile={archive}" in options
+        os.truncate(archive, 1000)
+        broker.down()
+        assert f"-XX:SharedArchiveFile={archive}" not in psutil.Process(broker.up().pid).cmdline(), "it is damaged"
+    finally:
+        broker.down()
+
+
 def test_damaged_data_is_said_in_one_sentence(service: KafkaService) -> None:
     (service.folder / "data").mkdir(parents=True)
     (service.folder / "data" / "meta.properties").write_text("version=nonsense\n")
@@ -160,28 +190,47 @@ def test_your_own_that_does_not_answer_is_said(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_sums_name_every_jar_once() -> None:
-    sums = kafka_jars.sums()
+    sums = BROKER.sums()
     assert len(sums) == 46
-    assert {f"{name}-{version}.jar" for _, name, version in kafka_jars.PACKAGES} <= sums.keys()
+    assert {f"{name}-{version}.jar" for _, name, version in BROKER.packages} <= sums.keys()
     assert all(len(digest) == 64 for digest in sums.values())
+
+
+def test_the_sums_are_not_taken_again_while_no_jar_has_changed(
+    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, summed = tmp_path / "jars", list[Path]()
+    shutil.copytree(BROKER.folder(), folder)
+    honest = jars._sum
+    monkeypatch.setattr(jars, "_sum", lambda path: (summed.append(path), honest(path))[1])
+    for _ in range(2):
+        BROKER.check(folder)
+    assert len(summed) == 46
+    jar = folder / "kafka-clients-4.3.0.jar"
+    times = jar.stat()
+    content = jar.read_bytes()
+    jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(jar, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(ServiceUnavailable, match="differs"):
+        BROKER.check(folder)
 
 
 def test_a_jar_that_differs_is_refused_by_name(kafka: KafkaService, tmp_path: Path) -> None:
     folder = tmp_path / "jars"
-    shutil.copytree(kafka_jars.jars_folder(), folder)
-    kafka_jars.check(folder)
+    shutil.copytree(BROKER.folder(), folder)
+    BROKER.check(folder)
     jar = folder / "kafka-clients-4.3.0.jar"
     content = jar.read_bytes()
     jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar differs"):
-        kafka_jars.check(folder)
+        BROKER.check(folder)
     jar.unlink()
     with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar is missing"):
-        kafka_jars.check(folder)
+        BROKER.check(folder)
     jar.write_bytes(content)
     (folder / "another.jar").touch()
     with pytest.raises(ServiceUnavailable, match=r"another\.jar does not belong there"):
-        kafka_jars.check(folder)
+        BROKER.check(folder)
 
 
 def test_a_first_fetch_without_a_network_is_said_in_one_sentence(
@@ -192,6 +241,6 @@ def test_a_first_fetch_without_a_network_is_said_in_one_sentence(
     )
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", nowhere)
     with pytest.raises(ServiceUnavailable, match="fetching it from the central Maven repository failed") as refused:
-        kafka_jars.find_jars(java, tmp_path / "kafka-4.3.0")
+        BROKER.find(java, tmp_path / "kafka-4.3.0")
     assert "connect this machine to the network once" in str(refused.value)
     assert list(tmp_path.iterdir()) == []

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from labkit.spark.session import start_session
 from labkit.spark.warm import warm_up
-from labkit.scenario import Job
+from labkit.jobs import Job
 scratch = Path(sys.argv[1])
 spark = start_session("local[8]", scratch, 3, sys.stdout.buffer, sys.argv[2])
 warm_up(spark, Job(sys.argv[3]), scratch)

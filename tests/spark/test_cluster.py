@@ -20,9 +20,10 @@ from runners import until
 from labkit import lab
 from labkit.counting import Each
 from labkit.failpoints import Crash, FailPoint
+from labkit.jobs import HELLO_WORLD_HELLO
 from labkit.judge import Guarantee, judge
 from labkit.records import History, Reading
-from labkit.scenario import HELLO_WORLD_HELLO, plan
+from labkit.scenario import plan
 from labkit.services.cluster import Cluster, spark_cluster
 from labkit.services.java import Java
 from labkit.services.sessions import empty_session, session_members

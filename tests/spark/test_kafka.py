@@ -14,7 +14,7 @@ from labkit.judge import Guarantee
 from labkit.scenario import Scenario, plan
 from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
-from labkit.services.kafka_jars import jars_folder
+from labkit.services.kafka_jars import BROKER
 from labkit.spark.run import prepare
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ def own_broker(kafka: KafkaService, java: Java, tmp_path_factory: pytest.TempPat
     """The broker of a user with a cache folder of his own; `kafka` has seen to it that the jars are there."""
     cache = tmp_path_factory.mktemp("cache")
     (cache / "labkit").mkdir()
-    (cache / "labkit" / "kafka-4.3.0").symlink_to(jars_folder())
+    (cache / "labkit" / "kafka-4.3.0").symlink_to(BROKER.folder())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
         patch.delenv("LABKIT_KAFKA", raising=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.scenario import HELLO_WORLD_HELLO
+from labkit.jobs import HELLO_WORLD_HELLO
 from labkit.services.java import Java
 from labkit.stores import open_store
 

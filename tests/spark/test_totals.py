@@ -14,7 +14,8 @@ from labkit import lab
 from labkit.errors import LabError
 from labkit.expected import Cell, expectations
 from labkit.failpoints import Crash, FailPoint, Order
-from labkit.scenario import JABBERWOCKY, Scenario, plan
+from labkit.jobs import JABBERWOCKY
+from labkit.scenario import Scenario, plan
 from labkit.services.java import Java
 from labkit.spark.run import prepare
 

@@ -1,0 +1,162 @@
+"""Jars from the central Maven repository: fetched once by the Ivy that PySpark bundles, checked, then offline.
+
+Ivy knows the repository by default, so nothing else has to be installed. What it brings is believed only against a
+list of SHA-256 sums in this package: a folder that holds another jar, or one with another content, is refused. Once
+all sums were right, a seal with size and times of every jar stands for them, since summing up costs time at every
+start. This module must not know what the jars are for.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from labkit.errors import ServiceUnavailable
+from labkit.services.archive import spark_jars
+from labkit.services.java import Java
+from labkit.stores import durable
+from labkit.stores.servers import cache_folder
+
+PATIENCE = 600.0
+"""Seconds for a download; the largest one here took 40."""
+
+Package = tuple[str, str, str]
+"""Organisation, name, version."""
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Some packages of which every jar is known by its sum."""
+
+    what: str
+    """For a person: Kafka 4.3.0."""
+    folder_name: str
+    sums_file: str
+    """The list of sums in this package, as sha256sum writes it; written anew whenever a version changes."""
+    packages: tuple[Package, ...]
+    transitive: bool
+    """Whether what the packages need comes with them."""
+    megabytes: int
+    otherwise: str
+    """What somebody without a network could do instead of fetching."""
+
+    def sums(self) -> dict[str, str]:
+        """The SHA-256 of every jar, by file name."""
+        text = files("labkit").joinpath("services", self.sums_file).read_text(encoding="ascii")
+        return {name: digest for digest, name in (line.split() for line in text.splitlines())}
+
+    def folder(self) -> Path:
+        """Where the jars belong, there or not. Raises `ServiceUnavailable` for a user without a home."""
+        cache = cache_folder()
+        if cache is None:
+            raise ServiceUnavailable(f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one.")
+        return cache / self.folder_name
+
+    def find(self, java: Java, folder: Path | None = None) -> Path:
+        """The folder with the checked jars, fetched if it is not there.
+
+        Raises `ServiceUnavailable` when the first fetch is impossible, or when a jar is not what it should be.
+        """
+        folder = self.folder() if folder is None else folder
+        if not folder.is_dir():
+            self._fetch(java, folder)
+        self.check(folder)
+        return folder
+
+    def check(self, folder: Path) -> None:
+        """Raises `ServiceUnavailable` with the name of a jar that differs, is missing, or does not belong here."""
+        expected = self.sums()
+        state = _state(folder, expected)
+        if _read(folder / SEAL) == state:
+            return
+        there = {path.name for path in folder.glob("*.jar")}
+        wrong = [f"{name} is missing" for name in sorted(expected.keys() - there)]
+        wrong += [f"{name} does not belong there" for name in sorted(there - expected.keys())]
+        wrong += [
+            f"{name} differs" for name in sorted(there & expected.keys()) if _sum(folder / name) != expected[name]
+        ]
+        if wrong:
+            raise ServiceUnavailable(
+                f"{folder}: {wrong[0]}, by its SHA-256 in the lab; delete this folder, and the lab fetches it anew."
+            )
+        with suppress(OSError):  # a folder that may only be read is checked every time
+            durable.replace(folder / SEAL, state)
+
+    def _fetch(self, java: Java, folder: Path) -> None:
+        """Fetches aside, checks, and moves into place, so that the folder is there whole or not at all."""
+        durable.make_folder(folder.parent)
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            (aside / "jars").mkdir()
+            for package in self.packages:
+                self._retrieve(java, package, aside)
+            self.check(aside / "jars")
+            try:
+                (aside / "jars").rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was first
+                    raise
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _retrieve(self, java: Java, package: Package, aside: Path) -> None:
+        said = run_ivy(java, package, aside, transitive=self.transitive)
+        if not any((aside / "jars").glob(f"{package[1]}-{package[2]}.jar")):
+            raise ServiceUnavailable(
+                f"{self.what} is not here yet, and fetching it from the central Maven repository failed "
+                f"({_complaint(said)}): connect this machine to the network once ({self.megabytes} MB), "
+                f"or {self.otherwise}."
+            )
+
+
+SEAL = "checked"
+"""The file that says that all sums were right, and when."""
+
+
+def _state(folder: Path, sums: dict[str, str]) -> str:
+    """What a seal says: the list that was checked against, and how each jar was found. Changes with any of them."""
+    lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
+    for jar in sorted(folder.glob("*.jar")):
+        found = jar.stat()
+        lines.append(f"{jar.name} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}")
+    return "\n".join(lines)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
+    """Runs Ivy for one package, which puts its jars into `aside/jars`; gives what it said."""
+    [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
+    options = [f"-Divy.default.ivy.user.dir={aside}", f"-Djava.io.tmpdir={aside}", "-XX:-UsePerfData"]
+    wanted = ["-cache", str(aside / "cache"), "-dependency", *package, "-confs", "default"]
+    how: Sequence[str] = () if transitive else ("-notransitive",)
+    pattern = ["-retrieve", f"{aside}/jars/[artifact]-[revision].[ext]"]
+    command = [str(java.path), *options, "-jar", str(ivy), *how, *wanted, *pattern]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
+        return done.stdout + done.stderr
+    except subprocess.TimeoutExpired:
+        return f"no answer within {PATIENCE:.0f} s"
+
+
+def _complaint(said: str) -> str:
+    """The line in which Ivy says what is wrong."""
+    lines = [line.strip(" \t:") for line in said.splitlines()]
+    telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
+    return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160].replace(os.sep * 2, "")
