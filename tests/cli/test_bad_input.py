@@ -51,8 +51,8 @@ NAMES = {
     "--delete-checkpoint": "--delete-checkpoint: it is deleted after a crash; name one with --crash.",
     "--query Q!": "--query Q!: write a name of small letters, digits and _, as in counts_1.",
     "--later-records-per-batch 0": "--later-records-per-batch 0: a batch needs at least 1 record.",
-    "--job totals --later-records-per-batch 2": "--later-records-per-batch: only the job running may change its "
-    "batches.",
+    "--job totals --later-records-per-batch 2": "--later-records-per-batch: only the jobs running and kafka may change "
+    "their batches.",
     "--crash sink.after_precommit": "--crash sink.after_precommit: there is no failpoint 'sink.after_precommit'; "
     "did you mean 'sink.after_pre_commit'?",
     "--crash sink.mid_commit@0": f"append has no failpoint sink.mid_commit; it has {APPEND_HAS}.",
