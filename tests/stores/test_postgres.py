@@ -197,6 +197,19 @@ def test_a_writer_that_an_abort_could_not_end_in_time_cannot_prepare_all_the_sam
     assert (gids(by_hand), list(store.history()), list(store.hidden())) == (set(), [], [])
 
 
+def test_a_marked_transaction_that_a_fence_could_not_end_in_time_cannot_commit_all_the_same(
+    store: PostgresStore, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_prepared, "terminate", lambda *_: None)
+    marking = store.transaction(HANDLE)
+    marking.__enter__()(row(0))
+    with closing(PostgresStore(place)) as later:
+        later.fence("q", 2)
+    with pytest.raises(JobFailed, match="Driver 1 of the query q was replaced"):
+        marking.__exit__(None, None, None)
+    assert (list(store.history()), store.has_marker("q", 0)) == ([], False)
+
+
 def test_an_orphan_that_holds_a_row_is_named_instead_of_waited_for(
     store: PostgresStore, by_hand: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
