@@ -43,4 +43,4 @@ def test_it_is_short_and_asks_before_it_runs(name: str) -> None:
     assert text(name).count("lab.explorer(") == 1
     assert "What popular notes get wrong" in text(name)
     assert 3 <= text(name).count("\n# **") <= 8
-    assert text(name).count("lab.predict(") + text(name).count("my_predictions = {") >= 6
+    assert text(name).count("lab.predict(") + text(name).count("_predictions = {") >= 6
