@@ -118,6 +118,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """A notebook's kernel starts its own servers: those of this process's tests are not what its cells may kill."""
+    with pytest.MonkeyPatch.context() as patch:
+        if getattr(item.parent, "nb", None) is not None:
+            for variable in (servers.POSTGRES, servers.KAFKA):
+                patch.delenv(variable, raising=False)
+        return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skip into a failure where nothing may be missing."""

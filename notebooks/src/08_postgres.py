@@ -284,8 +284,8 @@ assert writes.code == "55P03"  # lock_not_available
 #
 # ## A transaction that may not stay open
 #
-# Two-phase commit keeps a transaction open for a whole batch or checkpoint interval. Many servers end sessions that are
-# idle in a transaction (`idle_in_transaction_session_timeout`). Here it is half a second, and the second row comes later.
+# Two-phase commit keeps a transaction open for a whole batch or checkpoint interval. A server can be told to end
+# sessions that are idle in one (`idle_in_transaction_session_timeout`). Here it is half a second, and the second row comes later.
 # How many rows are there in the end, and how many prepared transactions?
 
 # %% tags=["nbval-check-output"]
@@ -404,9 +404,17 @@ assert not runs["batch_marker"].verdict.fractured_read  # one transaction has no
 # visible without the rest of their batch: offsets [1]
 
 # %% [markdown]
+# The same crash **simulated**, to step through:
+
+# %%
+from labkit import lab
+
+lab.show("pipeline.half_committed")
+
+# %% [markdown]
 # ## Your turn
 #
-# The same protocol, **simulated**, so that you choose each step: *let the job die between its two commits, then let its
+# **Simulated**, too, and you choose each step: *let the job die between its two commits, then let its
 # recovery die as well, and finish.* Can you find an order of steps in which a row comes twice, or never? `?` shows the keys.
 
 # %%
