@@ -218,8 +218,7 @@ class KafkaService:
         """Gives an empty data folder its cluster id, as every KRaft broker demands."""
         if (self.folder / "data" / "meta.properties").exists():
             return
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(configuration)]
+        tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
         with self.log.open("ab") as log:
             code = subprocess.run(tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode
         if code != 0:
@@ -259,6 +258,12 @@ class KafkaService:
             return "it left no log"
         telling = [line for line in lines if "ERROR" in line or "Exception" in line]
         return (telling or lines or ["it said nothing"])[-1].strip()[:200].rstrip(".")
+
+
+def cluster_id() -> str:
+    """A new one, as Kafka writes them. None begins with a dash, which the tool would take for an option."""
+    first, *rest = uuid.uuid4().bytes
+    return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
 
 def _own_folder() -> Path:

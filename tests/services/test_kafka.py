@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 from labkit.errors import InvalidInput, ServiceUnavailable
 from labkit.services import jars
 from labkit.services.java import Java
-from labkit.services.kafka import KafkaService
+from labkit.services.kafka import KafkaService, cluster_id
 from labkit.services.kafka_jars import BROKER
 from labkit.services.kafka_metadata import is_ready, parse_address
 
@@ -145,6 +146,14 @@ def test_a_broker_that_ends_by_itself_leaves_an_archive_and_later_ones_start_fro
         assert f"-XX:SharedArchiveFile={archive}" not in psutil.Process(broker.up().pid).cmdline(), "it is damaged"
     finally:
         broker.down()
+
+
+@pytest.mark.parametrize("first", range(0, 256, 4))
+def test_no_cluster_id_looks_like_an_option(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uuid.uuid4", lambda: uuid.UUID(bytes=bytes([first] * 16)))
+    chosen = cluster_id()
+    assert not chosen.startswith("-")
+    assert len(chosen) == 22
 
 
 def test_damaged_data_is_said_in_one_sentence(service: KafkaService) -> None:
