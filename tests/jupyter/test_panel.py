@@ -127,6 +127,7 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     lab_page.keep("panel-reopened")
 
 
+@pytest.mark.slow
 def test_cancel_leaves_neither_process_nor_folder(panel, lab_server, lab_page):
     there = set(lab_server.folder.glob("runs/*"))
     press(panel, "Run")
@@ -139,6 +140,7 @@ def test_cancel_leaves_neither_process_nor_folder(panel, lab_server, lab_page):
     assert panel.locator("li[data-mark=stopped]").count() == 1
 
 
+@pytest.mark.slow
 def test_a_kernel_restart_in_the_middle_ends_every_process(panel, lab_server, lab_page):
     press(panel, "Run")
     until(lambda: len(at_work(lab_server.folder)) > 1, "supervisor and driver to run")

@@ -63,6 +63,7 @@ def found(outcome: lab.Outcome) -> tuple:
     return (verdict.guarantee.value, list(verdict.duplicate), list(verdict.regression))
 
 
+@pytest.mark.slow
 def test_a_driver_killed_before_and_in_commit_leaves_every_row_once(cluster: Cluster, tmp_path: Path):
     two_phase = {"sink": "two_phase", "store": "postgres"}
     outcomes = conducted(

@@ -68,6 +68,7 @@ def outcomes(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_crash_was_one(name: str, outcomes: Mapping[str, lab.Outcome]) -> None:
     crashes = outcomes[name].crashes
@@ -76,6 +77,7 @@ def test_every_crash_was_one(name: str, outcomes: Mapping[str, lab.Outcome]) -> 
     assert all(len(each["killed"]) > 3 for each in crashes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planned", "falsified", "grown"])
 def test_every_record_comes_out_once(name: str, outcomes: Mapping[str, lab.Outcome]) -> None:
     verdict = outcomes[name].verdict
@@ -83,11 +85,13 @@ def test_every_record_comes_out_once(name: str, outcomes: Mapping[str, lab.Outco
     assert dict(verdict.final.items()) == {"hello": 3, "moon": 2, "world": 1}
 
 
+@pytest.mark.slow
 def test_a_sink_that_cannot_take_back_doubles_the_batch_that_runs_again(outcomes: Mapping[str, lab.Outcome]) -> None:
     verdict = outcomes["appended"].verdict
     assert (verdict.guarantee, verdict.duplicate, verdict.unexpected) == (Guarantee.AT_LEAST_ONCE, (1,), ())
 
 
+@pytest.mark.slow
 def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(
     outcomes: Mapping[str, lab.Outcome],
 ) -> None:
@@ -101,12 +105,14 @@ def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(
     assert list(end.values()) == [lines_aborted_and_marker] * 4
 
 
+@pytest.mark.slow
 def test_without_being_asked_no_group_is_told_anything(outcomes: Mapping[str, lab.Outcome]) -> None:
     assert outcomes["planned"].crashes[0]["progress"]["group"] == {}
     end = json.loads(outcomes["grown"].run.folder.evidence.read_text())["end"]["progress"]
     assert (end["group"], end["finished"]) == ({}, end["ends"])
 
 
+@pytest.mark.slow
 def test_a_falsified_group_changes_nothing(outcomes: Mapping[str, lab.Outcome]) -> None:
     """Slip B3. Had the job believed it, four records would have been lost, and then all of them doubled."""
     first, second = outcomes["falsified"].crashes
@@ -118,6 +124,7 @@ def test_a_falsified_group_changes_nothing(outcomes: Mapping[str, lab.Outcome]) 
     assert outcomes["falsified"].verdict.guarantee is Guarantee.EXACTLY_ONCE
 
 
+@pytest.mark.slow
 def test_a_partition_that_appears_between_two_drivers_is_read(outcomes: Mapping[str, lab.Outcome]) -> None:
     outcome = outcomes["grown"]
     [crash] = outcome.crashes
@@ -128,6 +135,7 @@ def test_a_partition_that_appears_between_two_drivers_is_read(outcomes: Mapping[
     assert outcome.verdict.final["moon"] == 2, "the new word lives in the new partition"
 
 
+@pytest.mark.slow
 def test_topics_and_groups_are_gone_when_their_runs_are_judged(
     outcomes: Mapping[str, lab.Outcome], kafka_address: str
 ) -> None:

@@ -1,7 +1,8 @@
 """Every sink at every failpoint on real Spark, against the predictions; the heart of the lab, several times over."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,22 @@ from labkit.spark.run import prepare
 pytestmark = pytest.mark.spark
 
 CELLS = expectations()
+SERVERS = ("postgres", "kafka")
 BETWEEN = [cell for cell in CELLS if cell.point is FailPoint.AFTER_PRE_COMMIT]
+AGAIN = [(cell, number) for cell in BETWEEN for number in range(1, 5)]
+
+
+def is_slow(cell: Cell, number: int = 0) -> bool:
+    """Whether `make test` leaves a run to `make test-all`: on a server all but one between pre-commit and commit."""
+    return cell.store in SERVERS and (number > 0 or cell.point is not FailPoint.AFTER_PRE_COMMIT)
+
+
+def marked(cells: Iterable[tuple[Cell, int]]) -> list[Any]:
+    """The runs as parameters, those that take long marked."""
+    return [
+        pytest.param(*run, marks=pytest.mark.slow if is_slow(*run) else (), id=f"{run[0]} {run[1]}") for run in cells
+    ]
+
 
 Outcomes = Mapping[tuple[Cell, int], lab.Outcome | LabError]
 
@@ -43,23 +59,29 @@ def decided_by(cell: Cell) -> bool:
     return cell.point is FailPoint.AFTER_COMMIT_LOG or (cell.order is Order.DECISION and cell.point in behind)
 
 
+EVERY = [(cell, 0) for cell in CELLS]
+
+
 @pytest.fixture(scope="module")
 def grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """Every cell once, and those between pre-commit and commit four times more."""
-    every = [(cell, 0) for cell in CELLS]
-    again = [(cell, number) for cell in BETWEEN for number in range(1, 5)]
-    return run(every + again, tmp_path_factory.mktemp("matrix"))
+    """Every cell once, and those between pre-commit and commit four times more; without what is slow."""
+    return run([each for each in EVERY + AGAIN if not is_slow(*each)], tmp_path_factory.mktemp("matrix"))
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_real_spark_gives_what_was_predicted(cell: Cell, grid: Outcomes):
-    check(cell, grid[cell, 0])
+@pytest.fixture(scope="module")
+def slow_grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """What is slow."""
+    return run([each for each in EVERY + AGAIN if is_slow(*each)], tmp_path_factory.mktemp("servers"))
 
 
-@pytest.mark.parametrize("number", range(1, 5))
-@pytest.mark.parametrize("cell", BETWEEN, ids=str)
-def test_between_pre_commit_and_commit_it_does_so_every_time(cell: Cell, number: int, grid: Outcomes):
-    check(cell, grid[cell, number])
+@pytest.mark.parametrize(("cell", "number"), marked(EVERY))
+def test_real_spark_gives_what_was_predicted(cell: Cell, number: int, request: pytest.FixtureRequest):
+    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell, number) else "grid")[cell, number])
+
+
+@pytest.mark.parametrize(("cell", "number"), marked(AGAIN))
+def test_between_pre_commit_and_commit_it_does_so_every_time(cell: Cell, number: int, request: pytest.FixtureRequest):
+    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell, number) else "grid")[cell, number])
 
 
 def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
