@@ -102,8 +102,9 @@ def browser(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         context.close()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Give this process's children a mark. Workers of pytest-xdist are marked by their parent and mark anew."""
+    config.pluginmanager.register(KernelsOfTheirOwn())
     os.environ[MARKER] = uuid.uuid4().hex
 
 
@@ -118,14 +119,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """A notebook's kernel starts its own servers: those of this process's tests are not what its cells may kill."""
-    with pytest.MonkeyPatch.context() as patch:
-        if getattr(item.parent, "nb", None) is not None:
-            for variable in (servers.POSTGRES, servers.KAFKA):
-                patch.delenv(variable, raising=False)
-        return (yield)
+class KernelsOfTheirOwn:
+    """A notebook's kernel starts its own servers: those of this process's tests are not what its cells may kill.
+
+    A plugin, since pytest asks the hooks of this file only about what lies below its folder.
+    """
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            if getattr(item.parent, "nb", None) is not None:
+                for variable in (servers.POSTGRES, servers.KAFKA):
+                    patch.delenv(variable, raising=False)
+            return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
