@@ -271,7 +271,7 @@ assert lives[0].rows == lives[1].rows
 #
 # ## All moments at once
 #
-# We tried a dozen cells. Here are all 86 of this job in the *simulator*, which a test compares with real Spark cell by cell.
+# We tried a dozen cells. Here is every one of this job in the *simulator*, which a test compares with real Spark cell by cell.
 # The hook marks a value that jumped back. `labkit matrix --engine spark` runs them for real, and `lab.matrix(folder)` shows
 # its folder as the same grid, each cell a link to its run.
 
@@ -330,3 +330,5 @@ cells
 #
 # The same sinks step by step, without Spark: [the jump back, and what a transaction protects](06_sinks.ipynb). The beginning
 # of the course: [what is guaranteed, and by whom?](01_guarantees.ipynb)
+#
+# Next: [08, can a transaction outlive the program that wrote it?](08_postgres.ipynb)
