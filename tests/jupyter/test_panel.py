@@ -73,6 +73,7 @@ def press(form, name: str) -> None:
     form.get_by_role("button", name=name, exact=True).click()
 
 
+@pytest.mark.slow
 def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, lab_page):
     page = lab_page.page
     assert "sink.after_commit" not in options(panel, "failpoint")

@@ -10,7 +10,7 @@ from labkit.sinks import SINKS, Sink, Vote, coordinate
 from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle
 
-pytestmark = pytest.mark.usefixtures("postgres")
+pytestmark = pytest.mark.usefixtures("postgres", "kafka_address")
 
 TRANSACTIONAL = [name for name in STORES if "Transactional" in capabilities(name)]
 MINE = Handle("q", 3, 1, 2, 7)

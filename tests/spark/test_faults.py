@@ -115,6 +115,7 @@ def judged(run: Run) -> lab.Outcome | LabError:
         return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(name: str, struck: Mapping[str, lab.Outcome | LabError]):
     outcome, gives = struck[name], FAULTS[name].gives

@@ -10,7 +10,7 @@ from labkit.scenario import plan
 from labkit.services.java import Java
 from labkit.spark.run import prepare
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SOCKET = {"job": "socket", "records_per_batch": 2, "crashes": ["source.after_offset_log@1"]}
 AFTER_FIRST = {"crashes": ["engine.after_commit_log@0"], "records_per_batch": 1, "delete_checkpoint": True}

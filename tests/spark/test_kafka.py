@@ -17,7 +17,7 @@ from labkit.services.kafka import KafkaService
 from labkit.services.kafka_jars import BROKER
 from labkit.spark.run import prepare
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -198,6 +198,7 @@ topic.close()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 def test_a_partition_that_appears_between_two_batches_is_read(
     isolation: str, java: Java, kafka_address: str, tmp_path: Path

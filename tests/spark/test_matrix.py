@@ -22,9 +22,9 @@ BETWEEN = [cell for cell in CELLS if cell.point is FailPoint.AFTER_PRE_COMMIT]
 AGAIN = [(cell, number) for cell in BETWEEN for number in range(1, 5)]
 
 
-def is_slow(cell: Cell, number: int = 0) -> bool:
-    """Whether `make test` leaves a run to `make test-all`: on a server all but one between pre-commit and commit."""
-    return cell.store in SERVERS and (number > 0 or cell.point is not FailPoint.AFTER_PRE_COMMIT)
+def is_slow(cell: Cell) -> bool:
+    """Whether `make test` leaves a run to `make test-all`: there the same points are reached without Spark."""
+    return cell.store in SERVERS
 
 
 def marked(cells: Iterable[tuple[Cell, int]]) -> list[Any]:
@@ -63,25 +63,25 @@ EVERY = [(cell, 0) for cell in CELLS]
 
 
 @pytest.fixture(scope="module")
-def grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Every cell once, and those between pre-commit and commit four times more; without what is slow."""
-    return run([each for each in EVERY + AGAIN if not is_slow(*each)], tmp_path_factory.mktemp("matrix"))
+    return run([each for each in EVERY + AGAIN if not is_slow(each[0])], tmp_path_factory.mktemp("matrix"))
 
 
 @pytest.fixture(scope="module")
 def slow_grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """What is slow."""
-    return run([each for each in EVERY + AGAIN if is_slow(*each)], tmp_path_factory.mktemp("servers"))
+    return run([each for each in EVERY + AGAIN if is_slow(each[0])], tmp_path_factory.mktemp("servers"))
 
 
 @pytest.mark.parametrize(("cell", "number"), marked(EVERY))
 def test_real_spark_gives_what_was_predicted(cell: Cell, number: int, request: pytest.FixtureRequest):
-    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell, number) else "grid")[cell, number])
+    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number])
 
 
 @pytest.mark.parametrize(("cell", "number"), marked(AGAIN))
 def test_between_pre_commit_and_commit_it_does_so_every_time(cell: Cell, number: int, request: pytest.FixtureRequest):
-    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell, number) else "grid")[cell, number])
+    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number])
 
 
 def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
@@ -106,5 +106,10 @@ def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
         "report.html",
         "spacetime.svg",
     }
-    assert {path.name for path in outcome.folder.iterdir()} == kept | {"driver-1.log", "driver-2.log", "reached-1.json"}
+    assert {path.name for path in outcome.folder.iterdir()} == kept | {
+        "driver-1.log",
+        "driver-2.log",
+        "reached-1.json",
+        "reached-1.turns",
+    }
     assert not (outcome.folder.parent / "scratch").exists()

@@ -14,7 +14,7 @@ from labkit.services.java import Java
 from labkit.sim.pipeline.scenarios import simulate
 from labkit.spark.run import prepare
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Case = tuple[Strategy, Order, FailPoint, FailPoint]
 

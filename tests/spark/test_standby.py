@@ -205,6 +205,7 @@ def test_a_second_driver_that_ignores_the_lock_loses_the_firsts_row(tmp_path: Pa
     assert visible(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
     heard: list[str] = []

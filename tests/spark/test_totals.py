@@ -65,6 +65,7 @@ def early(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, 
     return run([in_the_middle(cell) for cell in EARLY], tmp_path_factory.mktemp("totals"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", EARLY, ids=str)
 def test_the_final_table_is_an_independent_count(cell: Cell, early: Mapping[str, lab.Outcome | LabError]):
     check(cell, early[in_the_middle(cell).name])
@@ -81,6 +82,7 @@ def test_everywhere_else_it_is_one_too(cell: Cell, late: Mapping[str, lab.Outcom
     check(cell, late[in_the_middle(cell).name])
 
 
+@pytest.mark.slow
 def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: Path):
     seen: list[str] = []
 

@@ -98,6 +98,14 @@ def prepare(store: PostgresStore, handle: Handle, *offsets: int) -> None:
     transaction.prepare()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def nothing_prepared(postgres: str) -> None:
+    """Writers that other tests have killed may have left transactions: here they would be counted."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        for gid in gids(connection):
+            connection.execute(psycopg.sql.SQL("ROLLBACK PREPARED {}").format(psycopg.sql.Literal(gid)))
+
+
 def gids(connection: psycopg.Connection) -> set[str]:
     return {gid for (gid,) in connection.execute("SELECT gid FROM pg_prepared_xacts")}
 
