@@ -22,7 +22,7 @@ from labkit.stores.kafka_journal import Journal, Vote
 from labkit.stores.kafka_marker import has_marker, marked
 from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
 from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import ABORTED, Described, Producer, Stage, explained
+from labkit.stores.kafka_transaction import ABORTED, Described, Producer, Stage, explained, flush, hang_up
 from labkit.stores.kafka_writer import KafkaTransaction, too_long
 
 
@@ -75,8 +75,7 @@ class KafkaStore:
         self._open.clear()
         appender, self._appender = self._appender, None
         if appender is not None:
-            with explained(self.topic.address):
-                appender.close(timeout=10)
+            hang_up(appender, 10)
         self.topic.close()
 
     def append(self, *rows: Observation) -> None:
@@ -89,7 +88,7 @@ class KafkaStore:
             if self._appender is None:
                 self._appender = self.topic.writer()
             sent = [self.topic.send(self._appender, row, None) for row in rows]
-            self._appender.flush()
+            flush(self._appender)
             for future in sent:
                 future.get(timeout=1)
 

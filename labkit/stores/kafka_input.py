@@ -11,16 +11,15 @@ the records: that is the job's part.
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition, errors
+from kafka import KafkaProducer, TopicPartition
 
 from labkit.errors import InvalidInput
 from labkit.stores import durable
 from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import explained
+from labkit.stores.kafka_transaction import explained, flush, hang_up
 from labkit.stores.kafka_writer import CHUNK, initialise
 
 ABORTED_WORD = "aborted"
@@ -67,7 +66,7 @@ class InputTopic:
             newest = self.partitions() - 1
             self._send(writer, ((offset, word, homes.setdefault(word, newest)) for offset, word in lines))
         finally:
-            _close(writer)
+            hang_up(writer)
         self._abort_one(newest)
         known = {"homes": homes, "written": lines[-1][0] + 1}
         durable.replace(self._folder / "homes", json.dumps(known))
@@ -139,7 +138,7 @@ class InputTopic:
                 self._send(writer, [(-1, ABORTED_WORD, partition)])
             self._topic.coordinators.fence(f"{self.name}.input", self._topic.timeout)
         finally:
-            _close(writer)
+            hang_up(writer)
 
 
 def _numbered(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
@@ -147,11 +146,6 @@ def _numbered(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
 
 
 def _check(writer: KafkaProducer, sent: list[Any]) -> None:
-    writer.flush()
+    flush(writer)
     for future in sent:
         future.get(timeout=1)
-
-
-def _close(writer: KafkaProducer) -> None:
-    with suppress(errors.KafkaError):
-        writer.close(timeout=1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition, errors
+from kafka import KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from labkit.errors import JobFailed, LabError
@@ -18,7 +18,7 @@ from labkit.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka_reader import PARTITION, Owner
 from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import Stage, add_offsets, explained, producer_of
+from labkit.stores.kafka_transaction import Stage, add_offsets, explained, flush, hang_up, producer_of
 from labkit.stores.kafka_writer import initialise
 
 
@@ -63,14 +63,13 @@ def marked(topic: Topic, handle: Handle) -> Iterator[Callable[[Observation], Non
         _abort(topic, name)
         raise
     finally:
-        with suppress(errors.KafkaError):
-            writer.close(timeout=1)
+        hang_up(writer)
 
 
 def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Any]) -> None:
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):
-        writer.flush()
+        flush(writer)
         for future in sent:
             future.get(timeout=1)
         offsets = {TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(handle.batch, "", -1)}

@@ -21,7 +21,7 @@ from labkit.stores import durable, servers
 from labkit.stores.contract import Handle
 from labkit.stores.files import encode
 from labkit.stores.kafka_reader import OWNER, PARTITION, Owner
-from labkit.stores.kafka_transaction import Coordinators, explained, probe
+from labkit.stores.kafka_transaction import DELIVERY, Coordinators, explained, probe
 
 TIMEOUT = 900.0
 """Seconds: what a broker allows by default (transaction.max.timeout.ms).
@@ -109,7 +109,7 @@ class Topic:
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=10_000,
                 request_timeout_ms=10_000,
-                delivery_timeout_ms=30_000,
+                delivery_timeout_ms=DELIVERY * 1000,
                 max_block_ms=30_000,
                 metrics_enabled=False,
             )

@@ -31,6 +31,9 @@ PINNED = "3.0.12"
 PATIENCE = 30.0
 """Seconds in which a coordinator must settle a transaction."""
 
+DELIVERY = 30
+"""Seconds in which a record must be delivered (delivery.timeout.ms)."""
+
 AnswerT = TypeVar("AnswerT")
 
 _END_TXN, _INIT_PRODUCER_ID = 3, 4
@@ -104,6 +107,28 @@ def producer_of(writer: KafkaProducer) -> Producer:
     """Id and epoch of a producer; after an epoch bump (KIP-360) its open transaction is gone, so compare them."""
     found = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(found.producer_id, found.epoch)
+
+
+def flush(writer: KafkaProducer) -> None:
+    """Waits until every record has its answer. Raises `KafkaTimeoutError` where that takes longer than a delivery may.
+
+    The client's own flush waits for ever for a broker that refused a record and then went away: its records never
+    expire while it waits for a new producer id.
+    """
+    writer.flush(timeout=DELIVERY + 10)
+
+
+def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
+    """Closes a producer, by force where it has records that nobody takes; says whether force was needed.
+
+    The client's own close would then raise, and leave its thread behind.
+    """
+    try:
+        writer.close(timeout=seconds)
+    except errors.KafkaError:
+        writer._sender.force_close()  # noqa: SLF001 - no public name
+        return True
+    return False
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[Any, Any], group: str) -> None:

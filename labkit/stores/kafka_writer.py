@@ -5,7 +5,6 @@ clock starts with the first record. This module must not commit or abort.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from kafka import KafkaProducer, errors
@@ -16,7 +15,7 @@ from labkit.stores.contract import Handle
 from labkit.stores.kafka_journal import Journal, Vote
 from labkit.stores.kafka_reader import Owner
 from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import explained, producer_of
+from labkit.stores.kafka_transaction import explained, flush, hang_up, producer_of
 
 CHUNK = 1_000
 """Records between two looks at what became of those that were sent."""
@@ -56,7 +55,7 @@ class KafkaTransaction:
         """Waits until the broker has what was written. Raises `JobFailed` once the transaction is not open any more."""
         self._refuse_closed()
         with explained(self._topic.address):
-            self._writer.flush()
+            flush(self._writer)
         self._check(self._sent)
 
     def prepare(self) -> None:
@@ -65,7 +64,7 @@ class KafkaTransaction:
         with self._journal.changing(), explained(self._topic.address):
             if self._journal.note(self.handle) != self._note:
                 raise self._aborted("its name was given up")
-            self._writer.flush()
+            flush(self._writer)
             self._check(self._sent)
             if producer_of(self._writer) != self._owner.producer:
                 raise self._aborted("its epoch was raised")
@@ -79,8 +78,7 @@ class KafkaTransaction:
 
     def hang_up(self) -> None:
         """Lets go of the connection."""
-        with suppress(errors.KafkaError):
-            self._writer.close(timeout=1)
+        hang_up(self._writer)
 
     def _check(self, futures: Sequence[Any]) -> None:
         for future in futures:

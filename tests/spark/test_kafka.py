@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput
+from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.judge import Guarantee
 from labkit.scenario import Scenario, plan
 from labkit.services.java import Java
@@ -97,6 +97,29 @@ def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(outcomes: 
 def test_a_topic_is_gone_when_its_run_is_judged(outcomes: dict[str, lab.Outcome], own_broker: KafkaService) -> None:
     assert all(outcome.run.released for outcome in outcomes.values())
     assert not any((outcome.run.folder.store("kafka") / "topic").exists() for outcome in outcomes.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["recovered", "parked"])
+def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_is_back(
+    moment: str, own_broker: KafkaService, tmp_path: Path
+) -> None:
+    """`recovered`: down in the writes of the first driver; `parked`: down when its crash is to be recovered from."""
+    down = list[int]()
+
+    def tell(event: str, _details: dict[str, object]) -> None:
+        if event == moment and not down:
+            down.extend(own_broker.kill())
+
+    run = prepare(plan(sink="two_phase", store="kafka", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
+    with pytest.raises((JobFailed, ServiceUnavailable)) as told:
+        lab.finish(run, tell)
+    assert down
+    assert "\n" not in str(told.value)
+    own_broker.up()
+    outcome = lab.finish(lab.resumed(run.folder.path))
+    assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
+    assert [crash["signal"] for crash in outcome.crashes] == [9]
 
 
 def test_a_store_that_keeps_its_promise_cannot_expire() -> None:

@@ -1,0 +1,164 @@
+"""A broker that dies under a store at every step, and one with a full disk: a sentence, nothing lost or doubled."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.records import Observation
+from labkit.services.java import Java
+from labkit.services.kafka import KafkaService
+from labkit.stores import servers
+from labkit.stores.contract import Handle
+from labkit.stores.kafka import KafkaStore
+
+HANDLE = Handle("q", 0, 0, 1, 1)
+
+
+def row(offset: int) -> Observation:
+    return Observation(offset, "hello", offset + 1, 0, 1)
+
+
+class Server:
+    """A broker of the test's own, which the environment names only while a store is to find it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.service = KafkaService(folder, tied=True)
+
+    def up(self) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv(servers.KAFKA, raising=False)
+            return self.service.up().address
+
+    def kill(self) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv(servers.KAFKA, raising=False)
+            assert self.service.kill()
+
+    def pid(self) -> int | None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv(servers.KAFKA, raising=False)
+            return self.service.status().pid
+
+    def down(self) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv(servers.KAFKA, raising=False)
+            self.service.down()
+
+
+@pytest.fixture(scope="module")
+def server(kafka: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """`kafka` has seen to it that a broker can be started here."""
+    one = Server(tmp_path_factory.mktemp("dying"))
+    try:
+        address = one.up()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(servers.KAFKA, address)
+            yield one
+    finally:
+        one.down()
+
+
+@pytest.mark.slow  # a client gives up after 10 or 30 seconds
+@pytest.mark.parametrize("moment", ["begin", "write", "prepare", "commit", "append", "recovery"])
+def test_a_broker_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
+    server: Server, tmp_path: Path, moment: str
+) -> None:
+    with closing(KafkaStore(tmp_path / "store")) as store:
+        store.append(row(0))
+        ready = store.begin(HANDLE)
+        ready.write(row(1))
+        ready.prepare()
+        transaction = store.begin(HANDLE._replace(partition=1))
+        transaction.write(row(2))
+        transaction.flush()
+        steps: dict[str, Callable[[], object]] = {
+            "begin": lambda: store.begin(HANDLE._replace(partition=2)),
+            "write": lambda: (transaction.write(row(3)), transaction.flush()),
+            "prepare": lambda: (transaction.write(row(3)), transaction.prepare()),
+            "commit": lambda: store.commit(HANDLE),
+            "append": lambda: store.append(row(4)),
+            "recovery": lambda: store.prepared("q"),
+        }
+        server.kill()
+        with pytest.raises((ServiceUnavailable, JobFailed), match=r"does not answer|aborted while it was open") as told:
+            steps[moment]()
+        assert "\n" not in str(told.value)
+        server.up()
+    with closing(KafkaStore(tmp_path / "store")) as after:
+        for handle in after.prepared("q"):
+            if handle == HANDLE:
+                after.commit(handle)
+            else:
+                after.abort(handle)
+        assert list(after.history()) == [row(0), row(1)]
+        assert (after.prepared("q"), list(after.hidden())) == ([], [])
+        after.destroy()
+
+
+FREE = 400_000
+"""Bytes that are left on the full disk: less than the rows below take."""
+
+
+def small_disk(place: Path) -> bool:
+    """Mounts one where this user may do so."""
+    place.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)]
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_full_disk_of_the_broker_is_said_and_what_was_acknowledged_stays(
+    java: Java, kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody may mount a small disk, the broker's files may not grow instead: to it both are a failed write."""
+    data = tmp_path / "broker" / "data"
+    is_mounted = small_disk(data)
+    server = Server(tmp_path / "broker")
+    try:
+        monkeypatch.setenv(servers.KAFKA, server.up())
+        told = fill(server, data if is_mounted else None, tmp_path / "store")
+        assert "\n" not in told
+        (data / "ballast").unlink(missing_ok=True)
+        monkeypatch.setenv(servers.KAFKA, server.up())
+        with closing(KafkaStore(tmp_path / "store")) as store:
+            found = list(store.history())
+            assert found[:100] == [row(number) for number in range(100)]
+            store.append(row(-1))
+            assert list(store.history())[-1] == row(-1)
+            store.destroy()
+    finally:
+        server.down()
+        if is_mounted:
+            unmount(data)
+
+
+def fill(server: Server, disk: Path | None, store_folder: Path) -> str:
+    """Leaves the broker no room, and writes until it says so; gives the sentence."""
+    with closing(KafkaStore(store_folder)) as store:
+        store.append(*(row(number) for number in range(100)))
+        if disk is None:
+            psutil.Process(server.pid()).rlimit(psutil.RLIMIT_FSIZE, (FREE, FREE))
+        else:
+            room = psutil.disk_usage(str(disk)).free - FREE
+            (disk / "ballast").write_bytes(bytes(room))
+        with pytest.raises((ServiceUnavailable, JobFailed)) as told:
+            append_many(store)
+        return str(told.value)
+
+
+def append_many(store: KafkaStore) -> None:
+    for start in range(100, 20_000, 500):
+        store.append(*(row(number) for number in range(start, start + 500)))
+
+
+def unmount(place: Path) -> None:
+    end = time.monotonic() + 30
+    while subprocess.run(["umount", str(place)], capture_output=True, check=False).returncode:
+        assert time.monotonic() < end, "the kernel does not let go of the small disk"
+        time.sleep(0.05)
