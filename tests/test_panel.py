@@ -117,7 +117,7 @@ def test_whatever_cannot_be_is_answered_with_a_sentence(tmp_path, monkeypatch):
     with pytest.raises(InvalidAction, match="Nothing was run yet"):
         panel.wait()
     panel.choose("input", "nowhere.jsonl")
-    assert ask(panel, run=True) == ""
+    ask(panel, run=True)
     with pytest.raises(InvalidInput, match=r"nowhere\.jsonl"):
         panel.wait(30)
     until(lambda: "nowhere.jsonl" in shown(panel)["alert"], "the panel to say so")

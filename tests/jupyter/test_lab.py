@@ -29,7 +29,9 @@ def test_it_opens_on_the_first_notebook_and_is_quiet(lab_server, lab_page):
     page = lab_page.page
     open_notebook(page, lab_server, "00_first.ipynb")
     page.wait_for_selector(".jp-DirListing-item")
-    assert page.locator(".jp-DirListing-itemName").all_inner_texts() == ["00_first.ipynb"]
+    listed = page.locator(".jp-DirListing-itemName").all_inner_texts()
+    assert listed[0] == "00_first.ipynb"
+    assert all(name.endswith(".ipynb") for name in listed)
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
     assert page.locator("[data-id='extensionmanager.main-view']").count() == 0
     assert page.locator(".jp-Toolbar-kernelName").inner_text() == "Python 3 (labkit)"

@@ -23,6 +23,8 @@ from labkit.services.kafka import KafkaService, cluster_id
 from labkit.services.kafka_jars import BROKER
 from labkit.services.kafka_metadata import is_ready, parse_address
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 
 

@@ -197,7 +197,8 @@ def many_words(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("part", ["store", pytest.param("checkpoint", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["store", "checkpoint"])
 def test_a_full_disk_of_one_part_is_said_in_one_sentence(part: str, java: Java, tmp_path: Path, cramped: Cramped):
     text = many_words(tmp_path / "words.txt")
     run = prepare(plan(job="totals", sink="append", input=text, records_per_batch=30_000), tmp_path / "run")

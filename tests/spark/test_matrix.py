@@ -30,7 +30,7 @@ def is_slow(cell: Cell) -> bool:
 def marked(cells: Iterable[tuple[Cell, int]]) -> list[Any]:
     """The runs as parameters, those that take long marked."""
     return [
-        pytest.param(*run, marks=pytest.mark.slow if is_slow(*run) else (), id=f"{run[0]} {run[1]}") for run in cells
+        pytest.param(*run, marks=pytest.mark.slow if is_slow(run[0]) else (), id=f"{run[0]} {run[1]}") for run in cells
     ]
 
 

@@ -66,6 +66,7 @@ def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVES)
 def test_a_run_gives_what_was_predicted(name: str, outcomes: dict[str, lab.Outcome | LabError]):
     outcome = outcomes[name]
@@ -79,6 +80,7 @@ def test_a_run_gives_what_was_predicted(name: str, outcomes: dict[str, lab.Outco
     assert outcome.run.drivers == len(crashes) + 1
 
 
+@pytest.mark.slow
 def test_a_point_that_is_never_reached_fails_the_run(outcomes: dict[str, lab.Outcome | LabError]):
     outcome = outcomes["one participant has no middle"]
     assert isinstance(outcome, JobFailed)

@@ -37,6 +37,7 @@ def stop(folder: Path, phase: str, number: int) -> tuple[int, str]:
         return process.returncode, words.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", PHASES)
 def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp_path: Path):
     code, _ = stop(tmp_path / "run", phase, signal.SIGKILL)

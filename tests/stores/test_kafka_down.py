@@ -17,6 +17,8 @@ from labkit.stores import servers
 from labkit.stores.contract import Handle
 from labkit.stores.kafka import KafkaStore
 
+pytestmark = pytest.mark.slow
+
 HANDLE = Handle("q", 0, 0, 1, 1)
 
 

@@ -13,6 +13,8 @@ from labkit.stores.kafka import Outcome
 from labkit.stores.kafka_timeouts import ATTEMPTS, Traffic, Tried, try_timeouts
 from labkit.stores.kafka_transaction import Coordinators
 
+pytestmark = pytest.mark.slow
+
 INTERVAL, TRANSACTION = 10.0, 5.0
 
 

@@ -132,6 +132,6 @@ def test_an_orphan_that_keeps_readers_waiting_is_listed_until_recovery_resolves_
     assert len(list(new.recover(None))) == 1
     new.sink.store.close()
     assert list(store.history()) == [row(9)]
-    assert open_transactions(kafka_address) == []
+    assert name not in [each.name for each in open_transactions(kafka_address)]
     run_services("status", "kafka", as_json=False)
-    assert "open:" not in capsys.readouterr().out
+    assert name not in capsys.readouterr().out
