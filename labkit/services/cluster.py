@@ -58,7 +58,7 @@ class Cluster(NamedTuple):
 
     def executor_logs(self) -> list[Path]:
         """What executors printed, one file an executor."""
-        return sorted(self.folder.glob("worker-*/work/*/*/stderr"))
+        return sorted(self.folder.glob("worker-*/applications/*/*/stderr"))
 
 
 @contextmanager
@@ -124,7 +124,7 @@ class _Servers:
             self._start(
                 f"worker-{each}",
                 "org.apache.spark.deploy.worker.Worker",
-                [*size, "--work-dir", str(self._folder / f"worker-{each}" / "work"), url],
+                [*size, "--work-dir", str(self._folder / f"worker-{each}" / "applications"), url],
             )
             for each in range(number)
         ]
