@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,8 +99,14 @@ def test_a_zombie_is_fenced_once_it_was_replaced(store: KafkaStore, tmp_path: Pa
 
 def _replace(place: Path, folder: Path) -> None:
     """What the next driver does: it resolves what is left, and writes, also under the one id of marked batches."""
-    options = {"store": "kafka", "location": place, "query": "q", "incarnation": 2, "log": folder / "log"}
-    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "store": "kafka",
+        "location": place,
+        "query": "q",
+        "incarnation": 2,
+        "log": folder / "log",
+    }
+    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)
     assert len(list(new.recover(None))) == 2
     again = new.sink.store
     transaction = again.begin(HANDLE._replace(incarnation=2))
@@ -127,8 +134,14 @@ def test_an_orphan_that_keeps_readers_waiting_is_listed_until_recovery_resolves_
     assert re.search(rf"\n  open: {re.escape(name)} \(Ongoing, \d+ s of 900 s\); what lies behind it waits", told)
     assert run_services("status", "kafka", as_json=True) == 0
     assert f'"name": "{name}", "stage": "Ongoing"' in capsys.readouterr().out
-    options = {"store": "kafka", "location": store.folder, "query": "q", "incarnation": 2, "log": tmp_path / "log"}
-    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "store": "kafka",
+        "location": store.folder,
+        "query": "q",
+        "incarnation": 2,
+        "log": tmp_path / "log",
+    }
+    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)
     assert len(list(new.recover(None))) == 1
     new.sink.store.close()
     assert list(store.history()) == [row(9)]

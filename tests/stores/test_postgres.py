@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -330,8 +331,14 @@ def test_a_zombie_can_write_nothing_more_once_it_was_replaced(
 
 def _replace(place: Path, folder: Path) -> None:
     """What the next driver does: it fences, resolves, and writes where the zombie's transaction holds the marker."""
-    options = {"store": "postgres", "location": place, "query": "q", "incarnation": 2, "log": folder / "log"}
-    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "store": "postgres",
+        "location": place,
+        "query": "q",
+        "incarnation": 2,
+        "log": folder / "log",
+    }
+    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)
     assert len(list(new.recover(None))) == 2
     store = new.sink.store
     prepare(store, HANDLE._replace(incarnation=2), 5)
