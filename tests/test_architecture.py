@@ -16,14 +16,16 @@ LABKIT = Path(__file__).parent.parent / "labkit"
 
 LAYERS = (
     {"cli"},
+    {"grading"},
     {"lab"},
+    {"exercises"},
+    {"crashtest"},
     {"chains"},
     {"panel"},
     {"background"},
     {"outcome"},
     {"servers"},
     {"study"},
-    {"grading"},
     {"view"},
     {"spark"},
     {"choices"},
