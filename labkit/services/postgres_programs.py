@@ -11,6 +11,7 @@ import pwd
 import shutil
 import stat
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,21 +38,33 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """The installation itself, or for root a copy that an unprivileged user can run, if it cannot run this one."""
+    """The installation itself, or for root a copy that an unprivileged user can run, if it cannot run this one.
+
+    The copy has the folders of the wheel, since its programs look for their libraries in a folder beside the package.
+    """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
-    found = installation.stat()
-    digest = hashlib.sha256(f"{installation} {found.st_mtime_ns}".encode()).hexdigest()[:12]
+    digest = hashlib.sha256(f"{installation} {installation.stat().st_mtime_ns}".encode()).hexdigest()[:12]
     copy = SYSTEM_CACHE / f"{installation.name}-{digest}"
+    package = installation.parent
     if not copy.exists():
         durable.make_folder(SYSTEM_CACHE)
-        draft = durable.temporary(copy)
-        shutil.copytree(installation, draft, symlinks=True)
+        with durable.explained(SYSTEM_CACHE), durable.locked(SYSTEM_CACHE):
+            if not copy.exists():  # somebody else may just have made it
+                _copy_open([installation, *package.parent.glob(f"{package.name}.libs")], package.parent, copy)
+    return copy / package.name / installation.name
+
+
+def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
+    """Copies folders with their places below the base; all or nothing, and readable by everybody."""
+    with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as made:
+        draft = Path(made) / copy.name
+        for folder in folders:
+            shutil.copytree(folder, draft / folder.relative_to(base), symlinks=True)
         for path in [draft, *draft.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | 0o044 | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
         draft.rename(copy)
-    return copy
 
 
 def is_root() -> bool:

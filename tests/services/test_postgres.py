@@ -9,8 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import psycopg
@@ -255,3 +257,27 @@ def test_root_runs_it_as_nobody_where_nobody_can_reach(up: PostgresService, tmp_
     closed.mkdir(mode=0o700)
     assert postgres_programs.place(closed / "lab").parent == postgres_programs.SYSTEM_CACHE
     assert closed.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root cannot run PostgreSQL itself")
+def test_programs_in_a_closed_folder_are_copied_once_with_their_libraries(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cache = _fresh_folder()
+    cache.chmod(0o755)
+    installed = postgres_programs.programs().parent
+    closed = tmp_path / "closed" / "site-packages"
+    closed.parent.mkdir(mode=0o700)
+    for folder in (installed.parent, installed.parent.with_name(f"{installed.parent.name}.libs")):
+        shutil.copytree(folder, closed / folder.name, symlinks=True)
+    monkeypatch.setattr(postgres_programs, "SYSTEM_CACHE", cache / "labkit")
+    wheel = SimpleNamespace(origin=str(closed / installed.parent.name / "__init__.py"))
+    monkeypatch.setattr(postgres_programs, "find_spec", lambda _: wheel)
+    try:
+        with ThreadPoolExecutor(4) as several:
+            [one] = {each.result() for each in [several.submit(postgres_programs.programs) for _ in range(4)]}
+        assert one.is_relative_to(cache)
+        assert postgres_programs.run("initdb", "--version", cwd=tmp_path).stdout.startswith("initdb (PostgreSQL)")
+        assert len(list((cache / "labkit").iterdir())) == 1, "no draft is left"
+    finally:
+        shutil.rmtree(cache)
