@@ -3,30 +3,27 @@
     with spark_cluster(workers=2) as cluster:
         cluster.url       # spark://127.0.0.1:PORT
 
-A watcher, in a session of its own, starts master and workers, each in a session of its own, below one fresh folder,
-and then waits at a pipe whose other end only the asking process holds. The kernel closes that end whatever the process
-dies of; then the watcher kills all of them, with the executors that they started, and removes the folder. This module
-must not know what runs on the cluster.
+Master and workers are each in a session of their own, below one fresh folder; they end with the asking process, with
+the executors that they started (labkit.services.watched). This module must not know what runs on the cluster.
 """
 
-import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.errors import LabError, ServiceUnavailable
+from labkit.errors import ServiceUnavailable
 from labkit.services.archive import spark_jars
 from labkit.services.java import Java, find_java
 from labkit.services.sessions import empty_session
+from labkit.services.watched import hold, watched
 
 START_SECONDS = 180.0
 """Until master and workers must have found each other; 4 s on a quiet machine."""
@@ -67,19 +64,9 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 
     Raises `ServiceUnavailable` when it does not come up.
     """
-    command = [sys.executable, "-m", "labkit.services.cluster", str(workers), str(cores), str(megabytes)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as watcher:
-        assert watcher.stdin is not None
-        assert watcher.stdout is not None
-        try:
-            told = json.loads(watcher.stdout.readline() or '{"because": "The watcher of the Spark cluster died."}')
-            if "because" in told:
-                raise ServiceUnavailable(told["because"])
-            yield Cluster(told["url"], told["sessions"], Path(told["folder"]), watcher.pid)
-        finally:
-            watcher.stdin.close()
+    size = map(str, (workers, cores, megabytes))
+    with watched("labkit.services.cluster", *size) as told:
+        yield Cluster(told["url"], told["sessions"], Path(told["folder"]), told["watcher"])
 
 
 def linked_home(folder: Path) -> dict[str, str]:
@@ -171,26 +158,18 @@ class _Servers:
 
 def watch(workers: int, cores: int, megabytes: int) -> None:
     """Starts a cluster, tells where it is, and ends it when the pipe closes."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
-    servers: _Servers | None = None
-    try:
-        try:
+    with ExitStack() as ending:
+        ending.callback(shutil.rmtree, folder, ignore_errors=True)
+
+        def begin() -> dict[str, object]:
             servers = _Servers(folder)
+            ending.callback(servers.end)
             url = servers.master()
             servers.workers(url, workers, cores, megabytes)
-            told: dict[str, object] = {"url": url, "sessions": servers.sessions, "folder": str(folder)}
-        except (LabError, OSError) as error:
-            told = {"because": str(error)}
-        with suppress(BrokenPipeError):
-            sys.stdout.write(json.dumps(told) + "\n")
-            sys.stdout.flush()
-        sys.stdin.buffer.read()
-    finally:
-        if servers is not None:
-            servers.end()
-        shutil.rmtree(folder, ignore_errors=True)
+            return {"url": url, "sessions": servers.sessions, "folder": str(folder)}
+
+        hold(begin, ending.close)
 
 
 if __name__ == "__main__":

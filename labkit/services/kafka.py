@@ -229,7 +229,7 @@ class KafkaService:
         starter = [sys.executable, "-m", "labkit.services.leash", mode, str(self.log), *command]
         process = subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert process.stdout is not None
-        pid = int(process.stdout.readline())
+        pid: int = json.loads(process.stdout.readline())["pid"]
         if self._tied:
             self._leash = process
         else:

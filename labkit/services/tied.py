@@ -1,15 +1,10 @@
-"""A server of one's own that ends with the process that asked for it, even if that is killed by SIGKILL.
+"""A server of one's own that ends with the process that asked for it: in a fresh folder, which is removed at its end.
 
-A watcher, in a session of its own, starts the server in a fresh folder and then waits at a pipe whose other end only
-the asking process holds. The kernel closes that end whatever the process dies of; then the watcher stops the server
-and removes the folder. This module must not be used for a server whose data anybody wants to keep.
+This module must not be used for a server whose data anybody wants to keep.
 """
 
-import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +13,11 @@ from pathlib import Path
 from stat import S_IXOTH
 from typing import NamedTuple
 
-from labkit.errors import LabError, ServiceUnavailable
+from labkit.errors import LabError
 from labkit.services.contract import Service
 from labkit.services.kafka import KafkaService
 from labkit.services.postgres import PostgresService
+from labkit.services.watched import hold, watched
 from labkit.stores import servers
 
 
@@ -46,39 +42,20 @@ def tied_kafka() -> AbstractContextManager[Tied]:
 
 @contextmanager
 def _tied(*arguments: str) -> Iterator[Tied]:
-    command = [sys.executable, "-m", "labkit.services.tied", *arguments]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as watcher:
-        assert watcher.stdin is not None
-        assert watcher.stdout is not None
-        told = json.loads(watcher.stdout.readline() or '{"because": "its watcher died"}')
-        if "because" in told:
-            raise ServiceUnavailable(told["because"])
-        try:
-            yield Tied(told["address"], told["pid"], Path(told["folder"]), watcher.pid)
-        finally:
-            watcher.stdin.close()
+    with watched("labkit.services.tied", *arguments) as told:
+        yield Tied(told["address"], told["pid"], Path(told["folder"]), told["watcher"])
 
 
 def watch(kind: str, settings: Sequence[str]) -> None:
     """Starts a server, tells where it is, and ends it when the pipe closes."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
     os.environ.pop(servers.KAFKA, None)  # the user's own broker is somebody else's
     service, discard = _postgres(settings) if kind == "postgres" else _kafka()
-    try:
-        try:
-            status = service.up()
-            told: dict[str, object] = {"address": status.address, "pid": status.pid, "folder": str(status.folder)}
-        except LabError as error:
-            told = {"because": str(error)}
-        with suppress(BrokenPipeError):
-            sys.stdout.write(json.dumps(told) + "\n")
-            sys.stdout.flush()
-        sys.stdin.buffer.read()
-    finally:
-        discard()
+
+    def begin() -> dict[str, object]:
+        status = service.up()
+        return {"address": status.address, "pid": status.pid, "folder": str(status.folder)}
+
+    hold(begin, discard)
 
 
 def _postgres(settings: Sequence[str]) -> tuple[Service, Callable[[], None]]:

@@ -140,6 +140,13 @@ class Fencing(Protocol):
         """
 
 
+def fenced(query: str, incarnation: int) -> JobFailed:
+    """The refusal of a driver that was replaced."""
+    return JobFailed(
+        f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
+    )
+
+
 @runtime_checkable
 class Expiring(Protocol):
     """Transactions that the store aborts by itself once they have been open for too long, prepared or not."""

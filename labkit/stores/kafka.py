@@ -3,9 +3,9 @@
     topic, timeout    which topic, and for how long its transactions may be open
     transactions/     what is remembered of transactions beside Kafka
 
-Appendable, Atomic and Transactional. Not Keyed: a compacted topic drops older records of a key some time later, and
-until then, and to whoever read along, all of them were there, so a record never replaces another for a reader. This
-module must not decide what is committed.
+Appendable, Atomic, Transactional and Fencing. Not Keyed: a compacted topic drops older records of a key some time
+later, and until then, and to whoever read along, all of them were there, so a record never replaces another for a
+reader. This module must not decide what is committed.
 """
 
 from collections.abc import Callable, Iterator
@@ -100,9 +100,10 @@ class KafkaStore:
         """One transaction with the rows and the marker. A writer that dies in it leaves an open one.
 
         Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
-        timeout, has aborted it. Raises `JobFailed` when the marker is there already.
+        timeout, has aborted it. Raises `JobFailed` when the marker is there already, or when a later driver has
+        fenced this one.
         """
-        return marked(self.topic, handle)
+        return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
         """Opens a transaction under a transactional.id of its own. Raises `JobFailed` for a name that was used."""
@@ -169,6 +170,13 @@ class KafkaStore:
             with suppress(InvalidInput):
                 found.add(Handle.parse(described.name.partition(".")[2]))
         return sorted(handle for handle in found if handle.query == query)
+
+    def fence(self, query: str, incarnation: int) -> None:
+        """Refuses what earlier drivers of the query begin from now on; raised epochs stop what they have open.
+
+        Raises `JobFailed` for a driver that was itself replaced.
+        """
+        self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
         """Sets transaction.timeout.ms for what is begun from now on, in every process that opens the store later."""

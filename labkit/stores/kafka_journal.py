@@ -4,6 +4,7 @@
     NAME.prepared    {"id", "epoch", "rows"}: the vote, by which any process can commit
     NAME.committed   the coordinator has said so
     NAME.lost        the coordinator has aborted what was pre-committed
+    QUERY.epoch      the latest driver of a query; earlier ones begin nothing any more
 
 Kafka has no prepared state: an open transaction and a pre-committed one look alike to the coordinator (KIP-939 would
 change that). So the vote is a file, as Flink's committable is in its checkpoint. This module must not ask Kafka.
@@ -17,10 +18,10 @@ from typing import NamedTuple
 
 from labkit.errors import InvalidInput, JobFailed
 from labkit.stores import durable
-from labkit.stores.contract import Handle
+from labkit.stores.contract import Handle, fenced
 from labkit.stores.kafka_transaction import Producer
 
-OPEN, PREPARED, COMMITTED, LOST = ".open", ".prepared", ".committed", ".lost"
+OPEN, PREPARED, COMMITTED, LOST, EPOCH = ".open", ".prepared", ".committed", ".lost", ".epoch"
 
 
 class Vote(NamedTuple):
@@ -48,9 +49,32 @@ class Journal:
         """Turns an `OSError` of the block into one sentence."""
         return durable.explained(self._folder)
 
-    def begin(self, handle: Handle) -> tuple[int, int]:
-        """Notes that the name is in use; gives the identity of the note. Raises `JobFailed` if it is used already."""
+    def fence(self, query: str, incarnation: int) -> None:
+        """Earlier drivers of the query begin nothing from now on. Raises `JobFailed` for one that was replaced."""
         with self.changing():
+            self.refuse_fenced(query, incarnation)
+            durable.replace(self._epoch(query), str(incarnation))
+
+    def refuse_fenced(self, query: str, incarnation: int) -> None:
+        """Raises `JobFailed` for a driver that was replaced."""
+        try:
+            latest = int(self._epoch(query).read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return
+        except ValueError:
+            raise InvalidInput(
+                f"{self._epoch(query)}: damaged; write the number of the query's latest driver."
+            ) from None
+        if incarnation < latest:
+            raise fenced(query, incarnation)
+
+    def begin(self, handle: Handle) -> tuple[int, int]:
+        """Notes that the name is in use; gives the identity of the note. Raises `JobFailed` if it is used already.
+
+        Under one lock with `fence`: what a replaced driver has begun is noted before it is fenced, or refused.
+        """
+        with self.changing():
+            self.refuse_fenced(handle.query, handle.incarnation)
             if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
                 raise JobFailed(f"{self._folder}: there is a transaction {handle}; a name is never used twice.")
             with self._path(handle, OPEN).open("xb"):
@@ -121,6 +145,9 @@ class Journal:
         except FileNotFoundError:
             return set()
         return {Handle.parse(path.stem) for path in names if not durable.is_temporary(path)}
+
+    def _epoch(self, query: str) -> Path:
+        return self._folder / f"{query}{EPOCH}"
 
     def _path(self, handle: Handle, suffix: str) -> Path:
         return self._folder / f"{handle}{suffix}"

@@ -36,16 +36,20 @@ def transactional_id(topic: Topic, query: str) -> str:
 
 
 @contextmanager
-def marked(topic: Topic, handle: Handle) -> Iterator[Callable[[Observation], None]]:
+def marked(
+    topic: Topic, handle: Handle, refuse_fenced: Callable[[str, int], None]
+) -> Iterator[Callable[[Observation], None]]:
     """One transaction with the rows that are written through the yielded function, and the marker.
 
-    Raises `JobFailed` when the marker is there already.
+    Raises `JobFailed` when the marker is there already, or when a later driver has fenced this one.
     """
+    refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)
     writer = topic.writer(name)
     try:
         with explained(topic.address):
             initialise(writer, topic.timeout)
+        refuse_fenced(handle.query, handle.incarnation)
         if has_marker(topic, handle.query, handle.batch):
             raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
         with explained(topic.address):

@@ -35,6 +35,8 @@ class KafkaTransaction:
         try:
             with explained(topic.address):
                 initialise(self._writer, topic.timeout)
+                # Recovery may have aborted this name before it was initialised; whatever it aborts later is fenced.
+                journal.refuse_fenced(handle.query, handle.incarnation)
                 self._writer.begin_transaction()
         except LabError:
             self.close()

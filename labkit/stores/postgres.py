@@ -25,7 +25,7 @@ from labkit.records import Observation
 from labkit.stores import postgres_prepared as prepared
 from labkit.stores import postgres_schema as names
 from labkit.stores import servers
-from labkit.stores.contract import Handle, Transaction
+from labkit.stores.contract import Handle, Transaction, fenced
 from labkit.stores.postgres_connection import (
     BEGIN,
     RIGHTS,
@@ -103,7 +103,7 @@ class PostgresStore:
                     connection.execute("ROLLBACK")
                     prepared.forget_opened(connection, name, number)
                 if isinstance(error, errors.NotNullViolation):
-                    raise prepared.fenced(handle.query, handle.incarnation) from None
+                    raise fenced(handle.query, handle.incarnation) from None
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
@@ -158,7 +158,7 @@ class PostgresStore:
         with self._writing() as connection:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
-                    raise prepared.fenced(query, incarnation)
+                    raise fenced(query, incarnation)
             for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])

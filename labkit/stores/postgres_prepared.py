@@ -14,7 +14,7 @@ from psycopg import errors, sql
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.records import Observation
 from labkit.stores import postgres_schema as names
-from labkit.stores.contract import Handle
+from labkit.stores.contract import Handle, fenced
 from labkit.stores.postgres_connection import BEGIN, Connection, Step, at_once, explained
 from labkit.stores.postgres_pool import Pool
 
@@ -201,13 +201,6 @@ WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s
 INSERT INTO visible (handle) VALUES ((SELECT handle FROM gone))
 """
 """The last step of a transaction of one writer; fails, as `_DECIDE` does, when a later driver has fenced this one."""
-
-
-def fenced(query: str, incarnation: int) -> JobFailed:
-    """The refusal of a driver that was replaced."""
-    return JobFailed(
-        f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
-    )
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:

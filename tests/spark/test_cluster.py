@@ -136,11 +136,12 @@ from labkit.spark.source import LogSource
 from labkit.spark.start import launch, open_checkpoint
 
 base, log, master, scratch, armed = Path(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4]), sys.argv[5]
+store = sys.argv[6]
 spark = start_session(master, scratch, 3, sys.stderr.buffer, "cluster")
 spark.dataSource.register(LogSource)
 words = spark.readStream.format("labkit_log").option("path", log).load()
 frame = words.selectExpr("offset", "word AS key", "1L AS value")
-place = {"sink": Strategy.TWO_PHASE, "order": Order.DECISION, "store": "postgres", "location": base / "postgres"}
+place = {"sink": Strategy.TWO_PHASE, "order": Order.DECISION, "store": store, "location": base / store}
 opened = open_checkpoint(base / "checkpoint", partitions=1, armed=Armed.from_json(json.loads(armed)), **place)
 opened.recover()
 print(spark.sparkContext.applicationId, flush=True)
@@ -150,10 +151,10 @@ print("ended", flush=True)
 
 
 @contextmanager
-def driver(base: Path, name: str, master: str, armed: Armed | None) -> Iterator[subprocess.Popen]:
+def driver(base: Path, name: str, master: str, armed: Armed | None, store: str) -> Iterator[subprocess.Popen]:
     """A query of somebody's own on the cluster, in a session of its own, which is empty afterwards."""
     scratch, arming = base / name, json.dumps(armed and armed.to_json())
-    command = [sys.executable, "-c", DRIVER, str(base), str(HELLO_WORLD_HELLO), master, str(scratch), arming]
+    command = [sys.executable, "-c", DRIVER, str(base), str(HELLO_WORLD_HELLO), master, str(scratch), arming, store]
     with (base / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
     try:
@@ -164,15 +165,18 @@ def driver(base: Path, name: str, master: str, armed: Armed | None) -> Iterator[
 
 
 @pytest.mark.slow
-def test_a_zombie_executor_is_refused_by_the_store(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("store", ["postgres", "kafka"])
+def test_a_zombie_executor_is_refused_by_the_store(
+    store: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """A task stops before its first write, its whole host with it; it wakes up when another driver has done its work.
 
     `SIGSTOP` to every process of a worker's session is what a paused machine looks like to all others.
     """
     monkeypatch.setattr("runners.PATIENCE", PATIENCE)
     armed = Armed(Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Then.STOP)
-    with frozen_when_reached(armed, cluster, tmp_path) as zombie:
-        with driver(tmp_path, "second", cluster.url, None) as second:
+    with frozen_when_reached(armed, cluster, tmp_path, store) as zombie:
+        with driver(tmp_path, "second", cluster.url, None, store) as second:
             assert second.stdout is not None
             application = second.stdout.readline().strip()
             assert second.stdout.readline() == "ended\n", (tmp_path / "second.log").read_text()[-2000:]
@@ -181,13 +185,13 @@ def test_a_zombie_executor_is_refused_by_the_store(cluster: Cluster, tmp_path: P
         os.kill(zombie, signal.SIGCONT)
         until(lambda: said(armed) != "continued", "the end of the zombie's task")
     assert said(armed).endswith("was replaced by a later one and may not write any more.")
-    assert verdict_of(tmp_path).guarantee is Guarantee.EXACTLY_ONCE
+    assert verdict_of(tmp_path, store).guarantee is Guarantee.EXACTLY_ONCE
 
 
 @contextmanager
-def frozen_when_reached(armed: Armed, cluster: Cluster, base: Path) -> Iterator[int]:
+def frozen_when_reached(armed: Armed, cluster: Cluster, base: Path, store: str) -> Iterator[int]:
     """The process at the armed point, stopped with its worker's whole session, its driver dead; awake again after."""
-    with driver(base, "first", cluster.url, armed) as first:
+    with driver(base, "first", cluster.url, armed, store) as first:
         until(lambda: armed.evidence.exists() or first.poll() is not None, "the armed point")
         seen = SimpleNamespace(**json.loads(armed.evidence.read_text()))
         assert seen.session in cluster.sessions
@@ -215,8 +219,8 @@ def said(armed: Armed) -> str:
     return json.loads(armed.afterwards.read_text())[1] if armed.afterwards.exists() else "continued"
 
 
-def verdict_of(base: Path):
-    store = open_store("postgres", base / "postgres")
+def verdict_of(base: Path, kind: str):
+    store = open_store(kind, base / kind)
     try:
         history = History(events=[*store.history(), Reading("end")], hidden=list(store.hidden()))
         return judge(Each(HELLO_WORLD_HELLO).expected(), history)

@@ -71,6 +71,9 @@ def late():
 told(late)
 told(lambda: store.commit(Handle("q", 0, 1, 1, 2)))
 told(lambda: marking.__exit__(None, None, None))
+told(lambda: store.begin(Handle("q", 1, 0, 1, 3)))
+told(lambda: store.transaction(Handle("q", 8, 0, 1, 0)).__enter__())
+told(lambda: store.fence("q", 1))
 """
 
 
@@ -87,12 +90,13 @@ def test_a_zombie_is_fenced_once_it_was_replaced(store: KafkaStore, tmp_path: Pa
             zombie.stdin.write("go\n")
             zombie.stdin.flush()
             os.kill(zombie.pid, signal.SIGCONT)
-            half, ready, marking = zombie.stdout.read().splitlines()
+            half, ready, marking, *late = zombie.stdout.read().splitlines()
         finally:
             zombie.kill()
     assert re.search("was aborted while it was open", half)
     assert "is not prepared, so it cannot be committed" in ready
     assert "Kafka" in marking
+    assert late == ["Driver 1 of the query q was replaced by a later one and may not write any more."] * 3
     assert list(store.history()) == [row(5), row(6)]
     assert (store.prepared("q"), store.unfinished(), list(store.hidden())) == ([], [], [])
 

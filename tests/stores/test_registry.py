@@ -16,7 +16,7 @@ def test_what_each_store_can_do() -> None:
         "files": {"Appendable", "Atomic", "Transactional"},
         "sqlite": {"Appendable", "Keyed", "Atomic", "Transactional"},
         "postgres": {"Appendable", "Keyed", "Atomic", "Transactional", "Fencing"},
-        "kafka": {"Appendable", "Atomic", "Transactional", "Expiring"},
+        "kafka": {"Appendable", "Atomic", "Transactional", "Fencing", "Expiring"},
     }
 
 
