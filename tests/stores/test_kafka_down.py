@@ -1,13 +1,12 @@
 """A broker that dies under a store at every step, and one with a full disk: a sentence, nothing lost or doubled."""
 
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
+import small_disk
 
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.records import Observation
@@ -107,20 +106,13 @@ FREE = 400_000
 """Bytes that are left on the full disk: less than the rows below take."""
 
 
-def small_disk(place: Path) -> bool:
-    """Mounts one where this user may do so."""
-    place.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)]
-    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
-
-
 @pytest.mark.slow
 def test_a_full_disk_of_the_broker_is_said_and_what_was_acknowledged_stays(
     java: Java, kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nobody may mount a small disk, the broker's files may not grow instead: to it both are a failed write."""
     data = tmp_path / "broker" / "data"
-    is_mounted = small_disk(data)
+    is_mounted = small_disk.mount(data, 64)
     server = Server(tmp_path / "broker")
     try:
         monkeypatch.setenv(servers.KAFKA, server.up())
@@ -137,7 +129,7 @@ def test_a_full_disk_of_the_broker_is_said_and_what_was_acknowledged_stays(
     finally:
         server.down()
         if is_mounted:
-            unmount(data)
+            small_disk.unmount(data)
 
 
 def fill(server: Server, disk: Path | None, store_folder: Path) -> str:
@@ -147,8 +139,7 @@ def fill(server: Server, disk: Path | None, store_folder: Path) -> str:
         if disk is None:
             psutil.Process(server.pid()).rlimit(psutil.RLIMIT_FSIZE, (FREE, FREE))
         else:
-            room = psutil.disk_usage(str(disk)).free - FREE
-            (disk / "ballast").write_bytes(bytes(room))
+            small_disk.fill(disk, FREE)
         with pytest.raises((ServiceUnavailable, JobFailed)) as told:
             append_many(store)
         return str(told.value)
@@ -157,10 +148,3 @@ def fill(server: Server, disk: Path | None, store_folder: Path) -> str:
 def append_many(store: KafkaStore) -> None:
     for start in range(100, 20_000, 500):
         store.append(*(row(number) for number in range(start, start + 500)))
-
-
-def unmount(place: Path) -> None:
-    end = time.monotonic() + 30
-    while subprocess.run(["umount", str(place)], capture_output=True, check=False).returncode:
-        assert time.monotonic() < end, "the kernel does not let go of the small disk"
-        time.sleep(0.05)

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+import small_disk
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_engine import PlainEngine
@@ -388,6 +389,42 @@ def test_a_server_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
         assert after.prepared("q") == [HANDLE]
         after.commit(HANDLE)
         assert list(after.history()) == [row(0), row(1)]
+
+
+@pytest.mark.slow
+def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = _fresh_folder()
+    if not small_disk.mount(disk, 200):
+        disk.rmdir()
+        pytest.skip("This user may not mount a small disk.")
+    full = PostgresService(disk / "server", settings=["--no-sync"])
+    try:
+        disk.chmod(0o755)
+        monkeypatch.setenv(servers.POSTGRES, full.up().address)
+        with closing(PostgresStore(place)) as store:
+            store.append(row(0))
+            prepare(store, HANDLE, 1)
+            ballast = small_disk.fill(disk, 2_000_000)
+            with pytest.raises(
+                (JobFailed, ServiceUnavailable), match="PostgreSQL at .*(free some space|run again)"
+            ) as told:
+                for start in range(2, 200_000, 1_000):
+                    store.append(*(row(number) for number in range(start, start + 1_000)))
+            assert "\n" not in str(told.value)
+        ballast.unlink()
+        monkeypatch.setenv(servers.POSTGRES, full.up().address)
+        with closing(PostgresStore(place)) as after:
+            assert after.prepared("q") == [HANDLE]
+            after.commit(HANDLE)
+            found = list(after.history())
+            assert (found[0], found[-1]) == (row(0), row(1))
+            after.destroy()
+    finally:
+        full.discard()
+        small_disk.unmount(disk)
+        disk.rmdir()
 
 
 def test_a_server_that_was_never_there(monkeypatch: pytest.MonkeyPatch, place: Path, tmp_path: Path) -> None:
