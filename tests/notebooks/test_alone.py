@@ -8,7 +8,7 @@ import pytest
 from labkit.errors import LabError
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("01_guarantees", "02_delivery", "03_snapshots")
+NAMES = ("01_guarantees", "02_delivery", "03_snapshots", "04_barriers", "05_two_phase_commit", "06_sinks")
 
 
 def cells(name: str) -> list[str]:
@@ -24,7 +24,7 @@ def test_a_cell_runs_alone_or_names_the_cell_that_comes_first(name: str, capsys:
             exec(compile(source, name, "exec"), {})
         except LabError as error:
             refused.append(str(error))
-    assert 0 < len(refused) <= 3
+    assert 0 < len(refused) < len(cells(name)) / 2, "most cells stand alone"
     for sentence in refused:
         assert "run that cell first" in sentence
         assert "the first code cell" in sentence or "the cell above" in sentence
