@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -144,7 +143,7 @@ class PostgresService:
         if len(str(inside).encode()) <= LONGEST_SOCKET:
             return inside
         digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"labkit-{os.geteuid()}-{digest}"
+        return programs.short_place() / f"labkit-{os.geteuid()}-{digest}"
 
     def _yours(self) -> Status:
         return Status(self.name, "yours", redacted(self._given), version=ask(self._given).version)

@@ -81,15 +81,27 @@ def is_open(path: Path) -> bool:
     """Whether everybody can read this file, and pass through every folder above it."""
     if not path.stat().st_mode & stat.S_IROTH:
         return False
-    return all(over.stat().st_mode & stat.S_IXOTH for over in path.absolute().parents)
+    return is_open_folder(path.absolute().parent)
 
 
 def place(folder: Path) -> Path:
     """The folder itself, or for root one in its stead, if PostgreSQL could not reach it. Nothing is made."""
-    over = [path for path in folder.absolute().parents if path.exists()]
-    if not is_root() or all(path.stat().st_mode & stat.S_IXOTH for path in over):
+    nearest = next(path for path in folder.absolute().parents if path.exists())
+    if not is_root() or is_open_folder(nearest):
         return folder
     return SYSTEM_CACHE / hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
+
+
+def short_place() -> Path:
+    """A folder with a short name that whoever runs PostgreSQL can reach: the temporary one, or for root `/tmp`."""
+    found = Path(tempfile.gettempdir())
+    is_reached = not is_root() or is_open_folder(found)
+    return found if is_reached else Path("/tmp")  # noqa: S108  # what is made there is made private
+
+
+def is_open_folder(folder: Path) -> bool:
+    """Whether everybody can pass through this folder and every one above it."""
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.absolute(), *folder.absolute().parents))
 
 
 def hand_over(folder: Path) -> None:

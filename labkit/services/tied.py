@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from stat import S_IXOTH
 from typing import NamedTuple
 
 from labkit.errors import LabError
 from labkit.services.contract import Service
 from labkit.services.kafka import KafkaService
 from labkit.services.postgres import PostgresService
+from labkit.services.postgres_programs import short_place
 from labkit.services.watched import hold, watched
 from labkit.stores import servers
 
@@ -77,11 +77,7 @@ def _kafka() -> tuple[Service, Callable[[], None]]:
 
 def _fresh_folder() -> Path:
     """A new folder, for root in a place that an unprivileged user can reach."""
-    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108  # mkdtemp makes it private
-    chosen = places[0]
-    if os.geteuid() == 0:
-        chosen = next(each for each in places if all(over.stat().st_mode & S_IXOTH for over in (each, *each.parents)))
-    return Path(tempfile.mkdtemp(prefix="labkit-postgres-", dir=chosen))
+    return Path(tempfile.mkdtemp(prefix="labkit-postgres-", dir=short_place()))
 
 
 if __name__ == "__main__":
