@@ -8,6 +8,7 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
@@ -32,22 +33,25 @@ def main() -> NoReturn:
     """The entry point `labkit`."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
-    debug = "--debug" in sys.argv
-    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> int:
+    """Carries out a command line; gives the exit code. Every error ends here, as one sentence on standard error."""
+    debug = "--debug" in words
     try:
-        code = _run(arguments)
+        return _run([word for word in words if word != "--debug"])
     except LabError as error:
-        code = _say(str(error), error.exit_code, debug=debug)
+        return _say(str(error), error.exit_code, debug=debug)
     except Stopped as stopped:
-        code = _say(STOPPED, 128 + stopped.number, debug=False)
+        return _say(STOPPED, 128 + stopped.number, debug=False)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        return 0
     except OSError as error:
-        code = _outside(error, debug=debug)
+        return _outside(error, debug=debug)
     except Exception as error:  # the one place where anything unforeseen becomes a sentence
-        code = _unforeseen(error, debug=debug)
-    sys.exit(code)
+        return _unforeseen(error, debug=debug)
 
 
 def _run(arguments: list[str]) -> int:

@@ -1,39 +1,14 @@
 """A user's mistake ends in one sentence with place and remedy, and the right exit code; never in a traceback."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import apart, labkit, refusal
 
 from labkit.stores import STORES
 
 HELLO = '{"word": "hello"}\n'
-
-
-def labkit(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "labkit", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=cwd,
-        env=dict(os.environ, **environment),
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def refusal(*arguments: str | Path, cwd: Path | None = None, code: int = 64, **environment: str) -> str:
-    """The one sentence on standard error."""
-    found, out, words = labkit(*arguments, cwd=cwd, **environment)
-    assert (found, out) == (code, ""), words
-    lines = words.strip().splitlines()
-    assert len(lines) == 1, words
-    assert lines[0].startswith("labkit: ")
-    return lines[0].removeprefix("labkit: ")
 
 
 WHOLE = "the batch must be a whole number from 0, as in sink.mid_write@0."
@@ -171,7 +146,10 @@ def test_without_a_java_that_will_do_nothing_is_started(verb: str, answer: str |
 
 
 def test_the_matrix_refuses_unknown_names(tmp_path: Path):
-    assert "did you mean 'sqlite'?" in refusal("matrix", "--store", "sqlit", cwd=tmp_path)
+    assert apart("matrix", "--store", "sqlit", cwd=tmp_path)[::2] == (
+        64,
+        "labkit: --store sqlit: unknown; did you mean 'sqlite'?\n",
+    )
     assert "did you mean 'sink.mid_write'?" in refusal("matrix", "--point", "sink.mid_writ", cwd=tmp_path)
     sentence = refusal("matrix", "--sink", "append", "--point", "sink.mid_commit", cwd=tmp_path)
     assert sentence.startswith("no cell of the grid")
@@ -188,7 +166,7 @@ def test_expected_needs_no_spark_and_gives_json(tmp_path: Path):
 
 
 def test_help_and_version(tmp_path: Path):
-    code, out, _ = labkit("--help")
+    code, out, _ = apart("--help")
     assert code == 0
     assert all(verb in out for verb in ("doctor", "run", "demo", "matrix"))
     assert labkit("--version")[1].startswith("labkit ")

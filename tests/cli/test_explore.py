@@ -1,31 +1,16 @@
 """`labkit explore`, `replay`, `matrix --engine sim`, `bench`: what they print, how they exit, what they refuse."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import labkit, refusal
 
 from labkit.cli import bench
 from labkit.cli.matrix import agreement
 from labkit.sim.explore import explore
 from labkit.sim.scenarios import every
 from labkit.sim.trace import make
-
-
-def labkit(*arguments: str | Path, cwd: Path | None = None) -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "labkit", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-def refusal(*arguments: str | Path, cwd: Path | None = None) -> str:
-    """The one sentence on standard error."""
-    code, out, words = labkit(*arguments, cwd=cwd)
-    assert (code, out) == (64, ""), words
-    [line] = words.strip().splitlines()
-    return line.removeprefix("labkit: ")
 
 
 def test_explore_prints_what_it_found_as_json():
