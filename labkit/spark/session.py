@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -22,6 +22,7 @@ from labkit.services.cluster import linked_home
 from labkit.services.java import Java, find_java
 from labkit.services.kafka_jars import CONNECTOR
 from labkit.spark import cluster
+from labkit.spark.zygote import interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,6 +75,9 @@ _EVERY_RUN = {
 }
 """Configuration of every driver: no page that nobody asked for, no batch without data."""
 
+NO_ZYGOTE: Mapping[str, str] = {}
+"""Spark starts this interpreter for whatever it needs."""
+
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nothing on the network, unless executors are elsewhere."""
 
@@ -84,6 +88,8 @@ class Profile:
 
     options: tuple[str, ...]
     configuration: dict[str, str]
+    forks: bool = False
+    """Whether Spark's Python processes for a query are forked from one that has imported what they need."""
     connector: bool = False
     """Whether it reads Kafka by Spark's own source, whose jars PySpark does not bring."""
 
@@ -100,6 +106,7 @@ PROFILES = {
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.python.daemon.module": "labkit.spark.daemon",
         },
+        forks=True,
     ),
     "bulk": Profile(("-Xmx2g",), {}),
     "cluster": Profile(("-Xmx1g",), {}),
@@ -127,7 +134,8 @@ def start_session(
     chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
     if chosen.connector:
         configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
-    return connect(start_jvm(java, scratch, chosen, configuration, log), scratch, java)
+    python = interpreter(scratch) if chosen.forks and is_local(master) else {}
+    return connect(start_jvm(java, scratch, chosen, configuration, log, python=python), scratch, java, python)
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
@@ -152,18 +160,29 @@ def use_archive(java: Java) -> list[str]:
 
 
 def start_jvm(
-    java: Java, scratch: Path, profile: Profile, configuration: dict[str, str], log: IO[bytes]
+    java: Java,
+    scratch: Path,
+    profile: Profile,
+    configuration: dict[str, str],
+    log: IO[bytes],
+    *,
+    python: Mapping[str, str] = NO_ZYGOTE,
 ) -> "subprocess.Popen[bytes]":
-    """Starts a JVM with a gateway in it; it ends by itself when its standard input closes."""
-    command, environment = _command(java, scratch, profile, configuration), _environment(scratch)
+    """Starts a JVM with a gateway in it; it ends by itself when its standard input closes.
+
+    `python` is the environment in which Spark finds its Python, if that is not this one.
+    """
+    command, environment = _command(java, scratch, profile, configuration), {**_environment(scratch), **python}
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
 
 
-def connect(process: "subprocess.Popen[bytes]", scratch: Path, java: Java) -> "SparkSession":
+def connect(
+    process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
+) -> "SparkSession":
     """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
-    os.environ.update(_python_settings(scratch))
+    os.environ.update({**_python_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
     port, secret = _await_connection(scratch / "connection", process, java)

@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from labkit.errors import JobFailed
 from labkit.records import Observation
 from labkit.stores import STORES, capabilities, open_store
-from labkit.stores.contract import Handle
+from labkit.stores.contract import Elsewhere, Handle, Store
 
 Killed = Callable[[str, str, Path], list[str]]
 Together = Callable[[str, str, Path, int], None]
@@ -526,6 +526,17 @@ def carry_out(store: Any, transactions: dict[Handle, Any], step: str, handle: Ha
         getattr(store, step)(handle)
 
 
+@contextmanager
+def fresh_store(kind: str) -> Iterator[Store]:
+    """A store for one example; what it has in a server goes with it, or a server's limit is soon reached."""
+    with tempfile.TemporaryDirectory() as name, closing(open_store(kind, Path(name) / "store")) as store:
+        try:
+            yield store
+        finally:
+            if isinstance(store, Elsewhere):
+                store.destroy()
+
+
 STEPS = st.tuples(
     st.sampled_from(["begin", "begin", "write", "write", "prepare", "prepare", "commit", "commit", "abort"]),
     st.sampled_from([HANDLE, *OTHERS]),
@@ -537,7 +548,7 @@ STEPS = st.tuples(
 @given(steps=st.lists(STEPS, max_size=40))
 def test_history_is_what_was_committed_in_the_order_of_commits(kind: str, steps: list[tuple[str, Handle]]) -> None:
     expected, transactions = Expected(), dict[Handle, Any]()
-    with tempfile.TemporaryDirectory() as name, closing(open_store(kind, Path(name) / "store")) as store:
+    with fresh_store(kind) as store:
         for offset, (step, handle) in enumerate(steps):
             if expected.state.get(handle) == "aborted" and step in {"begin", "write"}:
                 continue  # a name that was used; a writer that learns of its abort when it prepares

@@ -1,0 +1,31 @@
+"""The interpreter that Spark starts: asks a zygote to fork what takes long to import, and is plain Python for the rest.
+
+Run by path, isolated and without site-packages, because it must start in milliseconds. It must not import anything of
+the lab. The process that Spark holds lives as long as the one that was forked for it.
+"""
+
+import json
+import os
+import socket
+import sys
+
+
+def main() -> None:
+    """Hands over environment and streams, and waits for the end; runs Python itself where that cannot be done."""
+    python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
+    if len(words) == 2 and words[0] == "-m" and words[1] in os.environ["LABKIT_RUNNERS"].split():
+        request = json.dumps([words[1], dict(os.environ)]).encode()
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.connect(os.environ["LABKIT_ZYGOTE"])
+                socket.send_fds(connection, [b"."], [0, 1, 2])
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                os.execv(python, [python, *words])  # noqa: S606 - no shell is wanted
+            connection.recv(1)
+            return
+    os.execv(python, [python, *words])  # noqa: S606
+
+
+main()

@@ -1,0 +1,110 @@
+"""Starts the Python processes that Spark starts once for each query, by a fork instead of half a second of imports.
+
+Spark's source runner and its transformWithState runner are started anew for every query (StreamingPythonRunner), past
+the daemon that forks workers. Here the interpreter that Spark starts is `launcher.py`: it hands its environment and
+its standard streams to this process, which has imported what those runners import, and forks. The child runs the
+runner's own module as `python -m` would. This module must not change what a runner does.
+
+Like every process of a driver it is in the driver's session, so it dies with it; and it ends by itself when the pipe
+from the driver closes.
+"""
+
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from labkit.spark.daemon import EVERY_WORKER, STATEFUL
+
+RUNNERS = (
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.streaming.transform_with_state_driver_worker",
+)
+"""What is forked; everything else the launcher starts as it is."""
+
+LONGEST = 100
+"""Bytes in the name of a socket; the kernel allows 108."""
+
+SOCKET = "LABKIT_ZYGOTE"
+"""Names the socket, for the launcher."""
+
+
+def interpreter(scratch: Path) -> dict[str, str]:
+    """Starts a zygote; gives the environment in which Spark's JVM starts its Python processes through it.
+
+    Empty where the folder's name is too long for a socket: everything works without, half a second slower.
+    """
+    place = scratch / "zygote"
+    if len(os.fsencode(place)) > LONGEST:
+        return {}
+    program = scratch / "python"
+    launcher = Path(__file__).with_name("launcher.py")
+    program.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen(64)
+        command = [sys.executable, "-m", "labkit.spark.zygote", str(listener.fileno())]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()], cwd=scratch)
+    _kept.append(process)
+    settings = {SOCKET: str(place), "LABKIT_PYTHON": sys.executable, "LABKIT_RUNNERS": " ".join(RUNNERS)}
+    return settings | {"PYSPARK_PYTHON": str(program), "PYSPARK_DRIVER_PYTHON": str(program)}
+
+
+_kept: list["subprocess.Popen[bytes]"] = []
+"""The pipes of zygotes, which close when this process ends."""
+
+
+def _quoted(path: str | Path) -> str:
+    return "'" + str(path).replace("'", "'\\''") + "'"
+
+
+def serve(listener: socket.socket) -> None:
+    """Forks whatever is asked for, until standard input closes."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for a child's exit code
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        selector.register(sys.stdin.buffer, selectors.EVENT_READ)
+        while True:
+            if any(key.fileobj is not listener for key, _ in selector.select()):
+                return
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _become(connection)
+            connection.close()
+
+
+def _become(connection: socket.socket) -> None:
+    """The child: takes over environment and streams, and is the runner until that ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("rb") as request:
+        module, environment = json.loads(request.read())
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [module]
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code & 0xFF)
+
+
+if __name__ == "__main__":
+    for name in (*EVERY_WORKER, *STATEFUL, *RUNNERS):
+        import_module(name)
+    serve(socket.socket(fileno=int(sys.argv[1])))
