@@ -43,6 +43,8 @@ def interpreter(scratch: Path) -> dict[str, str]:
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
         return {}
+    scratch.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
     program = scratch / "python"
     launcher = Path(__file__).with_name("launcher.py")
     program.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n', encoding="utf-8")
