@@ -5,6 +5,7 @@ Everything that the command line does has its equal here. Nothing here knows a p
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from labkit.chains import Chains, chains
@@ -55,6 +56,7 @@ __all__ = [
     "Walk",
     "aloud",
     "chains",
+    "check",
     "columns",
     "copy_topic",
     "crash",
@@ -65,6 +67,7 @@ __all__ = [
     "finish",
     "fresh_folder",
     "held_back",
+    "hint",
     "in_place",
     "judged",
     "kafka",
@@ -76,7 +79,9 @@ __all__ = [
     "postgres",
     "predict",
     "prepare_checked",
+    "progress",
     "replay",
+    "reset",
     "resumed",
     "run_all",
     "seen_over_time",
@@ -177,3 +182,40 @@ def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: 
     place = fresh_folder("memory-sink") if folder is None else folder.absolute()
     place.mkdir(parents=True)
     return [live(place, number, tell, patience) for number in (1, 2)]
+
+
+def check(name: str) -> None:
+    """Checks your answer to an exercise, as `lab.check("05-recovery")`, and opens a counterexample if there is one.
+
+    Raises `InvalidInput` for an unknown exercise.
+    """
+    if exercises := _exercises():
+        exercises.check(name)
+
+
+def hint(name: str) -> None:
+    """Prints the next hint for an exercise, and how long a solution is. Raises `InvalidInput` for an unknown one."""
+    if exercises := _exercises():
+        exercises.hint(name)
+
+
+def progress(notebook: str | None = None) -> None:
+    """Prints how far you have come in all exercises, or in those of one notebook (`lab.progress("05")`)."""
+    if exercises := _exercises():
+        exercises.progress(notebook)
+
+
+def reset(name: str | None = None, *, confirm: bool = False) -> None:
+    """Takes an exercise, or all, back to the stub; only with `confirm=True`. Raises `InvalidInput`."""
+    if exercises := _exercises():
+        exercises.reset(name, confirm=confirm)
+
+
+def _exercises() -> ModuleType | None:
+    """The exercises, where they are: the copy of the lab in which submissions run has none."""
+    try:
+        from labkit.exercises import check as exercises
+    except ModuleNotFoundError:
+        print("Exercises are not checked here.")
+        return None
+    return exercises

@@ -14,7 +14,10 @@ In the source, the expected text follows its cell as a raw cell, which neither c
     # %% [raw] tags=["expected"]
     # duplicate: 2 hello
 
-It is what the cell prints, without blanks at the ends of lines. A notebook that `make test` should leave to
+It is what the cell prints, without blanks at the ends of lines. An exercise is a cell tagged `task` (its text), a stub
+tagged `exercise` that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. No
+learner's or checked copy has a solution; the instructor's copy has it in place of the stub. The stubs also go into
+`labkit/exercises/stubs.json`, from which `lab.reset` gives them back. A notebook that `make test` should leave to
 `make test-all` begins with
 
     # ---
@@ -28,6 +31,8 @@ This script must not run a notebook, except for `--accept`, which takes over wha
 
 import argparse
 import difflib
+import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -37,8 +42,10 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode, v4
 
-TAGS = {"parameters", "nbval-check-output", "expected", "raises-exception", "exercise", "solution", "check"}
-CHECK, EXPECTED = "nbval-check-output", "expected"
+TAGS = {"parameters", "nbval-check-output", "expected", "raises-exception", "task", "exercise", "solution", "check"}
+CHECK, EXPECTED, STUB, SOLUTION = "nbval-check-output", "expected", "exercise", "solution"
+NAMED = re.compile(r"# exercise (\d\d-[a-z][a-z-]*)\n")
+STUBS = Path("labkit") / "exercises" / "stubs.json"
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -83,17 +90,66 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
     return cells, expected, dict(notebook.metadata.get("labkit", {}))
 
 
+def named(cell: NotebookNode, source: Path) -> str:
+    """The exercise that a stub or a solution belongs to."""
+    found = NAMED.match(cell.source)
+    if found is None:
+        raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
+    return found[1]
+
+
+def exercises(source: Path) -> dict[str, tuple[str, str]]:
+    """Stub and solution of every exercise of a source, by its name."""
+    cells, _, _ = read(source)
+    found: dict[str, tuple[str, str]] = {}
+    stub: tuple[str, str] | None = None
+    for cell in cells:
+        if SOLUTION in tags(cell):
+            if stub is None or stub[0] != named(cell, source):
+                raise NotebookError(f"{source}: the solution of {named(cell, source)} does not follow its stub")
+            found[stub[0]] = stub[1], cell.source
+        elif stub is not None and stub[0] not in found:
+            raise NotebookError(f"{source}: no solution follows the stub of {stub[0]}")
+        stub = (named(cell, source), cell.source) if STUB in tags(cell) else None
+    return found
+
+
+def instructor(source: Path) -> str:
+    """The instructor's copy: every stub is replaced by its solution; no outputs."""
+    cells, _, lab = read(source)
+    solved = exercises(source)
+    kept: list[NotebookNode] = []
+    for cell in cells:
+        if SOLUTION in tags(cell):
+            continue
+        kept.append(copy(cell, len(kept)))
+        if STUB in tags(cell):
+            kept[-1].source = solved[named(cell, source)][1]
+    return text(kept, KERNEL | ({"labkit": lab} if lab else {}))
+
+
+def stubs(root: Path) -> str:
+    """The stub of every exercise, as the text of a JSON file."""
+    found = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
 def build(source: Path) -> tuple[str, str]:
-    """The learner's copy and the checked copy, as the text of their files."""
+    """The learner's copy and the checked copy, as the text of their files; neither has a solution."""
+    exercises(source)  # for its complaints
     cells, expected, lab = read(source)
-    learner, checked = [], []
+    learner: list[NotebookNode] = []
+    checked: list[NotebookNode] = []
     runs = 0
-    for number, cell in enumerate(cells):
+    for place, cell in enumerate(cells):
+        if SOLUTION in tags(cell):
+            continue
+        number = len(learner)
         plain = copy(cell, number)
         learner.append(plain)
         if cell.cell_type == "code":
             runs += 1
-            stored = [v4.new_output("stream", name="stdout", text=expected[number])] if number in expected else []
+            stored = [v4.new_output("stream", name="stdout", text=expected[place])] if place in expected else []
             plain = copy(cell, number)
             plain.execution_count, plain.outputs = runs, stored
         checked.append(plain)
@@ -151,6 +207,17 @@ def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
     return found
 
 
+def out_of_step(root: Path, *, write_it: bool) -> list[str]:
+    """What is wrong with the file of stubs, unless it is to be written; nothing where there is no exercise."""
+    path, wanted = root / STUBS, stubs(root)
+    if not path.parent.exists():
+        return []
+    if write_it:
+        path.write_text(wanted, encoding="utf-8")
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [] if there == wanted else [f"{path}: not what the sources give"]
+
+
 def printed(source: Path, folder: Path) -> list[str]:
     """Run a notebook; what each of its checked cells printed, in order."""
     from nbclient import NotebookClient
@@ -205,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     write(root, built, only_checked=options.check)
-    wrong = differences(root, built)
+    wrong = differences(root, built) + out_of_step(root, write_it=not options.check)
     sys.stderr.writelines(f"{line}\n" for line in wrong)
     if wrong:
         sys.stderr.write("Run `make notebooks` and commit what it writes.\n")

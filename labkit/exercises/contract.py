@@ -114,3 +114,5 @@ class Exercise:
     withheld: Sequence[str] = ()
     """Modules that would answer the exercise: a learner's code does not get them while it is graded."""
     needs_spark: bool = False
+    by_hand: bool = False
+    """A text that a person reads: the judge only says whether something was written, and no points come of it."""

@@ -13,6 +13,7 @@ from typing import Any
 from labkit.errors import InvalidAction, InvalidInput
 from labkit.failpoints import nearest
 from labkit.sim import MODELS
+from labkit.sim.drills import DRILLS
 from labkit.sim.model import Action, Blueprint, Model
 from labkit.sim.parameters import Values, chosen, settle
 
@@ -28,7 +29,9 @@ _FORM = "copy the whole of it, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint:
-    """The model of this name. Raises `InvalidInput` with the nearest one."""
+    """The model or the drill of this name. Raises `InvalidInput` with the nearest model."""
+    if name in DRILLS:
+        return DRILLS[name]
     if name not in MODELS:
         raise InvalidInput(f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}")
     return MODELS[name]

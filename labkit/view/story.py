@@ -13,6 +13,7 @@ from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.scene import Event, Place, Scene, draw
 from labkit.view.scenes import DRAWINGS
+from labkit.view.scenes.drills import DRILL_DRAWINGS
 
 HOLDS, BROKEN, OPEN = "holds", "violated", "unknown"
 SENTENCE_OF_START = "The beginning: nothing has happened."
@@ -30,7 +31,7 @@ class Story:
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
-        self.drawing = DRAWINGS[walk.model.name]
+        self.drawing = (DRAWINGS | DRILL_DRAWINGS)[walk.model.name]
         self.watch_for = watch_for
         self.actions: list[Action] = []
         self.scenes: list[Scene] = []

@@ -309,6 +309,140 @@ print(f"{len(walk.trace.actions)} steps, the record came out {walk.verdict.rows}
 shortest = lab.explore("delivery", dedup="connection", processes=2, records=1, drops=0, duplicates=0)
 print("the shortest such run has", len(shortest.counterexample().actions), "steps")
 
+# %% [markdown] tags=["task"]
+# ## Exercise: executions and effects (`02-predict`)
+#
+# The receiver takes a record, works on it, and dies **before** its durable write. It starts again, and the record comes
+# again. How often has it worked on the record (`executions`), and how many rows are out in the end (`effects`)?
+#
+# *predict, easy, 1 point for predicting, right or wrong; one line.*
+#
+# <details><summary>Hint 1</summary>Which of the two does the durable write of output and id protect?</details>
+# <details><summary>Hint 2</summary>A crash before the write takes the work, and nobody has noted the id.</details>
+
+# %% tags=["exercise"]
+# exercise 02-predict
+predicted_02 = {"executions": ..., "effects": ...}  # two numbers
+
+# %% tags=["solution"]
+# exercise 02-predict
+predicted_02 = {"executions": 2, "effects": 1}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("02-predict")
+
+# %% [raw] tags=["expected"]
+# 02-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: know it again (`02-dedup`)
+#
+# Write the receiver. `receive(id, table, memory)` is asked for every message that comes: `id` is the message's id, `table`
+# the list of ids in the durable table, `memory` the list of ids in memory, which a crash empties. Return the steps that the
+# receiver takes, in order:
+#
+# - `"output"`: what comes of the message is put out, for everybody to see;
+# - `"note"`: the id goes into the durable table;
+# - `"output and note"`: both in one durable step;
+# - `"remember"`: the id goes into memory;
+# - `"acknowledge"`: the sender is told. A sender repeats until it is.
+#
+# Between any two steps the receiver may die. The check tries every schedule with crashes, lost and doubled messages: each
+# record must come out once, and the sender must come to an end.
+#
+# *complete, medium, 4 points; about 3 lines.*
+#
+# <details><summary>Hint 1</summary>A crash can come between any two steps. Which two of them must not be apart?</details>
+# <details><summary>Hint 2</summary>What is in memory is gone after a crash, and the sender sends again whatever was not
+# acknowledged. More: <code>lab.hint("02-dedup")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 02-dedup
+def receive(id, table, memory):
+    """The steps with which a receiver takes a message."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 02-dedup
+def receive(id, table, memory):
+    """The steps with which a receiver takes a message."""
+    return ["acknowledge"] if id in table else ["output and note", "acknowledge"]
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("02-dedup")
+
+# %% [raw] tags=["expected"]
+# 02-dedup: not attempted (4 points); lab.hint("02-dedup") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: a chain that waits (`02-chain`)
+#
+# In this chain no process but the last may write durably: productions are **weak**, so each waits until everything
+# downstream is done. Choose whether senders repeat (`retry`), where ids are kept (`dedup`: `"none"`, `"connection"`,
+# `"volatile"`, `"durable"`), and what names a production that is made again (`ids`: `"derived"` from the record, or
+# `"fresh"`), so that **every record comes out exactly once** although anybody may crash and a message may get lost.
+#
+# *configure, medium, 2 points; one line.*
+#
+# <details><summary>Hint 1</summary>A production that is made again after a crash: by what can the next process know
+# it?</details>
+# <details><summary>Hint 2</summary>Where does the last process keep the ids that it has seen, if it may die too?</details>
+
+# %% tags=["exercise"]
+# exercise 02-chain
+chain_settings = {"retry": ..., "dedup": ..., "ids": ...}
+
+# %% tags=["solution"]
+# exercise 02-chain
+chain_settings = {"retry": True, "dedup": "durable", "ids": "derived"}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("02-chain")
+
+# %% [raw] tags=["expected"]
+# 02-chain: not attempted (2 points); lab.hint("02-chain") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: does TCP take care of it? (`02-tcp`)
+#
+# A receiver dies after its write and before its acknowledgement; the sender sends again. What keeps the record from
+# counting twice?
+#
+# - **a** TCP: it delivers every byte once.
+# - **b** An id of the message, noted durably together with what came of it.
+# - **c** A timeout that is long enough.
+# - **d** Acknowledging before the write.
+#
+# *explain, easy, 1 point for the right choice; the check gives a reason for each; one line.*
+#
+# <details><summary>Hint 1</summary>What does each of the four know after a crash?</details>
+# <details><summary>Hint 2</summary>Look at delivery.broken_connection and delivery.table_in_the_store.</details>
+
+# %% tags=["exercise"]
+# exercise 02-tcp
+tcp_answer = ...  # "a", "b", "c" or "d"
+
+# %% tags=["solution"]
+# exercise 02-tcp
+tcp_answer = "b"
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("02-tcp")
+
+# %% [raw] tags=["expected"]
+# 02-tcp: not attempted (1 point); lab.hint("02-tcp") helps.
+
 # %% [markdown]
 # ## What remains true
 #

@@ -322,6 +322,107 @@ moment = walk.facts["moment"]
 answer = "never" if moment is None else f"after step {moment}"
 print("It was so:", answer if walk.state.completed else "no snapshot is complete yet")
 
+# %% [markdown] tags=["task"]
+# ## Exercise: money under way (`03-predict`)
+#
+# Two branches have 200 each. Process 1 sends 100 to process 2. While the money is under way both copy their accounts, each
+# when it likes. What do the two copies hold, and what is their sum?
+#
+# *predict, easy, 1 point for predicting, right or wrong; one line.*
+#
+# <details><summary>Hint 1</summary>When does the money leave the account of process 1?</details>
+# <details><summary>Hint 2</summary>Nobody copies the channel.</details>
+
+# %% tags=["exercise"]
+# exercise 03-predict
+predicted_03 = {"accounts": ..., "sum": ...}  # a list of two numbers, and a number
+
+# %% tags=["solution"]
+# exercise 03-predict
+predicted_03 = {"accounts": [100, 200], "sum": 300}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("03-predict")
+
+# %% [raw] tags=["expected"]
+# 03-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: is this copy any good? (`03-cut`)
+#
+# Write the property that makes a snapshot usable. `consistent(parts)` gets one dict a process: its `"balance"`, the numbers
+# of the transfers that it has `"sent"` and `"received"` in its copy, and those that were saved from the `"channels"` that
+# lead to it. Every transfer has a number of its own. Return `True` if the bank could have been in this state, `False` if it
+# could not.
+#
+# The check asks it about **every snapshot** of systems that follow their rules, which it must all accept, and of systems
+# with a rule left out, where it must reject each snapshot that no run could have led to.
+#
+# *invariant, hard, 5 points; about 6 lines.*
+#
+# <details><summary>Hint 1</summary>A right sum is not enough: snapshot.wrong_and_conserved.</details>
+# <details><summary>Hint 2</summary>Follow one transfer. In which places of the snapshot may it appear, and in how many at
+# once? More: <code>lab.hint("03-cut")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 03-cut
+def consistent(parts):
+    """Whether a snapshot holds a state that could have been."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 03-cut
+def consistent(parts):
+    """Whether a snapshot holds a state that could have been."""
+    sent = [number for part in parts for number in part["sent"]]
+    received = [number for part in parts for number in part["received"]]
+    saved = [number for part in parts for number in part["channels"]]
+    return sorted(sent) == sorted(received + saved)
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("03-cut")
+
+# %% [raw] tags=["expected"]
+# 03-cut: not attempted (5 points); lab.hint("03-cut") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: what a snapshot promises (`03-moment`)
+#
+# What does a consistent snapshot promise?
+#
+# - **a** That at some moment everything was as it says.
+# - **b** That the sum of the money is right, and no more.
+# - **c** That a run could have led to it, and that what was under way is in it.
+# - **d** That nobody worked while it was taken.
+#
+# *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
+#
+# <details><summary>Hint 1</summary>Three of them are true of some snapshot, or help, and are not the promise.</details>
+# <details><summary>Hint 2</summary>What does a restore need?</details>
+
+# %% tags=["exercise"]
+# exercise 03-moment
+moment_answer = ...  # "a", "b", "c" or "d"
+
+# %% tags=["solution"]
+# exercise 03-moment
+moment_answer = "c"
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("03-moment")
+
+# %% [raw] tags=["expected"]
+# 03-moment: not attempted (1 point); lab.hint("03-moment") helps.
+
 # %% [markdown]
 # ## What remains true
 #

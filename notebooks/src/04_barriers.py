@@ -379,6 +379,104 @@ lab.need("mode", "words", cell="the first code cell")
 steering = lab.explorer("barriers", words=words, counts=1, mode=mode)
 steering
 
+# %% [markdown] tags=["task"]
+# ## Exercise: what the checkpoint holds (`04-predict`)
+#
+# *hello*, *world*, *hello*. A checkpoint completes when two records have been read, and the job dies at the third. What is
+# the offset in the checkpoint, and which counts does it hold (as in `"hello=5 world=7"`)?
+#
+# *predict, easy, 1 point for predicting, right or wrong; one line.*
+#
+# <details><summary>Hint 1</summary>An offset in a checkpoint is the next one to read.</details>
+# <details><summary>Hint 2</summary>Counts are written as "hello=1 world=1".</details>
+
+# %% tags=["exercise"]
+# exercise 04-predict
+predicted_04 = {"offset": ..., "counts": ...}  # a number, and a text
+
+# %% tags=["solution"]
+# exercise 04-predict
+predicted_04 = {"offset": 2, "counts": "hello=1 world=1"}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("04-predict")
+
+# %% [raw] tags=["expected"]
+# 04-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: wait for the last barrier (`04-align`)
+#
+# Write what a task with several inputs does about a barrier. `align(inputs, came, ended)` is asked before every step of a
+# task: `inputs` says how many inputs it has (0, 1, ...), `came` lists those by which the barrier has come since the task
+# last copied its state, `ended` those that have ended. Return a dict: `"read"`, the list of inputs from which it may take
+# something now, and `"copy"`, whether it copies its state now and passes the barrier on. If it copies, it does so before it
+# reads anything else.
+#
+# The check tries every schedule of a job with two sources, a count and a sink, in which any step may be followed by a
+# crash. The checkpoint must be exact, and the job must come to its end.
+#
+# *complete, hard, 5 points; about 3 lines.*
+#
+# <details><summary>Hint 1</summary>What is in the copy, if the task reads on from an input whose barrier has
+# come?</details>
+# <details><summary>Hint 2</summary>It copies when no input is left from which a barrier is still to come. One that has
+# ended brings none. More: <code>lab.hint("04-align")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 04-align
+def align(inputs, came, ended):
+    """Which inputs a task may read, and whether it copies its state."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 04-align
+def align(inputs, came, ended):
+    """Which inputs a task may read, and whether it copies its state."""
+    waiting = [each for each in range(inputs) if each not in came]
+    return {"read": waiting, "copy": bool(came) and all(each in ended for each in waiting)}
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("04-align")
+
+# %% [raw] tags=["expected"]
+# 04-align: not attempted (5 points); lab.hint("04-align") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: cancelled on Friday, started on Monday (`04-settings`)
+#
+# Somebody cancels the job and starts it again later, and it may die once besides. Choose the mode (`"aligned"`,
+# `"at_least_once"`, `"unaligned"`), the sink (`"append"`, `"two_phase"`) and what becomes of a cancelled job's checkpoints
+# (`"delete"`, `"keep"`), so that **every row comes out exactly once**.
+#
+# *configure, medium, 2 points; one line.*
+#
+# <details><summary>Hint 1</summary>What does a job start from whose checkpoints were deleted?</details>
+# <details><summary>Hint 2</summary>Which sink can take back what its checkpoint did not decide?</details>
+
+# %% tags=["exercise"]
+# exercise 04-settings
+job_settings = {"mode": ..., "sink": ..., "retention": ...}
+
+# %% tags=["solution"]
+# exercise 04-settings
+job_settings = {"mode": "aligned", "sink": "two_phase", "retention": "keep"}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("04-settings")
+
+# %% [raw] tags=["expected"]
+# 04-settings: not attempted (2 points); lab.hint("04-settings") helps.
+
 # %% [markdown]
 # ## What remains true
 #

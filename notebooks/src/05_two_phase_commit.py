@@ -439,7 +439,123 @@ print("no coordinator:", alone.violated["nobody_blocked"])
 # > transaction between decision and commit; it **doubles** them when somebody restores an older checkpoint, which knows nothing of
 # > what was committed since; and it **blocks** while somebody is in doubt. Also wrong: "*in the prepare phase the coordinator sends
 # > the commit*". It asks for a vote, and the commit comes after the decision is durable.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: a participant comes back (`05-recovery`)
 #
+# A participant has died and starts again. Its memory is gone, its log is not. Write `recover(log)`: the log is a list with
+# its newest entry last, made of `"prepared"` (it has voted yes), `"commit"` and `"abort"` (its outcome). Return what it
+# does: `"abort"` (it undoes its part and logs that), `"commit"` (it does its part and logs that), or `"wait"` (it keeps its
+# locks and asks the coordinator). If the outcome is in the log already, return it once more. Nobody should wait who need
+# not.
+#
+# The check tries every order of steps, with crashes of anybody and lost messages.
+#
+# *complete, medium, 4 points; about 5 lines.*
+#
+# <details><summary>Hint 1</summary>Which of the four logs that a participant can have leaves it a choice of its
+# own?</details>
+# <details><summary>Hint 2</summary>Its newest entry is the last. Before its yes it may abort alone; after its yes it has
+# promised. More: <code>lab.hint("05-recovery")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 05-recovery
+def recover(log):
+    """What a participant does that starts again: "abort", "commit" or "wait"."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 05-recovery
+def recover(log):
+    """What a participant does that starts again: "abort", "commit" or "wait"."""
+    if not log:
+        return "abort"
+    return "wait" if log[-1] == "prepared" else log[-1]
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("05-recovery")
+
+# %% [raw] tags=["expected"]
+# 05-recovery: not attempted (4 points); lab.hint("05-recovery") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: all or nothing, as a property (`05-atomic`)
+#
+# Write the property that two-phase commit is there for. `atomic(logs)` gets the log of every participant, a list of entries
+# with the newest last: `"prepared"`, `"commit"`, `"abort"`, and `"abort_alone"` for an abort that a participant has decided
+# without asking. Return whether the transfer is still in one piece.
+#
+# The check asks it about **every state** of systems that follow all rules, which it must accept, and of broken ones, where
+# it must reject each state in which the transfer is torn.
+#
+# *invariant, medium, 3 points; about 4 lines.*
+#
+# <details><summary>Hint 1</summary>It must hold in every state of a good system, also when one has committed and others
+# have not yet.</details>
+# <details><summary>Hint 2</summary>Which two entries must never be in two logs at the same time? More:
+# <code>lab.hint("05-atomic")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 05-atomic
+def atomic(logs):
+    """Whether no part of the transfer is done while another is undone."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 05-atomic
+def atomic(logs):
+    """Whether no part of the transfer is done while another is undone."""
+    outcomes = {log[-1] for log in logs if log}
+    return not ("commit" in outcomes and outcomes & {"abort", "abort_alone"})
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("05-atomic")
+
+# %% [raw] tags=["expected"]
+# 05-atomic: not attempted (3 points); lab.hint("05-atomic") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: in doubt (`05-blocked`)
+#
+# A participant has voted yes; then the coordinator dies. What may the participant do?
+#
+# - **a** Abort when it has waited long enough.
+# - **b** Commit, since it has voted yes.
+# - **c** Keep its locks and wait for the decision.
+# - **d** Do what the majority of the others does.
+#
+# *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
+#
+# <details><summary>Hint 1</summary>What could the coordinator have told somebody else before it died?</details>
+# <details><summary>Hint 2</summary>Step through aborts_alone.</details>
+
+# %% tags=["exercise"]
+# exercise 05-blocked
+blocked_answer = ...  # "a", "b", "c" or "d"
+
+# %% tags=["solution"]
+# exercise 05-blocked
+blocked_answer = "c"
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("05-blocked")
+
+# %% [raw] tags=["expected"]
+# 05-blocked: not attempted (1 point); lab.hint("05-blocked") helps.
+
+# %% [markdown]
 # ## What remains true
 #
 # - The decision is one durable record. Before it everything may be aborted, after it nothing may.

@@ -393,6 +393,204 @@ from labkit import lab
 lab.need("steering", cell="the cell above")
 print(lab.replay(steering.trace).seen)
 
+# %% [markdown] tags=["task"]
+# ## Exercise: a flush that was cut short (`06-predict`)
+#
+# *wal* in decision order: *hello* (offset 0), *world* (1), *hello* (2). The flush writes *world* first and is killed when
+# one of the three rows is out. Then the job starts again. Which offsets are **lost** in the end, and which came **more than
+# once**?
+#
+# *predict, easy, 1 point for predicting, right or wrong; one line.*
+#
+# <details><summary>Hint 1</summary>Does recovery know how far the flush had come?</details>
+# <details><summary>Hint 2</summary>It flushes the whole log again.</details>
+
+# %% tags=["exercise"]
+# exercise 06-predict
+predicted_06 = {"lost": ..., "duplicate": ...}  # two lists of offsets
+
+# %% tags=["solution"]
+# exercise 06-predict
+predicted_06 = {"lost": [], "duplicate": [1]}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("06-predict")
+
+# %% [raw] tags=["expected"]
+# 06-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: the right key (`06-key`)
+#
+# A sink upserts every count that was ever reached into a table: one row for each record of the input. `key(row)` gives the
+# key by which a row is upserted: a number, a text, or a list of these. The row is a dict with `"offset"` (of the input
+# record), `"word"`, `"count"` (the running count of the word), `"batch"` and `"attempt"` (which driver wrote it).
+#
+# After any crash, and even if somebody deletes the checkpoint folder so that everything runs again in other batches, the
+# table must end with **one row for every record**.
+#
+# *complete, easy, 2 points; one line.*
+#
+# <details><summary>Hint 1</summary>Which fields of a row are the same when its batch runs again, and which differ between
+# two records?</details>
+# <details><summary>Hint 2</summary>A batch number is the same after a restart, and begins at 0 again when the checkpoint
+# folder is gone.</details>
+
+
+# %% tags=["exercise"]
+# exercise 06-key
+def key(row):
+    """The key by which a row is upserted."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 06-key
+def key(row):
+    """The key by which a row is upserted."""
+    return row["offset"]
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("06-key")
+
+# %% [raw] tags=["expected"]
+# 06-key: not attempted (2 points); lab.hint("06-key") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: the second confirmation (`06-wal`)
+#
+# The rows of a batch are in a write-ahead log. `commit(batch, rows, confirmed)` is asked when the log is complete: `batch`
+# is the number of the batch, `rows` the list of its offsets, `confirmed` the list of batches with a second confirmation.
+# Return the steps, in order: `["write", offset]` puts one row out, `["confirm", batch]` notes durably that a batch is out.
+# Then Spark writes `commits/N`.
+#
+# Between any two steps the job may die; a batch without `commits/N` runs again, its log is written anew, and `commit` is
+# asked again. No row may be lost. A row may come twice **only** if the crash came between the first row of its batch and
+# the confirmation: that window no log can close.
+#
+# *complete, medium, 4 points; about 4 lines.*
+#
+# <details><summary>Hint 1</summary>A crash can come between any two steps. Which of them says that all rows are
+# out?</details>
+# <details><summary>Hint 2</summary>A batch that was confirmed may run again, when the crash came before commits/N. More:
+# <code>lab.hint("06-wal")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 06-wal
+def commit(batch, rows, confirmed):
+    """The steps with which a logged batch is written out."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 06-wal
+def commit(batch, rows, confirmed):
+    """The steps with which a logged batch is written out."""
+    if batch in confirmed:
+        return []
+    return [["write", offset] for offset in rows] + [["confirm", batch]]
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("06-wal")
+
+# %% [raw] tags=["expected"]
+# 06-wal: not attempted (4 points); lab.hint("06-wal") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: recover and commit (`06-recover`)
+#
+# A driver with *two_phase* starts again, in decision order. Write `recover_and_commit(decided, stored, found)`, which is
+# asked before the query starts. `decided` is the last batch with `commits/N` (-1: none). `stored` are the votes that were
+# stored before the decision, as `{"batch": 3, "handles": [...]}`. `found` are the handles of all transactions of this query
+# in the store that are open or pre-committed. Return a list of `["commit", handle]` and `["abort", handle]`. A handle names
+# query, batch, partition and driver, as `"q0-b3-p1-i2"`; you need not take it apart.
+#
+# The driver may die while it recovers, and then the next one recovers. A second commit of the same transaction changes
+# nothing. No record may be lost or come twice, and no transaction may stay open.
+#
+# *complete, hard, 5 points; about 4 lines.*
+#
+# <details><summary>Hint 1</summary>What is the decision: the pre-commit, the stored votes, or commits/N?</details>
+# <details><summary>Hint 2</summary>Votes are stored before the decision, so some of them may be undecided. More:
+# <code>lab.hint("06-recover")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 06-recover
+def recover_and_commit(decided, stored, found):
+    """What a restarted driver does with the transactions of its query."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 06-recover
+def recover_and_commit(decided, stored, found):
+    """What a restarted driver does with the transactions of its query."""
+    due = [handle for vote in stored if vote["batch"] <= decided for handle in vote["handles"]]
+    return [["commit", handle] for handle in due] + [["abort", handle] for handle in found if handle not in due]
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("06-recover")
+
+# %% [raw] tags=["expected"]
+# 06-recover: not attempted (5 points); lab.hint("06-recover") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: nothing jumps back (`06-jump`)
+#
+# Write the property that an outside reader cares about. `steady(seen)` gets what it saw, in order, as `[word, count]`: for
+# example `[["world", 1], ["hello", 1], ["hello", 2]]`. Return `False` if a word was seen to go back to a smaller count,
+# else `True`.
+#
+# The check asks it about every end of good systems, which it must accept, and of systems whose readers see a jump, which it
+# must reject.
+#
+# *invariant, easy, 3 points; about 6 lines.*
+#
+# <details><summary>Hint 1</summary>Another word in between changes nothing for hello.</details>
+# <details><summary>Hint 2</summary>Remember the largest count of every word so far. The same count twice is a duplicate and
+# no jump.</details>
+
+
+# %% tags=["exercise"]
+# exercise 06-jump
+def steady(seen):
+    """Whether no word was seen to go back."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 06-jump
+def steady(seen):
+    """Whether no word was seen to go back."""
+    largest = {}
+    for word, count in seen:
+        if count < largest.get(word, 0):
+            return False
+        largest[word] = count
+    return True
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("06-jump")
+
+# %% [raw] tags=["expected"]
+# 06-jump: not attempted (3 points); lab.hint("06-jump") helps.
+
 # %% [markdown]
 # ## What remains true
 #

@@ -280,6 +280,67 @@ cells = lab.matrix()
 assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
 cells
 
+# %% [markdown] tags=["task"]
+# ## Exercise: a sink that survives (`07-sink`)
+#
+# Choose a sink, a store (`"files"` or `"sqlite"`) and an order (`"engine"`, `"decision"`, or `None` for a sink that takes
+# none). The check runs it on **real Spark** and kills it by SIGKILL at the moment when the sink has committed and
+# `commits/0` is not written yet (or, for a sink that shows its rows at once, when all of them are out). After the restart
+# the guarantee must be **exactly-once**, and no value may have been seen to jump back. The check takes about twenty
+# seconds.
+#
+# *configure, medium, 4 points; one line.*
+#
+# <details><summary>Hint 1</summary>The batch runs again. Which sinks know that it is there?</details>
+# <details><summary>Hint 2</summary>In engine order two_phase does not. In decision order nothing is committed at that
+# moment.</details>
+
+# %% tags=["exercise"]
+# exercise 07-sink
+sink_settings = {"sink": ..., "store": ..., "order": ...}
+
+# %% tags=["solution"]
+# exercise 07-sink
+sink_settings = {"sink": "batch_marker", "store": "sqlite", "order": None}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("07-sink")
+
+# %% [raw] tags=["expected"]
+# 07-sink: not attempted (4 points); lab.hint("07-sink") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: explain it to a colleague (`07-why`)
+#
+# In three to six sentences, for a colleague who has not seen this notebook: why can an *idempotent* sink be exactly-once in
+# the end and still have shown a value that jumps back? For which readers does that matter, and for which not?
+#
+# *explain, medium, 3 points from your instructor, by hand; about 4 lines.*
+#
+# <details><summary>Hint 1</summary>Name the moment of the crash, and what the reader has seen by then.</details>
+# <details><summary>Hint 2</summary>Who reads a table only at the end of the day, and who reads it all the time?</details>
+
+# %% tags=["exercise"]
+# exercise 07-why
+why_text = ...  # a text in quotes; three of them on each side, if it has several lines
+
+# %% tags=["solution"]
+# exercise 07-why
+why_text = """The sink writes each count at once, by the key of its word. The job dies when hello=2 is out and its batch is not
+noted. The batch runs again and writes hello=1 over hello=2, and then hello=2 once more, so in the end every count is right. Whoever
+read the table in between saw 2, then 1, then 2. That does not matter to a report that is made when the job has caught up; it matters
+to anybody who acts on what the table says now, such as an alarm or another job that reads it."""
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("07-why")
+
+# %% [raw] tags=["expected"]
+# 07-why: not attempted (3 points); lab.hint("07-why") helps.
+
 # %% [markdown]
 # ## What remains true
 #

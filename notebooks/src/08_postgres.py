@@ -432,7 +432,68 @@ print(lab.replay(steering.trace).seen)
 # %% [markdown]
 # And on the real server: leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another
 # session. What you leave behind is rolled back when `lab.postgres()` is called again, or with the private server.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: prepared, and nobody there (`08-predict`)
 #
+# *two_phase* on PostgreSQL, three records in one batch, killed between pre-commit and commit: all is prepared, nothing
+# decided. How many rows does a reader find while the job is down, and how many in the end? (The check runs it in the
+# simulator, which agrees with the real run above.)
+#
+# *predict, easy, 1 point for predicting, right or wrong; one line.*
+#
+# <details><summary>Hint 1</summary>Who sees the rows of a prepared transaction?</details>
+# <details><summary>Hint 2</summary>Was anything decided?</details>
+
+# %% tags=["exercise"]
+# exercise 08-predict
+predicted_08 = {"rows_while_down": ..., "rows_in_the_end": ...}  # two numbers
+
+# %% tags=["solution"]
+# exercise 08-predict
+predicted_08 = {"rows_while_down": 0, "rows_in_the_end": 3}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("08-predict")
+
+# %% [raw] tags=["expected"]
+# 08-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: an orphan in the morning (`08-orphan`)
+#
+# In the morning `pg_prepared_xacts` lists a transaction of a job that died at night. It holds locks, and somebody
+# complains. What do you do?
+#
+# - **a** Wait; PostgreSQL ends it after a while.
+# - **b** `ROLLBACK PREPARED`, since the job is dead.
+# - **c** Start the job again with its checkpoint, and let its recovery end the transaction.
+# - **d** `COMMIT PREPARED`, since the rows were written.
+#
+# *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
+#
+# <details><summary>Hint 1</summary>Who knows whether it was decided?</details>
+# <details><summary>Hint 2</summary>Look at what labkit.spark.start does before the query starts.</details>
+
+# %% tags=["exercise"]
+# exercise 08-orphan
+orphan_answer = ...  # "a", "b", "c" or "d"
+
+# %% tags=["solution"]
+# exercise 08-orphan
+orphan_answer = "c"
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("08-orphan")
+
+# %% [raw] tags=["expected"]
+# 08-orphan: not attempted (1 point); lab.hint("08-orphan") helps.
+
+# %% [markdown]
 # ## What remains true
 #
 # - A prepared transaction needs neither its program nor its connection, and it survives the server's death.

@@ -489,6 +489,107 @@ from labkit import lab
 lab.need("steering", cell="the cell above")
 print(lab.replay(steering.trace))
 
+# %% [markdown] tags=["task"]
+# ## Exercise: a burst, and then silence (`09-predict`)
+#
+# In the simulated run *burst_then_silence* two records (offsets 0 and 1) come at once, then nothing. Kafka aborts the
+# transaction after 5 s, the checkpoint comes after 10 s and completes. Which offsets does a reader at *read_committed* miss
+# in the end, and how often does the job restart?
+#
+# *predict, easy, 1 point for predicting, right or wrong; one line.*
+#
+# <details><summary>Hint 1</summary>Who notices that the transaction is gone, and when?</details>
+# <details><summary>Hint 2</summary>The refused commit is only logged.</details>
+
+# %% tags=["exercise"]
+# exercise 09-predict
+predicted_09 = {"lost": ..., "restarts": ...}  # a list of offsets, and a number
+
+# %% tags=["solution"]
+# exercise 09-predict
+predicted_09 = {"lost": [0, 1], "restarts": 0}
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("09-predict")
+
+# %% [raw] tags=["expected"]
+# 09-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: how long may a transaction be open? (`09-timeout`)
+#
+# Choose the timeout of a transaction for any job, as a formula. `transaction_timeout(interval, checkpoint, tolerated,
+# downtime)` gets whole numbers of ticks: a checkpoint starts every `interval` ticks and may take up to `checkpoint` ticks,
+# `tolerated` checkpoints in a row may expire (their transactions then ride along with the next), and after a crash the job
+# is down for up to `downtime` ticks. A checkpoint starts only when the one before is over. Return the transaction timeout
+# in ticks: the broker aborts a transaction that many ticks after its first record.
+#
+# The check searches every schedule of a simulated Kafka: **no record may be lost**, and the answer may be at most twice as
+# long as needed.
+#
+# *configure, hard, 4 points; one line.*
+#
+# <details><summary>Hint 1</summary>The clock starts with the first record, and that may come right after a
+# barrier.</details>
+# <details><summary>Hint 2</summary>An expired checkpoint leaves its transaction to the next, which starts when interval and
+# expiry are over. More: <code>lab.hint("09-timeout")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 09-timeout
+def transaction_timeout(interval, checkpoint, tolerated, downtime):
+    """For how many ticks a transaction must be allowed to be open."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 09-timeout
+def transaction_timeout(interval, checkpoint, tolerated, downtime):
+    """For how many ticks a transaction must be allowed to be open."""
+    return (tolerated + 1) * max(interval, checkpoint) + checkpoint + downtime + 1
+
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("09-timeout")
+
+# %% [raw] tags=["expected"]
+# 09-timeout: not attempted (4 points); lab.hint("09-timeout") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: whose offsets count (`09-offsets`)
+#
+# A job with checkpoints copies from Kafka to Kafka. What are the offsets of its consumer group for?
+#
+# - **a** Without them the job would start at the beginning after a crash.
+# - **b** For whoever watches how far it is; recovery does not look at them.
+# - **c** They must be committed in the same transaction as the records.
+# - **d** They make `read_committed` possible.
+#
+# *explain, easy, 1 point for the right choice; the check gives a reason for each; one line.*
+#
+# <details><summary>Hint 1</summary>Which of them did the job look at when it started again?</details>
+# <details><summary>Hint 2</summary>Look at the four copies above.</details>
+
+# %% tags=["exercise"]
+# exercise 09-offsets
+offsets_answer = ...  # "a", "b", "c" or "d"
+
+# %% tags=["solution"]
+# exercise 09-offsets
+offsets_answer = "b"
+
+# %% tags=["check", "nbval-check-output"]
+from labkit import lab
+
+lab.check("09-offsets")
+
+# %% [raw] tags=["expected"]
+# 09-offsets: not attempted (1 point); lab.hint("09-offsets") helps.
+
 # %% [markdown]
 # ## What remains true
 #

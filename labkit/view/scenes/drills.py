@@ -1,0 +1,53 @@
+"""How drills are drawn: as the simulators that they are, and whose open actions they add."""
+
+from typing import Any
+
+from labkit.sim.barriers.model import Barriers
+from labkit.sim.model import Action
+from labkit.view.scene import Drawing, Event, Place
+from labkit.view.scenes import barriers, delivery, pipeline, two_phase_commit
+
+__all__ = ["DRILL_DRAWINGS"]
+
+
+def _alignment(model: Barriers, action: Action) -> Place:
+    if action.name != "snapshot":
+        return barriers.place(model, action)
+    which = action.which
+    return Place(f"count{which}" if which < model.settings.counts else "sink", touches=("coordinator",))
+
+
+def _deduplication(model: Any, action: Action) -> Place:
+    if not action.name.startswith("put_out"):
+        return delivery.place(model, action)
+    return Place("process1", touches=("outside",))
+
+
+def _recovery(model: Any, action: Action) -> Place:
+    if action.name.startswith("return_"):
+        return Place(f"participant{action.which}", Event.RESTART)
+    return two_phase_commit.place(model, action)
+
+
+_TOUCHES = {
+    "settle_commit": ("store", "reader"),
+    "settle_abort": ("store",),
+    "write_out": ("store", "reader"),
+    "confirm_batch": ("folder",),
+}
+
+
+def _pipeline(model: Any, action: Action) -> Place:
+    if action.name in _TOUCHES:
+        return Place("driver", touches=_TOUCHES[action.name])
+    return pipeline.place(model, action)
+
+
+DRILL_DRAWINGS: dict[str, Drawing] = {
+    "alignment_drill": Drawing(barriers.scene, _alignment),
+    "deduplication_drill": Drawing(delivery.scene, _deduplication),
+    "recovery_drill": Drawing(two_phase_commit.scene, _recovery),
+    "confirmation_drill": Drawing(pipeline.scene, _pipeline),
+    "resolution_drill": Drawing(pipeline.scene, _pipeline),
+}
+"""By the name of the drill."""
