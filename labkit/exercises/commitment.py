@@ -74,6 +74,7 @@ EXERCISES = (
             Variant("two participants, two crashes", (("participants", 2), ("crashes", 2), ("losses", 0))),
         ),
         judge=judge_recovery,
+        withheld=("labkit.sim.two_phase_commit",),
     ),
     Exercise(
         name="05-atomic",
@@ -113,6 +114,7 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
+        withheld=("labkit.sim.two_phase_parts",),
     ),
     Exercise(
         name="05-blocked",
@@ -127,6 +129,5 @@ EXERCISES = (
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,
-        withheld=("labkit.exercises.commitment",),
     ),
 )

@@ -95,6 +95,7 @@ EXERCISES = (
             Variant("two under way", (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0))),
         ),
         judge=judge_dedup,
+        withheld=("labkit.sim.delivery.model",),
     ),
     Exercise(
         name="02-chain",
@@ -130,6 +131,5 @@ EXERCISES = (
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,
-        withheld=("labkit.exercises.delivery",),
     ),
 )

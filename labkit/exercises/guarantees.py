@@ -99,6 +99,5 @@ EXERCISES = (
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,
-        withheld=("labkit.exercises.guarantees",),
     ),
 )

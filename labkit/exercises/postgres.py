@@ -58,6 +58,5 @@ EXERCISES = (
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,
-        withheld=("labkit.exercises.postgres",),
     ),
 )

@@ -115,6 +115,10 @@ EXERCISES = (
             ),
         ),
         judge=judge_confirmation,
+        withheld=(
+            "labkit.sim.pipeline.programs",
+            "labkit.sinks.wal",
+        ),
     ),
     Exercise(
         name="06-recover",
@@ -139,6 +143,11 @@ EXERCISES = (
             ),
         ),
         judge=judge_recovery,
+        withheld=(
+            "labkit.sim.pipeline.programs",
+            "labkit.sinks.coordinator",
+            "labkit.sinks.two_phase",
+        ),
     ),
     Exercise(
         name="06-jump",
@@ -177,5 +186,6 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
+        withheld=("labkit.judge",),
     ),
 )

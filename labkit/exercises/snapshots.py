@@ -112,6 +112,7 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
+        withheld=("labkit.sim.snapshot.parts",),
     ),
     Exercise(
         name="03-moment",
@@ -129,6 +130,5 @@ EXERCISES = (
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,
-        withheld=("labkit.exercises.snapshots",),
     ),
 )

@@ -35,7 +35,7 @@ from labkit.sim.kafka_log.parts import (
     State,
 )
 from labkit.sim.kafka_log.scenarios import SCENARIOS, play, scenario, trace_of, verdict
-from labkit.sim.kafka_log.settings import longest_open
+from labkit.sim.kafka_log.timeouts import longest_open
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.trace import Trace, make, replay
 

@@ -1,4 +1,4 @@
-"""What may be chosen of the log, and how long a transaction can be open. Nothing here runs."""
+"""What may be chosen of the log. Nothing here runs."""
 
 from typing import NamedTuple
 
@@ -107,13 +107,3 @@ def settings(values: Values) -> Settings:
         downtime=int(values["downtime"]),
         broken=str(values["broken"]),
     )
-
-
-def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
-    """How long a transaction can be open, from its first record to its commit, in the unit of the arguments.
-
-    The first record comes right after a barrier. The next checkpoint starts after `interval`, or when the one before
-    is over if that takes longer; `tolerated` checkpoints may expire, and their transactions ride along; the last one
-    takes all of `checkpoint_timeout`; then the job is down. A transaction timeout must be longer than this.
-    """
-    return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from labkit.errors import InvalidInput
-from labkit.sim.kafka_log.settings import longest_open
 
 
 class Timeouts(NamedTuple):
@@ -41,6 +40,16 @@ class Examined(NamedTuple):
     fit: Fit
     needed: float
     because: str
+
+
+def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
+    """How long a transaction can be open, from its first record to its commit, in the unit of the arguments.
+
+    The first record comes right after a barrier. The next checkpoint starts after `interval`, or when the one before
+    is over if that takes longer; `tolerated` checkpoints may expire, and their transactions ride along; the last one
+    takes all of `checkpoint_timeout`; then the job is down. A transaction timeout must be longer than this.
+    """
+    return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 
 
 def examine(given: Timeouts) -> Examined:
