@@ -12,7 +12,7 @@ from labkit.exercises.contract import Answer, Plain
 
 AGAIN = 40
 """Questions that are asked a second time."""
-SHOWN = 90
+SHOWN = 200
 """Characters of a value that a sentence shows."""
 
 

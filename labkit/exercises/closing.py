@@ -50,6 +50,12 @@ class Closed(Model[Any]):
         """The drill's."""
         return str(self.drill.sentence(action))
 
+    def refused(self, state: Any) -> list[tuple[Any, ...]]:
+        """What was asked in a state in which nothing is allowed any more."""
+        if self.actions(state):
+            return []
+        return [self.drill.question(state, each) for each in self.drill.actions(state) if each.name in self.drill.steps]
+
     def asked(self, before: Any, action: Action, _after: Any) -> tuple[Any, ...] | None:
         """What was asked for an action."""
         question: tuple[Any, ...] | None = self.drill.question(before, action)
@@ -92,7 +98,7 @@ class Run(Model[Busy]):
         question = self.drill.asks(state.state, action, after)
         if question is not None:
             return Busy(after, self._program(after, question))
-        if self.drill.forgets(action):
+        if self.drill.forgets(action, after):
             return Busy(after)
         return Busy(after, state.todo[1:] if state.todo[:1] == (action,) else state.todo)
 
@@ -114,6 +120,10 @@ class Run(Model[Busy]):
     def sentence(self, action: Action) -> str:
         """The drill's."""
         return str(self.drill.sentence(action))
+
+    def refused(self, _state: Busy) -> list[tuple[Any, ...]]:
+        """Nothing: a list of steps does not refuse any."""
+        return []
 
     def asked(self, before: Busy, action: Action, after: Busy) -> tuple[Any, ...] | None:
         """What was asked after an action."""

@@ -21,6 +21,9 @@ from labkit.sim.trace import Trace
 MAX_STATES = 40_000
 """States of the largest configuration that an answer is judged by; right answers need far fewer."""
 
+ANSWERS = 3
+"""Answers that a message tells."""
+
 Make = Callable[[Asker], Closed | Run]
 
 
@@ -98,15 +101,20 @@ def _broken(model: Closed | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: Closed | Run, trace: Trace) -> str:
-    """The last answer on the way to a state."""
-    told, state = "", model.initial()
+    """The last answers on the way to a state."""
+    told: dict[str, None] = {}
+    state = model.initial()
     for action in trace.actions:
         after = model.apply(state, action)
         question = model.asked(state, action, after)
         if question is not None:
-            told = f"On the way {model.ask.told(*question)}."
+            said = model.ask.told(*question)
+            told.pop(said, None)
+            told[said] = None
         state = after
-    return told
+    for question in model.refused(state):
+        told[model.ask.told(*question)] = None
+    return f"On the way {'; '.join(list(told)[-ANSWERS:])}." if told else ""
 
 
 def _endless(model: Closed | Run, ends: str) -> Finding | None:
@@ -133,19 +141,34 @@ def _endless(model: Closed | Run, ends: str) -> Finding | None:
     stuck = next((state for state in order if state not in can_end), None)
     if stuck is None:
         return None
-    return _never_ends(model, stuck, parents, claim.sentence)
-
-
-def _never_ends(
-    model: Closed | Run, stuck: Any, parents: dict[Any, tuple[Any, Action] | None], sentence: str
-) -> Finding:
     actions: list[Action] = []
     state = stuck
     while (step := parents[state]) is not None:
         state, action = step
         actions.append(action)
-    trace = Trace.of(model, actions[::-1])
-    left = model.actions(stuck)
-    how = "nothing can happen any more" if not left else "whatever happens, the run never comes to its end"
-    message = f"After {len(actions)} steps {how}. {_blame(model, trace)}"
-    return Finding(False, message.strip(), f"{how} after {len(actions)} steps", sentence, str(trace), len(actions))
+    return _never_ends(model, stuck, Trace.of(model, actions[::-1]), claim.sentence)
+
+
+def _never_ends(model: Closed | Run, stuck: Any, trace: Trace, sentence: str) -> Finding:
+    if model.actions(stuck):
+        how, blame = "whatever happens, the run never comes to its end", _from_there_on(model, stuck)
+    else:
+        how, blame = "nothing can happen any more", _blame(model, trace)
+    steps = len(trace.actions)
+    message = f"After {steps} steps, {how}. {blame}"
+    return Finding(False, message.strip(), f"{how} after {steps} steps", sentence, str(trace), steps)
+
+
+def _from_there_on(model: Closed | Run, stuck: Any) -> str:
+    """The answers that are given in a part of the run that nothing leads out of, the last ones of it first."""
+    told: dict[str, None] = {}
+    order, seen = [stuck], {stuck}
+    for state in order:
+        for action, after in model.successors(state):
+            question = model.asked(state, action, after)
+            if question is not None:
+                told[model.ask.told(*question)] = None
+            if after not in seen:
+                seen.add(after)
+                order.append(after)
+    return f"From there on {'; '.join(list(told)[:ANSWERS])}." if told else ""

@@ -44,6 +44,7 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 WATCH = Watch("steady", "pipeline", "no_regression", _seen)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
+UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
 def _half_flushed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
@@ -165,23 +166,30 @@ EXERCISES = (
         lines=6,
         public=(
             Variant(
-                "hello, world, hello",
+                "one word at a time",
                 (
-                    ("good", (("two_phase", {**WORDS}), ("batch_marker", {**WORDS, "strategy": "batch_marker"}))),
+                    (
+                        "good",
+                        (
+                            ("two_phase", WORDS),
+                            ("two_phase, two batches", {"words": "hello-hello-world", "records_per_batch": 2}),
+                            ("append, each word once", {"words": "hello-world", "strategy": "append"}),
+                        ),
+                    ),
                     (
                         "bad",
                         (
-                            ("append", {**WORDS, "strategy": "append"}),
-                            ("idempotent", {**WORDS, "strategy": "idempotent", "store": "sqlite"}),
+                            ("a driver that was thought dead wakes up", {**UPSERT, "crashes": 0, "zombies": 1}),
+                            ("append", {"words": "hello-hello", "strategy": "append"}),
                         ),
                     ),
                 ),
             ),
             Variant(
-                "two batches",
+                "two words",
                 (
-                    ("good", (("two_phase", {"words": "hello-hello-world", "records_per_batch": 2}),)),
-                    ("bad", (("append", {"words": "world-hello-hello", "strategy": "append"}),)),
+                    ("good", (("batch_marker", {**WORDS, "strategy": "batch_marker"}),)),
+                    ("bad", (("idempotent", {**UPSERT, **WORDS}), ("wal", {**WORDS, "strategy": "wal"}))),
                 ),
             ),
         ),

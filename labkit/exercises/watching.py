@@ -122,8 +122,13 @@ class Watch:
         if is_good:
             message = f"{asked} answered False, and this is a state of a good system ({name}): {claim.sentence}"
             return Finding(False, message, f"a good system is rejected: {name}", "True", str(trace), at)
-        message = f"{asked} answered True, although {claim.because(case.state)} This is a broken system ({name})."
+        said = claim.because(case.state)
+        message = f"{asked} answered True, and this does not hold there ({name}): {claim.sentence} {_start(said)}"
         return Finding(False, message, f"a broken system is accepted: {name}", "False", str(trace), at)
+
+
+def _start(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _trace_to(model: Model[Any], wanted: Any) -> Trace:

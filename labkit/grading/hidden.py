@@ -156,14 +156,15 @@ def _atomic(chance: Random) -> Drawn:
 def _jump(chance: Random) -> Drawn:
     words = chance.choice(WORDS[:3])
     good: list[System] = [
-        ("two_phase", {"words": words}),
+        ("two_phase", {"words": chance.choice(("world-world-hello", "spark-spark-flink", "table-table-stream"))}),
+        ("append, each word once", {"words": chance.choice(("hello-world", "stream-table")), "strategy": "append"}),
         ("batch_marker", {"words": chance.choice(WORDS), "strategy": "batch_marker"}),
-        ("wal, not killed", {"words": words, "strategy": "wal", "crashes": 0}),
     ]
     bad: list[System] = [
         ("append", {"words": chance.choice(TOGETHER), "strategy": "append"}),
         ("idempotent", {"words": words, "strategy": "idempotent", "store": "sqlite", "crashes": chance.choice((1, 2))}),
         ("wal", {"words": chance.choice(TOGETHER), "strategy": "wal"}),
+        ("one word", {"words": chance.choice(("hello-hello", "table-table-table")), "strategy": "append"}),
     ]
     return _systems(chance, good, bad)
 

@@ -3,6 +3,7 @@
 Everything else is `labkit.sim.barriers` with aligned checkpoints. When a task should read or copy is not said here.
 """
 
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Final
 
@@ -11,7 +12,7 @@ from labkit.sim.barriers.operators import Taken, copy, take
 from labkit.sim.barriers.parts import BARRIER, END, ENDED, Operator, State, live
 from labkit.sim.barriers.settings import PARAMETERS, VERSION, Rules
 from labkit.sim.drills.base import Question
-from labkit.sim.model import Action, Blueprint
+from labkit.sim.model import Action, Blueprint, Property
 from labkit.sim.parameters import Choice, Values
 
 READS: Final = ("process", "take_barrier", "take_end")
@@ -59,6 +60,22 @@ class AlignmentDrill(Barriers):
 
     def _snapshot(self, state: State, which: int) -> State:
         return self._told(state, which * self.settings.sources, _copied(state.operators[which], which == self._sink))
+
+    def properties(self) -> Sequence[Property[State]]:
+        """The simulator's claims; who waits for what is said of a job that stands still."""
+        return [
+            claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
+        ]
+
+    def _waiting(self, state: State) -> str:
+        for which, operator in enumerate(state.operators):
+            if arrived := came(operator):
+                task = self.settings.task(self.settings.sources + which)
+                inputs = ", ".join(map(str, arrived))
+                return (
+                    f"the job stands still: {task} has had a barrier by input {inputs}, and neither reads nor copies."
+                )
+        return "the job stands still, and nothing is read any more."
 
     def sentence(self, action: Action) -> str:
         """What happens."""

@@ -37,8 +37,8 @@ class Programmed(Protocol):
         """The open actions that an answer names. Raises `ValueError` with a sentence for one that names none."""
         ...
 
-    def forgets(self, action: Action) -> bool:
-        """Whether an action cuts a program short: a crash of whoever carries it out."""
+    def forgets(self, action: Action, after: Any) -> bool:
+        """Whether an action cuts a program short: whoever carries it out has died."""
         ...
 
 

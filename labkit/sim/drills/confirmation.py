@@ -11,7 +11,7 @@ from labkit.sim.model import Action, Blueprint, Mood, Property
 from labkit.sim.parameters import Choice, Switch, Values
 from labkit.sim.pipeline.effects import perform
 from labkit.sim.pipeline.model import Pipeline
-from labkit.sim.pipeline.parts import Op, State, Task, driven
+from labkit.sim.pipeline.parts import Op, Place, State, Task, driven
 from labkit.sim.pipeline.settings import PARAMETERS, VERSION
 
 LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
@@ -90,9 +90,9 @@ class ConfirmationDrill(Pipeline):
             steps.append(Action("write_out" if verb == "write" else "confirm_batch", number))
         return [*steps, Action("log_commit", batch)]
 
-    def forgets(self, action: Action) -> bool:
-        """The driver's death."""
-        return action.name == "crash"
+    def forgets(self, _action: Action, after: State) -> bool:
+        """The driver's death, by a crash or by an error."""
+        return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of rows, that it ends, and that the log's window closes before the engine goes on."""
@@ -118,7 +118,7 @@ def _is_confirmed(state: State) -> bool:
 
 def _unconfirmed(state: State) -> str:
     batch = state.query.decided
-    return f"commits/{batch} is written and batch {batch} is not confirmed: nothing says that its rows are out."
+    return f"batch {batch} is not confirmed, and commits/{batch} is written: nothing says that its rows are out."
 
 
 BLUEPRINT = Blueprint(

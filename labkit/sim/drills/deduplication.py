@@ -70,7 +70,7 @@ class DeduplicationDrill(Delivery):
                 raise ValueError(f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}.")
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
-    def forgets(self, action: Action) -> bool:
+    def forgets(self, action: Action, _after: State) -> bool:
         """A crash of the receiver."""
         return action == ("crash", RECEIVER)
 

@@ -84,9 +84,9 @@ class ResolutionDrill(Pipeline):
             steps.append(Action(f"settle_{verb}", place[handle]))
         return [*steps, Action("resolved", 0)]
 
-    def forgets(self, action: Action) -> bool:
-        """The driver's death."""
-        return action.name == "crash"
+    def forgets(self, _action: Action, after: State) -> bool:
+        """The driver's death, by a crash or by an error."""
+        return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
         """What recovery answers for; that part of a batch is seen while it is down is not up to it."""

@@ -154,7 +154,9 @@ def _decided_first() -> Property[State]:
         return None
 
     def because(state: State) -> str:
-        return f"{early(state)} was committed before commits/N, the decision."
+        found = early(state)
+        assert found is not None
+        return f"the transaction {found.handle} was committed before commits/N, the decision."
 
     return Property(
         "decided_first",

@@ -1,0 +1,230 @@
+"""What a learner calls: check, hint, progress, reset; and how an answer is read where it was written."""
+
+import json
+from pathlib import Path
+
+import pytest
+from exercise_sources import all_sources, run
+
+from labkit import lab
+from labkit.errors import InvalidInput, MissingSolution
+from labkit.exercises import check as checking
+from labkit.exercises import namespace as namespaces
+from labkit.exercises import progress
+from labkit.exercises.contract import AnswerFailed, Kind, Level
+from labkit.exercises.namespace import InNotebook, plain
+from labkit.exercises.registry import EXERCISES
+
+SOURCES = all_sources()
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own for what is noted."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "_kept", {})
+
+
+def call(code: str, cell: str = "") -> dict[str, object]:
+    """Runs a learner's cell, and another one that calls the lab, in one notebook."""
+    names: dict[str, object] = {"lab": lab, "__name__": "__main__"}
+    exec(cell, names)
+    exec(code, names)
+    return names
+
+
+def test_the_course_is_as_it_should_be():
+    kinds = [exercise.kind for exercise in EXERCISES.values()]
+    least = {Kind.PREDICT: 5, Kind.CONFIGURE: 4, Kind.COMPLETE: 6, Kind.INVARIANT: 3, Kind.EXPLAIN: 4}
+    assert len(kinds) >= 24
+    assert all(kinds.count(kind) >= count for kind, count in least.items())
+    assert {exercise.level for exercise in EXERCISES.values()} == set(Level)
+    assert {exercise.notebook[:2] for exercise in EXERCISES.values()} == {f"{number:02}" for number in range(1, 10)}
+    for name, exercise in EXERCISES.items():
+        assert name == exercise.name
+        assert name.startswith(exercise.notebook[:2])
+        assert len(exercise.hints) >= 2
+        assert exercise.points >= 1
+        assert exercise.public
+    assert [name for name, exercise in EXERCISES.items() if exercise.by_hand] == ["07-why"]
+
+
+def test_every_answer_has_a_name_of_its_own():
+    answers = [exercise.answer for exercise in EXERCISES.values()]
+    assert len(set(answers)) == len(answers)
+
+
+def test_a_stub_is_called_not_attempted_and_nothing_is_noted(capsys):
+    call('lab.check("05-recovery")', SOURCES["05-recovery"][0])
+    assert capsys.readouterr().out == '05-recovery: not attempted (4 points); lab.hint("05-recovery") helps.\n'
+    call('lab.check("06-predict")')
+    assert capsys.readouterr().out == "06-predict: not attempted (1 point); write it, and the run unlocks.\n"
+    assert not Path(progress.NAME).exists()
+
+
+def test_a_solution_passes_and_is_noted(capsys):
+    call('lab.check("05-recovery"); lab.progress("05")', SOURCES["05-recovery"][1])
+    said = capsys.readouterr().out
+    assert "05-recovery, a participant comes back: 2 of 2 public checks passed. When it is graded," in said
+    assert "05-recovery  complete   medium  done           4 of 4" in said
+    assert "05-atomic    invariant  medium  not attempted  0 of 3" in said
+    assert said.splitlines()[-1].endswith("4 of 8")
+
+
+def test_a_wrong_answer_gets_observed_and_expected_and_its_counterexample_at_the_failing_step(capsys, monkeypatch):
+    shown = []
+    monkeypatch.setattr(checking, "_show", shown.append)
+    call('lab.check("05-recovery")', 'def recover(log):\n    return "abort"\n')
+    said = capsys.readouterr().out
+    assert "check 1 of 2 failed" in said
+    assert "On the way recover(['prepared']) answered 'abort'." in said
+    assert "Expected: Who voted yes aborts only if that was decided." in said
+    [finding] = shown
+    assert finding.at == finding.trace.count(".") + 1 - finding.trace.partition("~~")[0].count(".")
+    assert json.loads(Path(progress.NAME).read_text())["05-recovery"]["state"] == "not yet"
+
+
+def test_a_counterexample_opens_in_the_player_without_the_learners_code(monkeypatch):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    try:
+        captured = []
+        monkeypatch.setattr("IPython.display.display", captured.append)
+        shell.user_ns["lab"] = lab
+        shell.run_cell('def key(row):\n    return row["count"]\nlab.check("06-key")')
+        [player] = captured
+        assert player.at == len(player.story.actions)
+        assert "text/html" in player._repr_mimebundle_()
+    finally:
+        InteractiveShell.clear_instance()
+
+
+def test_an_unknown_exercise_gets_the_nearest_name():
+    with pytest.raises(InvalidInput, match="did you mean '05-recovery'"):
+        lab.check("05-recover")
+
+
+def test_hints_come_one_after_the_other(capsys):
+    for level in (1, 2, 3, 3):
+        lab.hint("05-recovery")
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == level + 1
+        assert lines[-1] == "A solution has about 5 lines."
+        assert lines[0].startswith("Hint 1 of 3: ")
+
+
+def test_a_reset_asks_first_and_gives_the_stub_back(capsys):
+    names = call('lab.check("05-recovery")', SOURCES["05-recovery"][1])
+    capsys.readouterr()
+    exec('lab.reset("05-recovery")', names)
+    assert 'run lab.reset("05-recovery", confirm=True)' in capsys.readouterr().out
+    assert "recover" in names
+    exec('lab.reset("05-recovery", confirm=True)', names)
+    said = capsys.readouterr().out
+    assert "recover" not in names
+    assert "raise NotImplementedError" in said
+    assert progress.of("05-recovery") == {}
+
+
+def test_all_can_be_reset(capsys):
+    names = call('lab.check("05-recovery")', SOURCES["05-recovery"][1] + "\nlinks = 1\n")
+    exec("lab.reset()", names)
+    assert "links" in names
+    exec("lab.reset(confirm=True)", names)
+    assert not {"links", "recover"} & set(names)
+    assert f"all {len(EXERCISES)} exercises: back to the beginning." in capsys.readouterr().out
+
+
+def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
+    call('lab.check("06-predict")', 'predicted_06 = {"lost": [0], "duplicate": []}')
+    call('lab.check("06-predict")', SOURCES["06-predict"][1])
+    said = capsys.readouterr().out
+    assert "lost: you said [0], it was []  <- not so" in said
+    assert "Your first prediction was lost=[0], duplicate=[]; it is kept." in said
+    noted = progress.of("06-predict")
+    assert (noted["predicted"], noted["came"]) == ("lost=[0], duplicate=[]", "lost=[], duplicate=[1]")
+    assert noted["points"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        ("06-predict", '{"lost": []}', "must be a dict with the keys lost, duplicate"),
+        ("06-predict", '{"lost": [], "duplicate": True}', "must be of type list"),
+        ("06-predict", '{"lost": [], "duplicate": ...}', "has a '...' that is not filled in"),
+        ("01-links", '{"source": "log", "engine": "spark", "sink": "wal"}', "choose from 'commit, then note'"),
+        ("01-weakest", '"e"', "choose from 'a', 'b', 'c', 'd'"),
+        ("01-weakest", '"a"', "No. a)"),
+        ("07-why", '"short"', "at least 40 characters"),
+        ("04-settings", '{"mode": "aligned", "sink": "append", "retention": "keep"}', "come out more than once"),
+        ("02-chain", '{"retry": False, "dedup": "durable", "ids": "derived"}', "retry=false"),
+        ("05-recovery", "1", "must be a function"),
+    ],
+)
+def test_an_answer_of_the_wrong_form_gets_a_sentence(name, answer, said, capsys):
+    call(f'lab.check("{name}")', f"{EXERCISES[name].answer} = {answer}")
+    assert said in capsys.readouterr().out
+    assert progress.of(name)["state"] == "not yet"
+
+
+def test_a_text_is_kept_for_a_person(capsys):
+    call('lab.check("07-why"); lab.progress("07")', SOURCES["07-why"][1])
+    said = capsys.readouterr().out
+    assert "kept for your instructor" in said
+    assert "0 of 3" in said
+
+
+class Sly(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+@pytest.mark.parametrize(
+    "value", [Sly(3), (1, 2), {1: 2}, {"a": Sly(1)}, float("nan"), float("inf"), object(), b"", {1}]
+)
+def test_only_plain_values_of_exact_types_are_answers(value):
+    with pytest.raises(AnswerFailed):
+        plain("it", value)
+
+
+def test_what_json_can_carry_is_an_answer():
+    value = {"a": [1, 2.5, "x", None, True], "b": {}}
+    assert plain("it", value) == value
+
+
+def test_arguments_are_the_functions_own():
+    given = [1, 2]
+    answer = InNotebook("f", {"f": lambda some: some.append(3) or some})
+    assert answer.call(given) == [1, 2, 3]
+    assert given == [1, 2]
+
+
+def test_a_function_that_does_not_end_is_stopped(monkeypatch):
+    monkeypatch.setattr(namespaces, "SECONDS", 0.05)
+    names = run(
+        "def f():\n    while True:\n        try:\n            while True: pass\n        except Exception: pass\n"
+    )
+    with pytest.raises(AnswerFailed, match=r"f\(\) took longer"):
+        InNotebook("f", names).call()
+
+
+@pytest.mark.parametrize("body", ["raise NotImplementedError", "return ..."])
+def test_a_function_that_is_not_written_is_missing(body):
+    with pytest.raises(MissingSolution):
+        InNotebook("f", run(f"def f():\n    {body}\n")).call()
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_error(capsys, monkeypatch):
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("read-only")))
+    lab.hint("05-recovery")
+    lab.hint("05-recovery")
+    assert "Hint 2 of 3" in capsys.readouterr().out
+
+
+def test_a_damaged_note_is_as_none(capsys):
+    Path(progress.NAME).write_text("[1]")
+    lab.progress("05")
+    assert "0 of 8" in capsys.readouterr().out

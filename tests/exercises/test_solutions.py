@@ -1,0 +1,165 @@
+"""The stub scores nothing, the reference solution everything: publicly, and by hidden variants of several seeds."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import build_notebooks
+import nbformat
+import pytest
+from exercise_sources import ROOT, all_sources, run
+
+from labkit.errors import MissingSolution
+from labkit.exercises.check import judged
+from labkit.exercises.contract import Kind
+from labkit.exercises.namespace import InNotebook
+from labkit.exercises.registry import EXERCISES
+from labkit.grading.hidden import variants
+
+SEEDS = range(5)
+SOURCES = all_sources()
+ON_SPARK = {name for name, exercise in EXERCISES.items() if exercise.needs_spark}
+QUICK = [name for name in EXERCISES if name not in ON_SPARK]
+
+
+def test_the_notebooks_and_the_registry_name_the_same_exercises():
+    assert set(SOURCES) == set(EXERCISES)
+    for source in build_notebooks.sources(ROOT):
+        asked = list(build_notebooks.exercises(source))
+        assert asked == [each.name for each in EXERCISES.values() if each.notebook == source.stem]
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_stub_is_not_attempted(name: str):
+    stub, _ = SOURCES[name]
+    assert judged(EXERCISES[name], run(stub)) is None
+    answer = InNotebook(EXERCISES[name].answer, run(stub))
+    for variant in variants(name, 0):
+        with pytest.raises(MissingSolution):
+            EXERCISES[name].judge(answer, variant)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_solution_passes_every_public_and_hidden_variant(name: str):
+    exercise, (_, solution) = EXERCISES[name], SOURCES[name]
+    found = judged(exercise, run(solution))
+    assert found is not None
+    assert [each.passed for each in found] == [True] * len(exercise.public), found[-1].message
+    answer = InNotebook(exercise.answer, run(solution))
+    for seed in SEEDS:
+        for variant in variants(name, seed):
+            finding = exercise.judge(answer, variant)
+            assert finding.passed, (seed, variant.name, finding.message)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", sorted(ON_SPARK))
+def test_a_solution_survives_on_real_spark_and_a_wrong_one_does_not(name: str, java: object):
+    exercise, (_, solution) = EXERCISES[name], SOURCES[name]
+    answer = InNotebook(exercise.answer, run(solution))
+    for variant in [*exercise.public, *variants(name, 1)]:
+        finding = exercise.judge(answer, variant)
+        assert finding.passed, (variant.name, finding.message)
+    said = []
+    for sink, store, order in (
+        ("append", "files", None),
+        ("idempotent", "sqlite", None),
+        ("two_phase", "files", "engine"),
+    ):
+        wrong = {exercise.answer: {"sink": sink, "store": store, "order": order}}
+        [finding] = judged(exercise, wrong)
+        assert not finding.passed
+        said.append(finding.message)
+    assert "at-least-once" in said[0]
+    assert "jump back" in said[1]
+    assert "at-least-once" in said[2]
+
+
+def test_variants_are_the_same_for_the_same_seed_and_differ_between_seeds():
+    for name, exercise in EXERCISES.items():
+        drawn = [variants(name, seed) for seed in range(20)]
+        assert drawn == [variants(name, seed) for seed in range(20)]
+        if exercise.kind in (Kind.PREDICT, Kind.EXPLAIN):
+            assert drawn[0] == list(exercise.public)
+            continue
+        assert all(len(each) >= 3 for each in drawn)
+        assert len({str(each) for each in drawn}) > 1, name
+        assert all(variant not in exercise.public for each in drawn for variant in each)
+
+
+def test_a_solution_is_about_as_long_as_its_exercise_says():
+    for name, (_, solution) in SOURCES.items():
+        body = [line for line in solution.splitlines() if line.strip() and not re.match(r'def |#|    """', line)]
+        assert abs(len(body) - EXERCISES[name].lines) <= 2, name
+
+
+@cache
+def given_away() -> dict[str, str]:
+    """Everything that a learner gets: the built notebooks, and the package without the grader."""
+    found = {}
+    for path in sorted((ROOT / "labkit").rglob("*")):
+        inside = path.relative_to(ROOT)
+        if (
+            path.is_file()
+            and "__pycache__" not in path.parts
+            and inside.parts[1] != "grading"
+            and path.suffix != ".png"
+        ):
+            found[str(inside)] = path.read_text(encoding="utf-8", errors="replace")
+    for source in build_notebooks.sources(ROOT):
+        for copy in build_notebooks.build(source):
+            cells = nbformat.reads(copy, as_version=4).cells
+            found[f"{source.stem} {len(found)}"] = "\n".join(cell.source for cell in cells)
+    return found
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_no_solution_is_given_away(name: str):
+    stub, solution = SOURCES[name]
+    telling = {line.strip() for line in solution.splitlines()} - {line.strip() for line in stub.splitlines()}
+    telling = {line for line in telling if len(line) >= 16}
+    assert telling
+    for place, text in given_away().items():
+        assert not [line for line in telling if line in text], place
+
+
+def test_no_hidden_variant_is_given_away():
+    drawn = {variant.name for name in EXERCISES for variant in variants(name, 3)}
+    public = {variant.name for exercise in EXERCISES.values() for variant in exercise.public}
+    hidden = {name for name in drawn - public if len(name) > 12}
+    assert len(hidden) > 10
+    for place, text in given_away().items():
+        assert "labkit.grading.hidden" not in text, place
+        assert not [name for name in hidden if f'"{name}"' in text], place
+
+
+def test_the_instructors_copy_has_the_solution_in_place_of_the_stub():
+    for source in build_notebooks.sources(ROOT):
+        solved = build_notebooks.exercises(source)
+        cells = nbformat.reads(build_notebooks.instructor(source), as_version=4).cells
+        texts = [cell.source for cell in cells]
+        for stub, solution in solved.values():
+            assert solution in texts
+            assert stub not in texts
+        learner = nbformat.reads(build_notebooks.build(source)[0], as_version=4).cells
+        assert len(cells) == len(learner)
+
+
+def test_the_stubs_in_the_package_are_those_of_the_notebooks():
+    assert build_notebooks.stubs(ROOT) == (ROOT / build_notebooks.STUBS).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ('# %% tags=["exercise"]\nx = ...\n', "begins with a line"),
+        ('# %% tags=["exercise"]\n# exercise 05-x\nx = ...\n\n# %%\n1\n', "no solution follows the stub of 05-x"),
+        ('# %% tags=["solution"]\n# exercise 05-x\nx = 1\n', "does not follow its stub"),
+    ],
+)
+def test_an_exercise_without_its_parts_is_not_built(tmp_path: Path, source: str, complaint: str):
+    path = tmp_path / "05_x.py"
+    path.write_text(source)
+    with pytest.raises(build_notebooks.NotebookError, match=complaint):
+        build_notebooks.build(path)

@@ -1,0 +1,4 @@
+# misconception: the coordinator takes the copy, the task only waits
+# says: count 0 has had a barrier by input 0, 1, and neither reads nor copies
+def align(inputs, came, ended):
+    return {"read": [each for each in range(inputs) if each not in came], "copy": False}

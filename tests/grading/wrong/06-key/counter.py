@@ -1,0 +1,7 @@
+# misconception: the database gives every row a number
+# says: The row of offset 1 is there 2 times, by the keys 0 and 3
+numbers = iter(range(1_000_000))
+
+
+def key(row):
+    return next(numbers)
