@@ -208,7 +208,7 @@ def _timeout(chance: Random) -> Drawn:
         chance.choice(((2, 1, 0, 1), (2, 1, 0, 2), (1, 1, 0, 2))),
         chance.choice(((1, 1, 2, 0), (2, 1, 1, 0), (3, 1, 1, 0))),
         chance.choice(((1, 3, 0, 0), (2, 3, 0, 0), (1, 2, 0, 0))),
-        chance.choice(((1, 2, 1, 0), (2, 2, 1, 0), (1, 2, 2, 0))),
+        chance.choice(((1, 2, 1, 0), (2, 2, 1, 0), (2, 1, 2, 0))),
     )
     return [(", ".join(map(str, each)), dict(zip(names, each, strict=True))) for each in drawn]
 
