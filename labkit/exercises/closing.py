@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from labkit.exercises.asking import Asker, Unusable, a_list
 from labkit.sim.model import Action, Model, Property
 
+MAX_STEPS = 50
+"""Steps of the longest answer; right ones need far fewer."""
+
 Allows = Callable[[Asker, Any, Any, Action], bool]
 """Whether a learner's function lets an open action happen: of the function, the drill, a state and the action."""
 
@@ -104,6 +107,8 @@ class Run(Model[Busy]):
 
     def _program(self, after: Any, question: tuple[Any, ...]) -> tuple[Action, ...]:
         steps = a_list(self.ask, self.ask(*question), self._of)
+        if len(steps) > MAX_STEPS:
+            raise Unusable(f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}.")
         try:
             return tuple(self.drill.program(after, steps))
         except ValueError as error:

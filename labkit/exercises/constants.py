@@ -52,7 +52,7 @@ class Settings:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))
         except (Unusable, InvalidInput) as error:
-            return Finding(False, str(error))
+            return Finding(False, str(error), general=f"{self.name} is not possible there.")
         found = explore(model, max_states=MAX_STATES)
         broken = [each for each in found.violations if each.property in self.claims]
         if not broken:
@@ -61,7 +61,10 @@ class Settings:
         first = min(broken, key=lambda each: len(each.trace.actions))
         claim = next(each for each in model.properties() if each.name == first.property)
         message = f"With {said(chosen)}: {first.because}"
-        return Finding(False, message, first.because, claim.sentence, str(first.trace), len(first.trace.actions))
+        general = f"With {said(chosen)} some schedule breaks this: {claim.sentence}"
+        return Finding(
+            False, message, first.because, claim.sentence, str(first.trace), len(first.trace.actions), general
+        )
 
 
 def said(values: Mapping[str, Any]) -> str:

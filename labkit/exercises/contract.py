@@ -73,6 +73,8 @@ class Finding:
     """A counterexample as the text of a trace, which the stepper opens; `None` where there is none to step."""
     at: int = 0
     """The step of the trace at which it fails."""
+    general: str = ""
+    """The message without anything of the variant: what a learner reads when the variant is a hidden one."""
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,17 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
         point = _point(chosen, variant["point"])
         found, seen = _run(chosen, f"{point}@{variant['batch']}", int(variant["records_per_batch"]))
     except (Unusable, InvalidInput) as error:
-        return Finding(False, str(error))
+        return Finding(False, str(error), general="These settings do not go together.")
     at = f"With {said(chosen)}, killed at {point}@{variant['batch']}"
     if found.verdict.guarantee != "exactly-once":
-        return Finding(False, f"{at}: {found.verdict.guarantee}. {found.verdict.because}.", seen, "exactly-once")
+        general = f"With {said(chosen)}, killed once more: {found.verdict.guarantee}."
+        message = f"{at}: {found.verdict.guarantee}. {found.verdict.because}."
+        return Finding(False, message, seen, "exactly-once", general=general)
     if found.verdict.regression:
         back = found.verdict.regression[0]
-        return Finding(False, f"{at}: a reader saw a value jump back, at offset {back}.", seen, "no value jumps back")
+        message = f"{at}: a reader saw a value jump back, at offset {back}."
+        general = f"With {said(chosen)}, killed once more, a reader saw a value jump back."
+        return Finding(False, message, seen, "no value jumps back", general=general)
     return Finding(True, f"{at}: exactly-once, and no value jumped back. Seen: {seen}.", seen)
 
 

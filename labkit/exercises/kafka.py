@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from labkit.exercises.asking import Asker, shown
+from labkit.exercises.asking import Asker, Unusable, shown
 from labkit.exercises.constants import Prediction, Statements
 from labkit.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
-from labkit.exercises.searching import steady
+from labkit.exercises.searching import steady, unusable
 from labkit.sim.explore import Violation, explore
 from labkit.sim.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
@@ -23,17 +23,20 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     asked = tuple(int(variant[name]) for name in TICKS)
     ticks = ask(*asked)
     if type(ticks) is not int or not ticks >= 1:
-        return Finding(False, f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+        wrong = Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+        return unusable(ask.name, wrong)
     told = ask.told(*asked)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
         message = f"{told}, and with that a record can be lost: {loss.because}"
-        return Finding(False, message, loss.because, "No schedule loses a record.", str(loss.trace), at)
+        expected, general = "No schedule loses a record.", "With one of the answers a record can be lost."
+        return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
     if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
         message = (
             f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
         )
-        return Finding(False, message, told, "At most twice of what is needed.")
+        general = "One of the answers is more than twice as long as needed."
+        return Finding(False, message, told, "At most twice of what is needed.", general=general)
     return steady(ask, f"No schedule loses a record: {told}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from labkit.exercises.asking import Asker, Unusable, shown
 from labkit.exercises.contract import Answer, Finding, Plain, Variant
-from labkit.exercises.searching import MAX_STATES, steady
+from labkit.exercises.searching import MAX_STATES, steady, unusable
 from labkit.exercises.watching import Watched
 from labkit.judge import Verdict, judge
 from labkit.records import History, Observation, Reading, Record
@@ -91,9 +91,11 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
     try:
         found = explore(Watched(model, claim), max_states=MAX_STATES)
     except Unusable as error:
-        return Finding(False, str(error))
+        return unusable("key", error)
     if not found.violations:
         return steady(ask, f"In all {found.unique_states:,} states the table ends with one row for every record")
     first = found.violations[0]
     said = first.because
-    return Finding(False, f"{said[0].upper()}{said[1:]}", said, SENTENCE, str(first.trace), len(first.trace.actions))
+    general = "After some run the table does not hold one row for every record."
+    message = f"{said[0].upper()}{said[1:]}"
+    return Finding(False, message, said, SENTENCE, str(first.trace), len(first.trace.actions), general)

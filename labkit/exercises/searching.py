@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from labkit.errors import GradingError
 from labkit.exercises.asking import Asker, Unusable
 from labkit.exercises.closing import Closed, Run
 from labkit.exercises.contract import Answer, Finding
@@ -72,14 +71,20 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
         if settled is None:
             known.keep(ask, found)
     except Unusable as error:
-        return Finding(False, str(error))
+        return unusable(ask.name, error)
     return found if found is not None else steady(ask, "Every schedule was tried and no claim broke")
+
+
+def unusable(name: str, error: Unusable) -> Finding:
+    """The finding on an answer of the wrong form."""
+    return Finding(False, str(error), general=f"{name} returned something of the wrong form, or impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
     """The finding on a rule that has broken nothing: full, unless its answers change."""
     if changed := ask.changed():
-        return Finding(False, changed, changed, "The same arguments get the same answer.")
+        general = f"{ask.name} answered a question in two ways; the answer must come from its arguments alone."
+        return Finding(False, changed, changed, "The same arguments get the same answer.", general=general)
     return Finding(True, f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.", seen)
 
 
@@ -89,7 +94,11 @@ def judge(model: Closed | Run, ends: str) -> Finding | None:
     if found.violations:
         return _broken(model, min(found.violations, key=lambda each: len(each.trace.actions)))
     if not found.exhausted:
-        raise GradingError(f"{model.name} has more than {MAX_STATES} states with {dict(model.values)}.")
+        # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
+        message = (
+            f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there steps without need?"
+        )
+        return Finding(False, message, general="The answers lead to very many states.")
     return _endless(model, ends)
 
 
@@ -97,7 +106,9 @@ def _broken(model: Closed | Run, violation: Violation) -> Finding:
     claim = next(each for each in model.properties() if each.name == violation.property)
     said = violation.because
     message = f"{said[0].upper()}{said[1:]} {_blame(model, violation.trace)}"
-    return Finding(False, message.strip(), said, claim.sentence, str(violation.trace), len(violation.trace.actions))
+    general = f"Some schedule breaks this: {claim.sentence}"
+    trace = violation.trace
+    return Finding(False, message.strip(), said, claim.sentence, str(trace), len(trace.actions), general)
 
 
 def _blame(model: Closed | Run, trace: Trace) -> str:
@@ -156,7 +167,8 @@ def _never_ends(model: Closed | Run, stuck: Any, trace: Trace, sentence: str) ->
         how, blame = "nothing can happen any more", _blame(model, trace)
     steps = len(trace.actions)
     message = f"After {steps} steps, {how}. {blame}"
-    return Finding(False, message.strip(), f"{how} after {steps} steps", sentence, str(trace), steps)
+    general = "Some schedule never comes to its end."
+    return Finding(False, message.strip(), f"{how} after {steps} steps", sentence, str(trace), steps, general)
 
 
 def _from_there_on(model: Closed | Run, stuck: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from labkit.errors import GradingError
 from labkit.exercises.asking import Asker, Unusable, shown
 from labkit.exercises.contract import Answer, Finding, Variant
-from labkit.exercises.searching import MAX_STATES, steady
+from labkit.exercises.searching import MAX_STATES, steady, unusable
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, Model, Mood, Property
 from labkit.sim.trace import Trace, make
@@ -101,7 +101,7 @@ class Watch:
                 if found := self._look(ask, name, given, is_good=is_good):
                     return found
         except Unusable as error:
-            return Finding(False, str(error))
+            return unusable(self.function, error)
         good, bad = len(variant["good"]), len(variant["bad"])
         return steady(ask, f"It accepts every state of what is good ({good}) and rejects what is broken ({bad})")
 
@@ -121,10 +121,12 @@ class Watch:
         asked, at = ask.call(*case.question), len(trace.actions)
         if is_good:
             message = f"{asked} answered False, and this is a state of a good system ({name}): {claim.sentence}"
-            return Finding(False, message, f"a good system is rejected: {name}", "True", str(trace), at)
+            general = f"{self.function} rejects a state of a good system."
+            return Finding(False, message, f"a good system is rejected: {name}", "True", str(trace), at, general)
         said = claim.because(case.state)
         message = f"{asked} answered True, and this does not hold there ({name}): {claim.sentence} {_start(said)}"
-        return Finding(False, message, f"a broken system is accepted: {name}", "False", str(trace), at)
+        general = f"{self.function} accepts a state of a broken system, where this does not hold: {claim.sentence}"
+        return Finding(False, message, f"a broken system is accepted: {name}", "False", str(trace), at, general)
 
 
 def _start(sentence: str) -> str:
