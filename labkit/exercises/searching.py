@@ -95,9 +95,7 @@ def judge(model: Closed | Run, ends: str) -> Finding | None:
         return _broken(model, min(found.violations, key=lambda each: len(each.trace.actions)))
     if not found.exhausted:
         # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
-        message = (
-            f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there steps without need?"
-        )
+        message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
         return Finding(False, message, general="The answers lead to very many states.")
     return _endless(model, ends)
 

@@ -228,3 +228,19 @@ def test_a_damaged_note_is_as_none(capsys):
     Path(progress.NAME).write_text("[1]")
     lab.progress("05")
     assert "0 of 8" in capsys.readouterr().out
+
+
+def test_a_list_without_end_is_refused(capsys):
+    call('lab.check("02-dedup")', 'def receive(id, table, memory):\n    return ["remember"] * 51\n')
+    assert "returned 51 steps, more than 50" in capsys.readouterr().out
+
+
+def test_the_guide_lists_every_exercise():
+    guide = (Path(__file__).parent.parent.parent / "docs" / "instructors.md").read_text(encoding="utf-8")
+    rows = [line for line in guide.splitlines() if line.startswith("| `")]
+    wanted = []
+    for name, exercise in EXERCISES.items():
+        more = ", by hand" if exercise.by_hand else ", on Spark" if exercise.needs_spark else ""
+        parts = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, f"{exercise.points}{more}")
+        wanted.append(f"| {' | '.join(parts)} |")
+    assert rows == wanted
