@@ -29,10 +29,13 @@ class Asker:
         self._known: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
-        """The answer. Raises what `Answer.call` raises."""
+        """The answer. Raises what `Answer.call` raises, and `Unusable` for a value of no sensible size."""
         key = json.dumps(arguments)
         if key not in self._known:
-            self._known[key] = arguments, self._answer.call(*arguments)
+            answer = self._answer.call(*arguments)
+            if _text(answer) is None:
+                raise Unusable(f"{self.call(*arguments)} returned a value that is too large.")
+            self._known[key] = arguments, answer
         return self._known[key][1]
 
     @property
@@ -53,7 +56,7 @@ class Asker:
         known = list(self._known.values())
         for arguments, first in known[:: max(1, len(known) // AGAIN)]:
             again = self._answer.call(*arguments)
-            if json.dumps(again) != json.dumps(first):
+            if _text(again) != _text(first):
                 return (
                     f"{self.call(*arguments)} answered {shown(first)} first and {shown(again)} when asked again: "
                     "the answer must come from the arguments alone, because a crash takes everything else."
@@ -61,9 +64,20 @@ class Asker:
         return ""
 
 
+def _text(value: Plain) -> str | None:
+    """A value as JSON; None where it is too large for that."""
+    try:
+        return json.dumps(value)
+    except (ValueError, RecursionError):
+        return None
+
+
 def shown(value: Plain) -> str:
     """A value as a learner would write it, cut where it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value that is too long to be shown"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 

@@ -21,10 +21,12 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout."""
     ask = Asker(answer, "transaction_timeout")
     asked = tuple(int(variant[name]) for name in TICKS)
-    ticks = ask(*asked)
-    if type(ticks) is not int or not ticks >= 1:
-        wrong = Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
-        return unusable(ask.name, wrong)
+    try:
+        ticks = ask(*asked)
+        if type(ticks) is not int or not ticks >= 1:
+            raise Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+    except Unusable as error:
+        return unusable(ask.name, error)
     told = ask.told(*asked)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)

@@ -19,6 +19,8 @@ from labkit.exercises.contract import AnswerFailed, Plain
 
 SECONDS = 5.0
 """How long one call of a learner's function may take."""
+LARGEST = 2**63
+"""A whole number in an answer is smaller, and larger than its negative."""
 DEEPEST = 20
 """Levels of lists and dicts in an answer."""
 
@@ -68,7 +70,9 @@ def is_open(value: object) -> bool:
 
 def plain(what: str, value: Any, depth: int = 0) -> Plain:
     """The value, if JSON can carry it: exact types only. Raises `AnswerFailed` that names what is not."""
-    if value is None or type(value) in (bool, int, str):
+    if type(value) is int and not -LARGEST < value < LARGEST:
+        raise AnswerFailed(f"{what} gives a whole number of more than 64 bits.")
+    if value is None or type(value) in {bool, int, str}:
         return value
     if type(value) is float:
         if not math.isfinite(value):

@@ -182,9 +182,10 @@ class Sly(int):
     __hash__ = int.__hash__
 
 
-@pytest.mark.parametrize(
-    "value", [Sly(3), (1, 2), {1: 2}, {"a": Sly(1)}, float("nan"), float("inf"), object(), b"", {1}]
-)
+NOT_PLAIN = [Sly(3), (1, 2), {1: 2}, {"a": Sly(1)}, float("nan"), float("inf"), object(), b"", {1}, 2**63, [[10**5000]]]
+
+
+@pytest.mark.parametrize("value", NOT_PLAIN, ids=lambda value: type(value).__name__)
 def test_only_plain_values_of_exact_types_are_answers(value):
     with pytest.raises(AnswerFailed):
         plain("it", value)
@@ -228,6 +229,29 @@ def test_a_damaged_note_is_as_none(capsys):
     Path(progress.NAME).write_text("[1]")
     lab.progress("05")
     assert "0 of 8" in capsys.readouterr().out
+
+
+def test_an_answer_of_no_sensible_size_is_no_fault_of_the_judge():
+    class Huge:
+        def call(self, *_):
+            return 10**5000
+
+        value = call
+
+    for exercise in EXERCISES.values():
+        for variant in exercise.public:
+            finding = exercise.judge(Huge(), variant)
+            assert not finding.passed
+            assert len(finding.message) < 2_000
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_stub_is_answered_as_the_notebook_expects(name, capsys):
+    """What the checked copies hold, also those that `make test` does not run."""
+    source = Path(__file__).parent.parent.parent / "notebooks" / "src" / f"{EXERCISES[name].notebook}.py"
+    call(f'lab.check("{name}")', SOURCES[name][0])
+    said = "".join(f"# {line}\n" for line in capsys.readouterr().out.splitlines())
+    assert f'lab.check("{name}")\n\n# %% [raw] tags=["expected"]\n{said}' in source.read_text(encoding="utf-8")
 
 
 def test_a_list_without_end_is_refused(capsys):
