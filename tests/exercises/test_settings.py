@@ -1,0 +1,39 @@
+"""Settings are few enough to try them all: which ones pass is known, publicly and by hidden variants alike."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from labkit.exercises import barriers, delivery, guarantees
+from labkit.exercises.constants import Settings
+from labkit.exercises.contract import Variant
+from labkit.exercises.namespace import InNotebook
+from labkit.exercises.registry import EXERCISES
+from labkit.grading.hidden import variants
+
+ALL = {"01-links": guarantees.LINKS, "02-chain": delivery.CHAIN, "04-settings": barriers.SETTINGS}
+RIGHT = {
+    "01-links": {
+        ("log", "commit, then note", "batch_marker"),
+        ("log", "note, then commit", "batch_marker"),
+        ("log", "note, then commit", "two_phase"),
+    },
+    "02-chain": {(True, "durable", "derived")},
+    "04-settings": {("aligned", "two_phase", "keep"), ("unaligned", "two_phase", "keep")},
+}
+
+
+def passing(settings: Settings, tried: list[Variant]) -> Iterator[tuple[object, ...]]:
+    """Every choice that passes all variants."""
+    for chosen in product(*settings.chosen.values()):
+        answer = InNotebook("it", {"it": dict(zip(settings.chosen, chosen, strict=True))})
+        if all(settings.judge(answer, variant).passed for variant in tried):
+            yield chosen
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_exactly_the_right_settings_pass(name: str):
+    assert set(passing(ALL[name], list(EXERCISES[name].public))) == RIGHT[name]
+    for seed in range(2):
+        assert set(passing(ALL[name], variants(name, seed))) == RIGHT[name]
