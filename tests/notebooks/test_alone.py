@@ -34,9 +34,15 @@ def test_a_cell_runs_alone_or_names_the_cell_that_comes_first(name: str, capsys:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_is_short_and_its_cells_too(name: str):
     source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
-    shown = [cell for cell in jupytext.reads(source, fmt="py:percent").cells if cell.cell_type != "raw"]
+    exercise = {"task", "exercise", "solution", "check"}
+    shown = [
+        cell
+        for cell in jupytext.reads(source, fmt="py:percent").cells
+        if cell.cell_type != "raw" and not exercise & set(cell.metadata.get("tags", []))
+    ]
     assert len(shown) <= 45
-    assert max(len([line for line in code.splitlines() if line.strip()]) for code in cells(name)) <= 9
+    code = [cell.source for cell in shown if cell.cell_type == "code"]
+    assert max(len([line for line in source.splitlines() if line.strip()]) for source in code) <= 9
     assert source.count("lab.explorer(") == 1
     assert "What popular notes get wrong" in source
     assert 3 <= source.count("\n# **") <= 8
