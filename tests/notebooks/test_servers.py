@@ -4,6 +4,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from nbformat import NotebookNode
 
 from labkit.errors import InvalidInput
 
@@ -16,8 +17,15 @@ def text(name: str) -> str:
     return (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
 
 
+def shown(name: str) -> list[NotebookNode]:
+    """The cells of the notebook itself, without its exercises."""
+    exercise = {"task", "exercise", "solution", "check"}
+    found = jupytext.reads(text(name), fmt="py:percent").cells
+    return [cell for cell in found if cell.cell_type != "raw" and not exercise & set(cell.metadata.get("tags", []))]
+
+
 def cells(name: str) -> list[str]:
-    return [cell.source for cell in jupytext.reads(text(name), fmt="py:percent").cells if cell.cell_type == "code"]
+    return [cell.source for cell in shown(name) if cell.cell_type == "code"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,8 +45,7 @@ def test_a_cell_runs_alone_or_names_the_cell_that_comes_first(name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_short_and_asks_before_it_runs(name: str) -> None:
-    shown = [cell for cell in jupytext.reads(text(name), fmt="py:percent").cells if cell.cell_type != "raw"]
-    assert len(shown) <= 45
+    assert len(shown(name)) <= 45
     assert max(len([line for line in code.splitlines() if line.strip()]) for code in cells(name)) <= 10
     assert text(name).count("lab.explorer(") == 1
     assert "What popular notes get wrong" in text(name)
