@@ -13,7 +13,7 @@ from typing import Any
 from labkit.errors import MissingSolution
 from labkit.exercises import progress as notes
 from labkit.exercises.contract import AnswerFailed, Exercise, Finding, Kind
-from labkit.exercises.namespace import InNotebook
+from labkit.exercises.namespace import InNotebook, is_open
 from labkit.exercises.registry import EXERCISES, find
 from labkit.study import columns
 
@@ -27,7 +27,10 @@ def check(name: str) -> None:
     an unknown exercise.
     """
     exercise = find(name)
-    found = judged(exercise, _namespace())
+    namespace = _namespace()
+    if exercise.needs_spark and not is_open(namespace.get(exercise.answer, ...)):
+        print("This runs real Spark and takes about twenty seconds.", flush=True)
+    found = judged(exercise, namespace)
     if found is None:
         what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") helps'
         print(f"{name}: not attempted ({exercise.points} point{'s' * (exercise.points > 1)}); {what}.")
