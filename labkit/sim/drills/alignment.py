@@ -4,6 +4,7 @@ Everything else is `labkit.sim.barriers` with aligned checkpoints. When a task s
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -28,6 +29,7 @@ class AlignmentDrill(Barriers):
         super().__init__(values)
         self._rules["snapshot"] = self._snapshot
         rules = self.settings.rules._replace(blocks=False)
+        self.settings = replace(self.settings, rules=rules)  # no channel is held back but by what a task decides
         self._takes = [cache(partial(_taken, rules, is_sink=which == self._sink)) for which in range(self._sink + 1)]
         self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the drill's own copy of the schedule
 
