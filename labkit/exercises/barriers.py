@@ -35,7 +35,7 @@ def _aligns(ask: Asker, drill: AlignmentDrill, state: Any, action: Action) -> bo
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job with checkpoints and crashes."""
-    drill = make("alignment_drill", dict(variant.parameters))
+    drill: Any = make("alignment_drill", dict(variant.parameters))
     return search(answer, "align", lambda ask: Closed(drill, ask, _aligns), "ends")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from labkit.exercises.asking import Asker, Unusable, a_list
+from labkit.sim.drills.base import Choosing, Programmed, Question
 from labkit.sim.model import Action, Model, Property
 
 MAX_STEPS = 50
@@ -20,7 +21,7 @@ Allows = Callable[[Asker, Any, Any, Action], bool]
 class Closed(Model[Any]):
     """A drill in which each open action is one answer."""
 
-    def __init__(self, drill: Any, ask: Asker, allows: Allows) -> None:
+    def __init__(self, drill: Choosing, ask: Asker, allows: Allows) -> None:
         super().__init__(drill.values)
         self.name, self.version = drill.name, drill.version
         self.drill, self.ask, self._allows = drill, ask, allows
@@ -42,27 +43,26 @@ class Closed(Model[Any]):
 
     def properties(self) -> Sequence[Property[Any]]:
         """The drill's."""
-        claims: Sequence[Property[Any]] = self.drill.properties()
-        return claims
+        return self.drill.properties()
 
     def text(self, state: Any) -> str:
         """The drill's."""
-        return str(self.drill.text(state))
+        return self.drill.text(state)
 
     def sentence(self, action: Action) -> str:
         """The drill's."""
-        return str(self.drill.sentence(action))
+        return self.drill.sentence(action)
 
-    def refused(self, state: Any) -> list[tuple[Any, ...]]:
+    def refused(self, state: Any) -> list[Question]:
         """What was asked in a state in which nothing is allowed any more."""
         if self.actions(state):
             return []
-        return [self.drill.question(state, each) for each in self.drill.actions(state) if each.name in self.drill.steps]
+        questions = (self.drill.question(state, each) for each in self.drill.actions(state))
+        return [question for question in questions if question is not None]
 
-    def asked(self, before: Any, action: Action, _after: Any) -> tuple[Any, ...] | None:
+    def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
         """What was asked for an action."""
-        question: tuple[Any, ...] | None = self.drill.question(before, action)
-        return question
+        return self.drill.question(before, action)
 
 
 class Busy(NamedTuple):
@@ -75,7 +75,7 @@ class Busy(NamedTuple):
 class Run(Model[Busy]):
     """A drill in which an answer is a list of steps that a crash may cut short."""
 
-    def __init__(self, drill: Any, ask: Asker, of: str) -> None:
+    def __init__(self, drill: Programmed, ask: Asker, of: str) -> None:
         super().__init__(drill.values)
         self.name, self.version = drill.name, drill.version
         self.drill, self.ask, self._of = drill, ask, of
@@ -105,7 +105,7 @@ class Run(Model[Busy]):
             return Busy(after)
         return Busy(after, state.todo[1:] if state.todo[:1] == (action,) else state.todo)
 
-    def _program(self, after: Any, question: tuple[Any, ...]) -> tuple[Action, ...]:
+    def _program(self, after: Any, question: Question) -> tuple[Action, ...]:
         steps = a_list(self.ask, self.ask(*question), self._of)
         if len(steps) > MAX_STEPS:
             raise Unusable(f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}.")
@@ -124,16 +124,15 @@ class Run(Model[Busy]):
 
     def sentence(self, action: Action) -> str:
         """The drill's."""
-        return str(self.drill.sentence(action))
+        return self.drill.sentence(action)
 
-    def refused(self, _state: Busy) -> list[tuple[Any, ...]]:
+    def refused(self, _state: Busy) -> list[Question]:
         """Nothing: a list of steps does not refuse any."""
         return []
 
-    def asked(self, before: Busy, action: Action, after: Busy) -> tuple[Any, ...] | None:
+    def asked(self, before: Busy, action: Action, after: Busy) -> Question | None:
         """What was asked after an action."""
-        question: tuple[Any, ...] | None = self.drill.asks(before.state, action, after.state)
-        return question
+        return self.drill.asks(before.state, action, after.state)
 
 
 def _of_state(claim: Property[Any]) -> Property[Busy]:

@@ -26,7 +26,7 @@ def _returns(ask: Asker, drill: Any, state: Any, action: Action) -> bool:
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of two-phase commit with crashes of anybody and lost messages."""
-    drill = make("recovery_drill", dict(variant.parameters))
+    drill: Any = make("recovery_drill", dict(variant.parameters))
     return search(answer, "recover", lambda ask: Closed(drill, ask, _returns), "nobody_blocked")
 
 

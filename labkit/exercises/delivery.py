@@ -14,7 +14,7 @@ NOTEBOOK = "02_delivery"
 
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of one sender and one receiver over a network that loses and doubles, with crashes."""
-    drill = make("deduplication_drill", dict(variant.parameters))
+    drill: Any = make("deduplication_drill", dict(variant.parameters))
     return search(answer, "receive", lambda ask: Run(drill, ask, "steps"), "ends")
 
 

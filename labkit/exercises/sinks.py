@@ -22,7 +22,7 @@ NOTEBOOK = "06_sinks"
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Twice every schedule: with crashes anywhere, and with none in the window that a log cannot close."""
     for in_window in (True, False):
-        drill = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
+        drill: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
         found = search(answer, "commit", partial(Run, drill, of="steps"), "ends")
         if not found.passed:
             break
@@ -31,7 +31,7 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job with two-phase commit, crashes and lost notifications."""
-    drill = make("resolution_drill", dict(variant.parameters))
+    drill: Any = make("resolution_drill", dict(variant.parameters))
     return search(answer, "recover_and_commit", lambda ask: Run(drill, ask, "steps"), "ends")
 
 

@@ -6,40 +6,66 @@ This module must not know any drill, and must not ask anybody.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from labkit.sim.model import Action, Model
+from labkit.sim.model import Action, Property
+from labkit.sim.parameters import Values
 
 Question = tuple[Any, ...]
 """The arguments of a learner's function: plain values, fresh for every question."""
 
 
-class Choosing(Protocol):
-    """A drill in which each open action is one answer: who comes back, which channel is read."""
+class Open(Protocol):
+    """A simulator (`labkit.sim.model.Model`) some of whose actions a learner decides."""
 
-    steps: Sequence[str]
+    name: str
+    version: int
+    values: Values
+    steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
+
+    def initial(self) -> Any:
+        """As of a model."""
+        ...
+
+    def actions(self, state: Any) -> Sequence[Action]:
+        """As of a model: everything that may be decided, and everything else that may happen."""
+        ...
+
+    def apply(self, state: Any, action: Action) -> Any:
+        """As of a model."""
+        ...
+
+    def properties(self) -> Sequence[Property[Any]]:
+        """As of a model."""
+        ...
+
+    def text(self, state: Any) -> str:
+        """As of a model."""
+        ...
+
+    def sentence(self, action: Action) -> str:
+        """As of a model."""
+        ...
+
+
+class Choosing(Open, Protocol):
+    """A drill in which each open action is one answer: who comes back, which channel is read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
         """What is asked before an open action may be taken; None for all others."""
         ...
 
 
-class Programmed(Protocol):
+class Programmed(Open, Protocol):
     """A drill in which an answer is a list of open actions, which a crash may cut short."""
 
-    steps: Sequence[str]
-    """The names of the actions that a learner decides."""
-
-    def asks(self, before: Any, action: Action, after: Any) -> Question | None:
+    def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
         """What is asked once an action has been taken; None where nothing is."""
         ...
 
-    def program(self, after: Any, answer: Sequence[Any]) -> Sequence[Action]:
+    def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
         """The open actions that an answer names. Raises `ValueError` with a sentence for one that names none."""
         ...
 
-    def forgets(self, action: Action, after: Any) -> bool:
+    def forgets(self, action: Action, after: Any, /) -> bool:
         """Whether an action cuts a program short: whoever carries it out has died."""
         ...
-
-
-AnyModel = Model[Any]
