@@ -3,14 +3,16 @@
 This module must not know any exercise, and must not run a simulator itself.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from labkit.errors import InvalidInput
 from labkit.exercises.asking import Unusable, shown
 from labkit.exercises.contract import Answer, Finding, Plain, Variant
-from labkit.sim.explore import explore
+from labkit.sim.explore import Exploration, explore
 from labkit.sim.trace import make
 
 MAX_STATES = 200_000
@@ -33,6 +35,12 @@ def named_values(name: str, value: Plain, known: Mapping[str, Sequence[Plain] | 
     return value
 
 
+@cache
+def _searched(model: str, values: str) -> Exploration:
+    """Every schedule of a configuration; searched once, however many learners choose it."""
+    return explore(make(model, json.loads(values)), max_states=MAX_STATES)
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of a simulator, judged by every schedule under the failures of a variant.
@@ -53,7 +61,7 @@ class Settings:
             model = make(self.model, self.parameters(chosen, variant))
         except (Unusable, InvalidInput) as error:
             return Finding(False, str(error), general=f"{self.name} is not possible there.")
-        found = explore(model, max_states=MAX_STATES)
+        found = _searched(self.model, json.dumps(dict(model.values)))
         broken = [each for each in found.violations if each.property in self.claims]
         if not broken:
             told = f"with {said(chosen)} every one of {found.unique_states:,} states was tried, and the guarantee holds"
