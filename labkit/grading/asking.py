@@ -1,0 +1,141 @@
+"""An answer that lives in a sandbox, as a judge meets it: questions go out as JSON, plain values come back.
+
+Whatever breaks the rules of this conversation is a failed answer: too late, too large, no JSON, not plain, another
+answer to the same question. Nothing here trusts what comes back, and nothing here judges it.
+"""
+
+import socket
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+from labkit.errors import MissingSolution
+from labkit.exercises.contract import AnswerFailed, Plain
+from labkit.grading.inside.frames import FrameError, receive, send
+from labkit.grading.inside.serving import MOST_QUESTION, NotPlain, plain
+
+AGAIN = 16
+"""How many questions are asked once more when a judge is content."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long and how much one answer may take."""
+
+    call_seconds: float = 5.0
+    item_seconds: float = 60.0
+    """All questions of one item, and what the judge needs between them."""
+    calls: int = 200_000
+    value_bytes: int = 64 * 1024
+    total_bytes: int = 64 * 1024**2
+
+
+class Unanswered(AnswerFailed):
+    """A failed answer. `kind` says what happened in words of the grader's own, which cannot carry a hidden value."""
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+class _Reply(msgspec.Struct):
+    plain: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    missing: bool = False
+    failed: str | None = None
+
+
+class Asked:
+    """The `Answer` behind a connection. `deadline` (of `time.monotonic`) ends it whatever else it has left."""
+
+    def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
+        self._connection, self._patience = connection, patience or Patience()
+        self._deadline = min(deadline, time.monotonic() + self._patience.item_seconds)
+        self._known: dict[bytes, bytes] = {}
+        self._received = 0
+        self._repeated = 0
+        self.calls = 0
+        self.lost: str | None = None
+        """Why no further question can be asked, if so."""
+
+    def value(self) -> Plain:
+        """The constant that was answered. Raises `MissingSolution`, `AnswerFailed`."""
+        return self._answer(b'{"do":"value"}')
+
+    def call(self, *arguments: Plain) -> Plain:
+        """What the learner's function answers. Raises `MissingSolution`, `AnswerFailed`."""
+        return self._answer(msgspec.json.encode({"arguments": arguments}))
+
+    def greet(self) -> bool:
+        """Whether there is anybody to ask at all."""
+        try:
+            return _plain(self._ask(b'{"hello":true}')) is True
+        except (AnswerFailed, MissingSolution):
+            return False
+
+    def repeat(self) -> None:
+        """Asks some questions once more. Raises `AnswerFailed` where the answer is another one now."""
+        step = max(1, len(self._known) // AGAIN)
+        for question in list(self._known)[::step]:
+            self._compare(question)
+
+    def _answer(self, question: bytes) -> Plain:
+        if time.monotonic() > self._deadline:
+            raise Unanswered("its answers took too long in all", "took too long")
+        if question in self._known:
+            self._repeated += 1
+            if self._repeated & (self._repeated - 1) == 0:  # the 1st, 2nd, 4th, 8th... question that was asked before
+                self._compare(question)
+        else:
+            self._known[question] = self._ask(question)
+        return _plain(self._known[question])  # decoded anew, so that nobody can change what is remembered
+
+    def _compare(self, question: bytes) -> None:
+        if self._ask(question) != self._known[question]:
+            raise Unanswered(
+                "it gave two different answers to the same question; an answer must depend on its arguments only",
+                "gave two different answers to the same question",
+            )
+
+    def _ask(self, question: bytes) -> bytes:
+        """The reply to a question, as canonical JSON. Raises `MissingSolution`, `AnswerFailed`."""
+        patience = self._patience
+        if self.lost is not None:
+            raise Unanswered(self.lost, "ended its process or broke off")
+        if len(question) > MOST_QUESTION or self.calls >= patience.calls:
+            raise Unanswered(f"it needed more than {patience.calls:,} questions", "needed too many questions")
+        self.calls += 1
+        deadline = min(self._deadline, time.monotonic() + patience.call_seconds)
+        try:
+            send(self._connection, question, deadline)
+            raw = receive(self._connection, patience.value_bytes, deadline)
+        except FrameError as error:
+            self.lost = f"it did not answer a question: {error}"
+            kind = "took too long" if "in time" in str(error) else "ended its process or broke off"
+            raise Unanswered(self.lost, kind) from None
+        self._received += len(raw)
+        if self._received > patience.total_bytes:
+            raise Unanswered("its answers are too large in all", "gave too much")
+        return _reply(raw)
+
+
+def _reply(raw: bytes) -> bytes:
+    try:
+        reply = msgspec.json.decode(raw, type=_Reply)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise Unanswered("what came back is no answer", "broke the connection it was asked by") from None
+    if reply.missing:
+        raise MissingSolution("not attempted")
+    if isinstance(reply.plain, msgspec.UnsetType):
+        raise Unanswered((reply.failed or "it gave nothing")[:500], "failed with an error or gave no plain value")
+    return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
+
+
+def _plain(raw: bytes) -> Plain:
+    try:
+        value: Plain = plain(msgspec.json.decode(raw))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError):
+        raise Unanswered("what came back is not plain JSON", "gave no plain value") from None
+    except NotPlain as error:
+        raise Unanswered(f"it gives {error}", "gave no plain value") from None
+    return value

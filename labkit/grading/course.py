@@ -1,0 +1,98 @@
+"""What is graded: exercises, the notebooks that ask them as they were released, and their hidden variants.
+
+The lab's own, or an instructor's from a Python file that need not be public. This module must not grade.
+"""
+
+import hashlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from labkit import __version__
+from labkit.errors import InvalidInput
+from labkit.exercises.contract import Exercise, Variant
+from labkit.grading.place import PACKAGE
+
+Variants = Callable[[str, int], Sequence[Variant]]
+"""The hidden variants of an exercise for a seed. The same arguments give the same variants."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """Everything that grading needs to know of what is asked."""
+
+    name: str
+    exercises: Mapping[str, Exercise]
+    notebooks: Path
+    """The folder with the learners' copies, as they were released."""
+    variants: Variants
+    digest: str
+    """Changes with every file that a grade depends on."""
+
+    def of_notebook(self, notebook: str) -> list[Exercise]:
+        """The exercises of a notebook, in the order of the course."""
+        return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
+
+    def withheld(self) -> list[str]:
+        """Every module that would answer one of the exercises."""
+        return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
+
+    def released(self, notebook: str) -> Path:
+        """The released copy of a notebook. Raises `InvalidInput` when it is missing."""
+        path = self.notebooks / f"{notebook}.ipynb"
+        if not path.is_file():
+            raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run make notebooks.")
+        return path
+
+
+def load(file: Path | None) -> Course:
+    """The lab's own course, or that of a file. Raises `InvalidInput`."""
+    return _own() if file is None else _of_file(file)
+
+
+@cache
+def _own() -> Course:
+    from labkit.exercises.registry import EXERCISES
+    from labkit.grading.hidden import variants
+
+    notebooks = PACKAGE.parent / "notebooks"
+    sources = [*PACKAGE.rglob("*.py"), *notebooks.glob("*.ipynb")]
+    return Course("labkit", EXERCISES, notebooks, variants, _digest(sources))
+
+
+@cache
+def _of_file(file: Path) -> Course:
+    """A file with EXERCISES (a list), NOTEBOOKS (a folder beside it), variants(name, seed), and perhaps COURSE."""
+    module = _loaded(file)
+    missing = [name for name in ("EXERCISES", "NOTEBOOKS", "variants") if not hasattr(module, name)]
+    if missing:
+        raise InvalidInput(f"{file}: it does not define {', '.join(missing)}; see docs/instructors.md.")
+    exercises = {exercise.name: exercise for exercise in module.EXERCISES}
+    notebooks = file.parent / module.NOTEBOOKS
+    name = getattr(module, "COURSE", file.stem)
+    sources = [file, *PACKAGE.rglob("*.py"), *notebooks.glob("*.ipynb")]
+    return Course(name, exercises, notebooks, module.variants, _digest(sources))
+
+
+def _loaded(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise InvalidInput(f"{file}: there is no such file; name a Python file with exercises.")
+    spec = importlib.util.spec_from_file_location(f"labkit_course_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"{file}: this is no Python file; name one with exercises.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # an instructor's file, whatever is wrong with it
+        raise InvalidInput(f"{file}: {type(error).__name__}: {error}; mend the file.") from error
+    return module
+
+
+def _digest(files: Sequence[Path]) -> str:
+    found = hashlib.sha256(__version__.encode())
+    for file in sorted(files):
+        found.update(file.name.encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()[:16]

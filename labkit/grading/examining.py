@@ -1,0 +1,160 @@
+"""Runs one prepared notebook in sandboxes until each of its exercises has its points.
+
+A cell that ends the kernel, hangs or floods costs its own exercise: the notebook is run again without it, in a new
+sandbox, and the others are asked. This module must not choose what is executed.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from labkit.errors import GradingError, MissingSolution
+from labkit.exercises.contract import AnswerFailed, Exercise, Variant
+from labkit.grading.asking import Asked, Patience
+from labkit.grading.inside.jobs import Limits
+from labkit.grading.marking import JudgeOf, Known, failed, judge_here, mark, not_attempted, not_graded
+from labkit.grading.preparing import Prepared
+from labkit.grading.records import ItemRecord
+from labkit.grading.sandbox import Ended, Run, Sandbox
+
+Hidden = Callable[[Exercise], Sequence[Variant]]
+_OURS = {"no sandbox", "failed"}
+"""Ends of a run that say nothing about what was submitted."""
+_SHOWN = {
+    "timeout": "ran too long",
+    "dead": "ended the kernel",
+    "output": "printed or showed too much",
+    "memory": "used too much memory",
+    "processes": "started too many processes",
+    "too long": "was not reached: the notebook as a whole ran too long",
+}
+
+
+@dataclass
+class Examined:
+    """What came of it."""
+
+    items: dict[str, ItemRecord] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    limits_hit: list[str] = field(default_factory=list)
+    executed: str | None = None
+
+
+@dataclass
+class Examination:
+    """One notebook on its way to its points."""
+
+    prepared: Prepared
+    hidden: Hidden
+    sandbox: Sandbox
+    patience: Patience
+    spark: JudgeOf
+    """Judges what needs Spark."""
+    made: Examined = field(default_factory=Examined)
+    without: set[int] = field(default_factory=set)
+    """The cells that are left out by now."""
+    later: dict[str, Known] = field(default_factory=dict)
+    """Answers that are known, and judged when the sandbox is gone."""
+
+    def run(self) -> Examined:
+        """Every exercise that was attempted gets its points. Raises `GradingError` when sandboxes do not work."""
+        deadline = time.monotonic() + self.sandbox.limits.total_seconds
+        while left := self._left():
+            names = [exercise.answer for exercise in left]
+            with self.sandbox.run(self.prepared.notebook(self.without), names, deadline) as run:
+                ended = run.until_cell(len(self.prepared.cells) - len(self.without))
+                if ended is not None:
+                    self._blame(ended, left)
+                else:
+                    self._ask(run, left, deadline)
+        for exercise in self.prepared.attempted:
+            if exercise.name in self.later:
+                self._mark(exercise, self.later[exercise.name], self.spark)
+        return self.made
+
+    def _left(self) -> list[Exercise]:
+        return [
+            one for one in self.prepared.attempted if one.name not in self.made.items and one.name not in self.later
+        ]
+
+    def _blame(self, ended: Ended, left: Sequence[Exercise]) -> None:
+        """Leaves out the cell at which a run ended; its exercise has failed."""
+        if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
+            raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
+        numbers = self.prepared.numbers(self.without)
+        self.made.limits_hit.append(ended.how)
+        if ended.how == "too long" or not 0 <= ended.at < len(numbers):
+            for exercise in left:
+                self._failed(exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how])
+            return
+        number = numbers[ended.at]
+        self.without.add(number)
+        owner = self.prepared.cells[number].exercise
+        for exercise in left:
+            if exercise.name == owner:
+                self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
+        if owner is None:
+            self.made.notes.append(f"A cell of its own {_SHOWN[ended.how]} and was left out.")
+
+    def _failed(self, exercise: Exercise, reason: str, kind: str) -> None:
+        item = self.made.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
+        failed(item, reason, kind)
+
+    def _ask(self, run: Run, left: Sequence[Exercise], deadline: float) -> None:
+        """Asks for one answer after the other, as long as there is anybody to ask."""
+        for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
+            answer = Asked(connection, deadline, self.patience)
+            if not answer.greet():
+                if number == 0:
+                    self._unreachable(exercise, run, deadline)
+                return
+            if exercise.needs_spark:
+                self._keep(exercise, answer)
+            else:
+                self._mark(exercise, answer, judge_here)
+            connection.close()
+            if (ended := run.ended()) is not None:
+                self.made.limits_hit.append(ended.how)
+                return
+        self.made.executed = run.executed()
+
+    def _unreachable(self, exercise: Exercise, run: Run, deadline: float) -> None:
+        """The first that is asked does not even greet: what ran before it has broken the notebook, or time is up."""
+        ended = run.ended()
+        how = ended.how if ended else "too long" if time.monotonic() >= deadline else "dead"
+        self.made.limits_hit.append(how)
+        self._failed(exercise, "it could not be asked: the code before it ended or broke the kernel", _SHOWN[how])
+
+    def _keep(self, exercise: Exercise, answer: Asked) -> None:
+        try:
+            self.later[exercise.name] = Known(answer.value())
+        except (MissingSolution, AnswerFailed):
+            self._mark(exercise, answer, judge_here)  # which says why
+
+    def _mark(self, exercise: Exercise, answer: Asked | Known, judge: JudgeOf) -> None:
+        try:
+            item = mark(exercise, answer, self.hidden(exercise), judge)
+        except GradingError as error:
+            item = ItemRecord(exercise.name, exercise.points)
+            not_graded(item, str(error))
+        self.made.items[exercise.name] = item
+        if "took too long" in item.shown:
+            self.made.limits_hit.append(f"{exercise.name}: time")
+
+
+def _at_length(how: str, limits: Limits) -> str:
+    exact = {
+        "timeout": f"its cell ran longer than {limits.cell_seconds:g} seconds",
+        "output": f"its cell, with those before it, put out more than {limits.output // 1024**2} MB",
+    }
+    return exact.get(how, f"its cell {_SHOWN[how]}")
+
+
+def unattempted(prepared: Prepared, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
+    """The exercises that are not asked, each with the reason."""
+    found = {}
+    for exercise in exercises:
+        if exercise.name in prepared.missing:
+            item = found[exercise.name] = ItemRecord(exercise.name, exercise.points)
+            not_attempted(item, prepared.missing[exercise.name])
+    return found

@@ -1,0 +1,113 @@
+"""Takes from a process, before a learner's code runs in it, everything that this code is not to have.
+
+Called in a process of its own that was forked for one notebook. Afterwards there is no way back. It must not be called
+in a process that goes on with anything else.
+"""
+
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from labkit.grading.inside import linux
+from labkit.grading.inside.jobs import Job, Level, Limits, Place
+
+_SPACES = linux.NEWNS | linux.NEWNET | linux.NEWIPC | linux.NEWUTS | linux.NEWPID
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+HOME = "/home/learner"
+_NAME = "learner"
+
+
+def separate(job: Job) -> None:
+    """Leaves the machine's namespaces; the next child is the first process of a new one. Raises `OSError`."""
+    if job.level is Level.USER_NAMESPACES:
+        user, group = os.geteuid(), os.getegid()
+        _own_users(user, group)
+    if job.level is not Level.PLAIN:
+        linux.unshare(_SPACES)
+
+
+def confine(job: Job) -> None:
+    """Shows this process its own small machine and drops every right. Raises `OSError`."""
+    if job.level is not Level.PLAIN:
+        linux.host_name("sandbox")
+        build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
+    limit(job.limits, processes=job.level is not Level.PLAIN)
+    if job.level is Level.NAMESPACES:
+        os.setgroups([])
+        os.setresgid(job.place.user, job.place.user, job.place.user)
+        os.setresuid(job.place.user, job.place.user, job.place.user)
+        _own_users(job.place.user, job.place.user)
+    if job.level is not Level.PLAIN:
+        # In a further one the learner's code would be root, and could mount memory that no limit counts.
+        Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
+        linux.drop_privileges()
+    if sys.platform == "linux":
+        linux.hide_memory()
+        linux.die_with_parent(signal.SIGKILL)
+
+
+def _own_users(user: int, group: int) -> None:
+    """A user namespace that knows one user and one group, under their own numbers."""
+    linux.unshare(linux.NEWUSER)
+    linux.hide_memory(hidden=False)  # else these files are root's, and closed to us
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+
+
+def limit(limits: Limits, *, processes: bool) -> None:
+    """Limits of the kernel for this process and each of its children."""
+    chosen = {
+        resource.RLIMIT_AS: limits.memory,
+        resource.RLIMIT_FSIZE: limits.file_size,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CPU: int(limits.total_seconds) + 5,
+        resource.RLIMIT_CORE: 0,
+    }
+    if processes:
+        chosen[resource.RLIMIT_NPROC] = limits.processes
+    for name, most in chosen.items():
+        resource.setrlimit(name, (most, most))
+
+
+def build_root(place: Place, limits: Limits, user: int) -> None:
+    """A root of its own in memory that shows a few folders to be read, and becomes the root of this process."""
+    root = place.root
+    linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
+    options = f"size={limits.disk},nr_inodes=10000,mode=755"
+    linux.mount("tmpfs", root, "tmpfs", linux.NOSUID | linux.NODEV, options)
+    for folder in place.shown:
+        _show(root, folder)
+    for folder in place.masked:
+        linux.mount("tmpfs", root + folder, "tmpfs", linux.NOSUID | linux.NODEV | linux.RDONLY, "size=4k,mode=755")
+    for name in ("/tmp", "/dev/shm", HOME):
+        Path(root + name).mkdir(parents=True, exist_ok=True)
+        Path(root + name).chmod(0o1777)
+    for name in _DEVICES:
+        Path(f"{root}/dev/{name}").touch()
+        linux.mount(f"/dev/{name}", f"{root}/dev/{name}", flags=linux.BIND)
+    Path(root + "/proc").mkdir()
+    linux.mount("proc", root + "/proc", "proc", linux.NOSUID | linux.NODEV)
+    etc = Path(root + "/etc")
+    etc.mkdir(exist_ok=True)
+    (etc / "passwd").write_text(f"{_NAME}:x:{user}:{user}::{HOME}:/bin/sh\n", encoding="ascii")
+    (etc / "group").write_text(f"{_NAME}:x:{user}:\n", encoding="ascii")
+    linux.change_root(root)
+
+
+def _show(root: str, folder: str) -> None:
+    """A folder or file of the machine at the same place under the new root, to be read only; a link stays a link."""
+    place, there = Path(root + folder), Path(folder)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if there.is_symlink():
+        place.symlink_to(there.readlink())
+        return
+    if there.is_dir():
+        place.mkdir(exist_ok=True)
+    else:
+        place.touch()
+    linux.mount(folder, str(place), flags=linux.BIND | linux.REC)
+    kept = os.statvfs(place).f_flag & (linux.NOSUID | linux.NODEV | os.ST_NOEXEC)
+    linux.mount("none", str(place), flags=linux.REMOUNT | linux.BIND | linux.RDONLY | kept)

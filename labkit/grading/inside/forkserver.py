@@ -1,0 +1,160 @@
+"""A process that has imported what every run needs, and forks one sandbox after the other.
+
+    python -m labkit.grading.inside.forkserver
+
+It is told what to do by messages on its standard input, a socket: a job, with a connection for the run's progress and
+one for each answer. A second message ends the sandbox; the reply says that nothing of it is left. It ends with the
+process that started it. No learner's code ever runs in this process, and it must not know what is asked.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import NoReturn
+
+from labkit.grading.inside import confine, linux, running, serving
+from labkit.grading.inside.frames import FrameError, receive, send
+from labkit.grading.inside.jobs import Job, job_of
+from labkit.grading.inside.kernels import Waiting
+
+MOST_JOB = 1 << 20
+MOST_CONNECTIONS = 200
+_POLL = 0.01
+_AHEAD = (
+    "ipykernel.kernelapp",
+    "IPython.core.completer",
+    "IPython.core.magics",
+    "jupyter_client.asynchronous",
+    "labkit.lab",
+)
+
+
+def main() -> int:
+    """Serves until its standard input is closed."""
+    _import_ahead()
+    control = socket.socket(fileno=os.dup(0))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    if sys.platform == "linux":
+        linux.adopt_orphans()
+        linux.die_with_parent(signal.SIGKILL)
+    send(control, b'{"ready": true}')
+    while True:
+        try:
+            job = job_of(json.loads(receive(control, MOST_JOB)))
+            _, passed, _, _ = socket.recv_fds(control, 1, MOST_CONNECTIONS)
+        except FrameError:
+            return 0
+        pid = os.fork()
+        if pid == 0:
+            _sandbox(job, control, [socket.socket(fileno=number) for number in passed])
+        for number in passed:
+            os.close(number)
+        code = _until_ended(pid, control)
+        with suppress(FrameError):
+            send(control, json.dumps({"code": code}).encode())
+
+
+def _import_ahead() -> None:
+    """What kernels and learners' cells import, so that no run has to."""
+    for name in _AHEAD:
+        import_module(name)
+
+
+def _until_ended(pid: int, control: socket.socket) -> int:
+    """Waits until the sandbox and all that it left are gone; the message that must come then, or before, ends it."""
+    asked = False
+    while True:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            _reap_orphans()
+            break
+        if select.select([] if asked else [control], [], [], _POLL)[0]:
+            asked = True
+            _end(pid)
+    with suppress(FrameError):
+        receive(control, MOST_JOB)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _end(pid: int) -> None:
+    for end in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
+
+
+def _reap_orphans() -> None:
+    """Processes of a sandbox whose parent died are ours; in a namespace they are dead by now, else they are made so."""
+    while True:
+        try:
+            found, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not found:
+            _end_children()
+
+
+def _end_children() -> None:
+    import psutil
+
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            child.kill()
+    select.select([], [], [], _POLL)
+
+
+def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
+    """In a forked process: leaves the machine, and waits for the process that runs the notebook."""
+    try:
+        control.close()
+        os.setsid()
+        if sys.platform == "linux":
+            linux.die_with_parent(signal.SIGKILL)
+        telling = running.Telling(connections[0])
+        try:
+            confine.separate(job)
+            pid = os.fork()
+            if pid == 0:
+                _inside(job, telling, connections[1:])
+        except OSError as error:
+            telling.end("no sandbox", because=str(error))
+        for connection in connections:
+            connection.close()
+        os.waitpid(pid, 0)
+    finally:
+        os._exit(0)
+
+
+def _inside(job: Job, telling: running.Telling, answers: list[socket.socket]) -> NoReturn:
+    """The first process of the sandbox: confined, it starts the kernel and then papermill."""
+    try:
+        try:
+            confine.confine(job)
+        except OSError as error:
+            telling.end("no sandbox", because=str(error))
+        os.environ.clear()
+        os.environ.update(job.environment)
+        os.chdir(job.environment["HOME"])
+
+        def only_answers() -> None:
+            if sys.platform == "linux":
+                linux.hide_memory(hidden=False)
+            telling.connection.close()
+            serving.connections = list(zip(job.names, answers, strict=True))
+
+        waiting = Waiting(only_answers)
+        for connection in answers:
+            connection.close()
+        running.run(telling, waiting, job.limits)
+    finally:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Messages over a stream socket: four bytes of length, then that many bytes. Both sides of the sandbox use them.
+
+The other side may be hostile: no message is read beyond the size and the time that its reader allows. This module must
+not interpret what it carries.
+"""
+
+import socket
+import time
+
+_HEADER = 4
+
+
+class FrameError(Exception):
+    """The other side closed the connection, sent too much, or was too late; the message says which."""
+
+
+def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:
+    """Sends one message before `deadline` (of `time.monotonic`). Raises `FrameError`."""
+    connection.settimeout(_left(deadline))
+    try:
+        connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
+    except TimeoutError:
+        raise FrameError("it did not listen in time") from None
+    except OSError:
+        raise FrameError("the connection is closed") from None
+
+
+def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
+    """The next message, of at most `most` bytes. Raises `FrameError`."""
+    length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
+    if length > most:
+        raise FrameError(f"a message of {length:,} bytes, and {most:,} are allowed")
+    return _exactly(connection, length, deadline)
+
+
+def _exactly(connection: socket.socket, count: int, deadline: float | None) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        connection.settimeout(_left(deadline))
+        try:
+            part = connection.recv(min(count - len(parts), 1 << 16))
+        except TimeoutError:
+            raise FrameError("it did not answer in time") from None
+        except OSError:
+            part = b""
+        if not part:
+            raise FrameError("the connection is closed")
+        parts += part
+    return bytes(parts)
+
+
+def _left(deadline: float | None) -> float | None:
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise FrameError("it did not answer in time")
+    return left

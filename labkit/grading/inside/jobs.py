@@ -1,0 +1,73 @@
+"""What a sandbox is told before a learner's code runs in it: plain values, none of them hidden from the learner.
+
+This module must not do anything.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Level(StrEnum):
+    """How well a learner's code is kept apart, best first."""
+
+    NAMESPACES = "namespaces"
+    """Own network, processes, mounts, IPC and host name, as an unprivileged user without any right. Needs root."""
+    USER_NAMESPACES = "user-namespaces"
+    """The same within a user namespace, as the user who grades, who has no rights outside of what is shown to it."""
+    PLAIN = "plain"
+    """A process of its own with limits. It sees the network and every file that the user who grades may read."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use. Sizes in bytes, times in seconds."""
+
+    memory: int = 2 * 1024**3
+    """Address space of one process."""
+    total_memory: int = 3 * 1024**3
+    """Of all its processes together."""
+    processes: int = 96
+    """Processes and threads."""
+    file_size: int = 32 * 1024**2
+    disk: int = 64 * 1024**2
+    """All files together, which are kept in memory."""
+    open_files: int = 512
+    output: int = 4 * 1024**2
+    """What all cells together may print or show."""
+    cell_seconds: float = 10.0
+    total_seconds: float = 60.0
+    """From the first start to the last answer."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a sandbox shows of the machine."""
+
+    root: str
+    """An empty folder to mount on."""
+    shown: tuple[str, ...]
+    """Folders that are there to be read."""
+    masked: tuple[str, ...] = ()
+    """Folders within those that are shown empty."""
+    user: int = 0
+    """The user id that a sandbox started by root changes to."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one notebook."""
+
+    level: Level
+    place: Place
+    limits: Limits
+    names: tuple[str, ...]
+    """The Python names of the answers, one for each connection that comes along."""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def job_of(told: dict[str, Any]) -> Job:
+    """A job from its JSON."""
+    shown = told["place"]
+    place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
+    return Job(Level(told["level"]), place, Limits(**told["limits"]), tuple(told["names"]), told["environment"])

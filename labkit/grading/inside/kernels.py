@@ -1,0 +1,116 @@
+"""A kernel that is forked from a process which has imported what kernels need, instead of being started anew.
+
+The fork happens before anything of Jupyter's client runs, for a process with threads must not be forked. The forked
+process waits until it is told its arguments. One kernel serves one notebook and is never used again. This module must
+not know what the notebook is for.
+"""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+
+class Waiting:
+    """A forked process that becomes a kernel when it is told its arguments; it behaves as `Popen` as far as needed."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, first: Callable[[], None]) -> None:
+        """Forks; `first` runs in the new process at once."""
+        told, self._tell = os.pipe()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become_kernel(told, self._tell, first)
+        os.close(told)
+
+    def start(self, arguments: list[str]) -> None:
+        """Makes it a kernel."""
+        os.write(self._tell, json.dumps(arguments).encode())
+        os.close(self._tell)
+
+    def poll(self) -> int | None:
+        """The exit code, or `None` while it runs."""
+        if self.returncode is None:
+            with suppress(ChildProcessError):
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self) -> int | None:
+        """The exit code, once it has ended."""
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self.send_signal(signal.SIGTERM)
+
+
+def _become_kernel(told: int, tell: int, first: Callable[[], None]) -> None:
+    code = 1
+    try:
+        os.close(tell)
+        os.setsid()
+        first()
+        arguments = b""
+        while part := os.read(told, 1 << 16):
+            arguments += part
+        os.close(told)
+        if arguments:
+            from ipykernel.kernelapp import IPKernelApp
+
+            IPKernelApp.launch_instance(argv=json.loads(arguments))
+            code = 0
+    finally:
+        os._exit(code)  # never back into the code of the process that forked
+
+
+class _Forked(LocalProvisioner):
+    """Gives a kernel manager the process that waits."""
+
+    waiting: Waiting
+    process: Any
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        self.waiting.start(cmd[3:])  # without python -m ipykernel_launcher
+        self.process = self.waiting
+        self.pid = self.pgid = self.waiting.pid
+        return self.connection_info
+
+
+def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
+    """A kernel manager, for Jupyter's client, whose kernel is that process."""
+
+    class Manager(AsyncKernelManager):
+        async def _async_pre_start_kernel(self, **kw: Any) -> Any:
+            self.transport = "ipc"
+            self._kernel_spec = KernelSpec(
+                argv=["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                display_name="Python 3",
+                language="python",
+            )
+            self.kernel_id = self.kernel_id or kw.pop("kernel_id", "1")
+            self.provisioner = _Forked(kernel_id=self.kernel_id, kernel_spec=self._kernel_spec, parent=self)
+            self.provisioner.waiting = waiting
+            return await super()._async_pre_start_kernel(**kw)
+
+    return Manager

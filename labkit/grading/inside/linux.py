@@ -1,0 +1,82 @@
+"""System calls of Linux that Python 3.11 does not offer, one function each. A failed one is an `OSError` that names it.
+
+This module must not decide anything.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+
+RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
+_DETACH = 2
+
+_SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+_CAPABILITIES = 64
+_CAPABILITY_VERSION = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: Any) -> None:
+    function: Callable[..., int] = getattr(_libc, name)
+    if function(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    """Leaves the namespaces named by the flags for new ones; a new process namespace is for children only."""
+    _call("unshare", ctypes.c_int(flags))
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """A file system, or a folder once more, at a place."""
+    _call("mount", source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
+
+
+def change_root(root: str) -> None:
+    """Makes a mounted folder the root of this mount namespace and lets go of the old one."""
+    os.chdir(root)
+    _call("pivot_root", b".", b".")
+    _call("umount2", b".", ctypes.c_int(_DETACH))
+    os.chdir("/")
+
+
+def host_name(name: str) -> None:
+    """Names the host, within this namespace."""
+    _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
+
+
+def _control(option: int, value: int) -> None:
+    _call("prctl", option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
+
+
+def die_with_parent(signal: int) -> None:
+    """Asks for a signal when the parent dies. A change of user forgets it."""
+    _control(_SET_PDEATHSIG, signal)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of descendants whose own parent died."""
+    _control(_SET_SUBREAPER, 1)
+
+
+def hide_memory(*, hidden: bool = True) -> None:
+    """Forbids other processes of the same user to trace this one, or allows it again."""
+    _control(_SET_DUMPABLE, int(not hidden))
+
+
+def drop_privileges() -> None:
+    """Gives up every capability, also those that a later program could bring back."""
+    for capability in range(_CAPABILITIES):
+        try:
+            _control(_CAPBSET_DROP, capability)
+        except OSError:  # past the last one that this kernel knows
+            break
+    _control(_SET_NO_NEW_PRIVS, 1)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    _call("capset", ctypes.byref(header), ctypes.byref(nothing))

@@ -1,0 +1,69 @@
+"""Tries whether a level of isolation works here: builds a sandbox and starts Python in it.
+
+    python -m labkit.grading.inside.probe CONNECTION JOB
+
+Says `works`, or why not, over the connection with that number. It must not be given a learner's code.
+"""
+
+import json
+import os
+import socket
+import sys
+
+from labkit.grading.inside import confine
+from labkit.grading.inside.frames import send
+from labkit.grading.inside.jobs import Job, job_of
+
+_TRIED = "import labkit.errors, ipykernel, zmq, os; os.write(1, b'works')"
+
+
+def main(number: str, told: str) -> int:
+    """Builds the sandbox in a child and reports what became of it."""
+    connection = socket.socket(fileno=int(number))
+    pid = os.fork()  # a process with threads may not leave its user namespace
+    if pid == 0:
+        send(connection, _tried(job_of(json.loads(told))).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return 0
+
+
+def _tried(job: Job) -> str:
+    """In the child: what becomes of a sandbox. The word of its first process comes out through a pipe."""
+    told, tell = os.pipe()
+    try:
+        confine.separate(job)
+    except OSError as error:
+        return str(error)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            confine.confine(job)
+            os.write(tell, _python(job.environment).encode())
+        except OSError as error:
+            os.write(tell, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.waitpid(pid, 0)
+    return os.read(told, 4096).decode(errors="replace")
+
+
+def _python(environment: dict[str, str]) -> str:
+    """What a Python says that is started in here."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _TRIED], env=environment, capture_output=True, timeout=50, cwd="/", check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"Python does not start in it: {error}"
+    if done.stdout == b"works":
+        return "works"
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return f"Python does not start in it: {lines[-1] if lines else done.returncode}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

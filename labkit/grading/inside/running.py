@@ -1,0 +1,106 @@
+"""Executes one prepared notebook with papermill and tells how far it is.
+
+What is told: `{"cell": n}` when a cell starts, at last `{"ended": ...}` with `done` and the executed notebook, or with
+why it stopped: `timeout`, `dead` (the kernel), `output`, `failed`. This module must not start a second kernel or go on
+after any of these; whoever is told decides.
+"""
+
+import json
+import os
+import socket
+from typing import Any, NoReturn
+
+import nbformat
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill import execute_notebook
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import NBClientEngine, papermill_engines
+
+from labkit.grading.inside.frames import FrameError, receive, send
+from labkit.grading.inside.jobs import Limits
+from labkit.grading.inside.kernels import Waiting, manager_class
+
+ENGINE = "labkit"
+MOST_NOTEBOOK = 32 * 1024**2
+
+
+class Telling:
+    """The connection to whoever asked for the run, and how far it is."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.cell = -1
+
+    def starts(self, cell: Any, cell_index: int) -> None:
+        """A cell starts."""
+        self.cell = cell_index
+        self.tell({"cell": cell_index})
+
+    def tell(self, said: dict[str, Any]) -> None:
+        """Says something; if nobody listens, there is nothing left to do."""
+        try:
+            send(self.connection, json.dumps(said).encode())
+        except FrameError:
+            os._exit(1)
+
+    def end(self, how: str, **details: Any) -> NoReturn:
+        """The last word, and the end of this process and by that of all that it started."""
+        self.tell({"ended": how, "at": self.cell, **details})
+        os._exit(0)
+
+
+def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
+    """Receives a notebook, executes it, and ends this process."""
+
+    class Client(PapermillNotebookClient):
+        """Papermill's own, which counts what cells put out and leaves when the last cell is done."""
+
+        shown = 0
+
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            self.shown += _size(msg["content"])
+            if self.shown > limits.output:
+                telling.end("output")
+            return super().process_message(msg, cell, cell_index)
+
+        def papermill_execute_cells(self) -> None:
+            last = len(self.nb.cells) - 1
+            self.on_cell_start = telling.starts
+            self.timeout_func = lambda cell: None if cell is self.nb.cells[last] else limits.cell_seconds
+            super().papermill_execute_cells()
+            self.nb_man.notebook_complete()
+            del self.nb.cells[last]
+            telling.end("done", executed=nbformat.writes(self.nb))
+
+    class Engine(NBClientEngine):
+        """Papermill's own with that client and the kernel that waits."""
+
+        @classmethod
+        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
+            manager = manager_class(waiting)
+            Client(nb_man, kernel_manager_class=manager, kernel_name=kernel_name, allow_errors=True).execute()
+
+    try:
+        notebook = nbformat.from_dict(json.loads(receive(telling.connection, MOST_NOTEBOOK)))
+        papermill_engines.register(ENGINE, Engine)
+        execute_notebook(
+            notebook, None, engine_name=ENGINE, kernel_name="python3", progress_bar=False, autosave_cell_every=0
+        )
+    except CellTimeoutError:
+        telling.end("timeout")
+    except DeadKernelError:
+        telling.end("dead")
+    except BaseException as error:  # whatever it is, it must be told, and this process must end
+        telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
+    telling.end("failed", because="papermill came back without an end")
+
+
+def _size(content: Any) -> int:
+    """About how many characters a message shows."""
+    if isinstance(content, str):
+        return len(content)
+    if isinstance(content, dict):
+        return sum(_size(part) for part in content.values())
+    if isinstance(content, list):
+        return sum(_size(part) for part in content)
+    return 8

@@ -1,0 +1,139 @@
+"""The last cell of a notebook that is graded: it answers questions with what the learner's names stand for.
+
+Each item is served by a forked process of its own, so that a function which ends its process, or breaks it, costs the
+other items nothing. All that leaves are plain values. A learner's code can replace all this, and can by that only
+answer differently. This module must not know what a right answer is.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from labkit.errors import MissingSolution
+from labkit.grading.inside.frames import FrameError, receive, send
+
+CELL = "from labkit.grading.inside import serving as _serving\n_serving.serve(globals())"
+"""The source of that cell."""
+MOST_QUESTION = 1 << 20
+_MOST_REASON = 300
+_DEPTH = 40
+
+connections: list[tuple[str, socket.socket]] = []
+"""The Python name of each item's answer and where it is asked for; set before the kernel starts."""
+
+
+class NotPlain(Exception):
+    """A value that JSON cannot carry as it is."""
+
+
+def serve(names: Mapping[str, Any]) -> None:
+    """Answers for one item after the other, until the asking side has closed its end of each."""
+    for name, connection in connections:
+        dead, alive = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(dead)
+            _serve_one(names, name, connection)
+        os.close(alive)
+        _until_over(connection, dead)
+        os.close(dead)
+        connection.close()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _until_over(connection: socket.socket, dead: int) -> None:
+    """Waits until the other side has closed, or the process that answers is gone."""
+    poll = select.poll()
+    poll.register(connection, getattr(select, "POLLRDHUP", 0))  # a hang-up is always reported
+    poll.register(dead, 0)
+    poll.poll()
+
+
+def _serve_one(names: Mapping[str, Any], name: str, connection: socket.socket) -> None:
+    try:
+        _silence()
+        while True:
+            question = json.loads(receive(connection, MOST_QUESTION))
+            send(connection, json.dumps(_reply(names, name, question)).encode())
+    except (FrameError, ValueError):
+        pass  # nobody asks any more
+    finally:
+        os._exit(0)
+
+
+def _silence() -> None:
+    """What a function prints while it is asked may hold what it was asked, and must not get into the notebook."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - it ends with the process
+
+
+def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if "hello" in question:
+            return {"plain": True}
+        if name not in names:
+            return {"failed": f"{name} is not defined: its cell failed, or gives it another name"}
+        answer = names[name]
+        if answer is not ... and "arguments" in question:
+            if not callable(answer):
+                raise NotPlain(f"no function: it is of type {type(answer).__name__[:60]}")
+            answer = answer(*question["arguments"])
+        elif _unwritten(answer):
+            answer = ...
+        return {"missing": True} if answer is ... else {"plain": plain(answer)}
+    except (NotImplementedError, MissingSolution):
+        return {"missing": True}
+    except NotPlain as error:
+        return {"failed": f"{name} gives {error}", "kind": "no plain value"}
+    except BaseException as error:  # whatever it raises is an answer, SystemExit too
+        return {"failed": f"{name} raised {_said(error)}", "kind": _kind(error)}
+
+
+def _unwritten(constant: Any) -> bool:
+    """Whether nothing was written yet where a constant is asked for: `None`, or a list or dict of nothing but `...`."""
+    if type(constant) is dict:
+        constant = list(constant.values())
+    if type(constant) is list:
+        return bool(constant) and all(part is ... for part in constant)
+    return constant is None
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value, if JSON carries it as it is. Raises `NotPlain` with what it is instead."""
+    if value is None or type(value) in {bool, int, str}:
+        return value
+    if depth > _DEPTH:
+        raise NotPlain(f"lists within lists, more than {_DEPTH} deep")
+    if type(value) is float:
+        if value - value != 0:
+            raise NotPlain("NaN or infinity, and not a number")
+        return value
+    if type(value) is list:
+        return [plain(part, depth + 1) for part in value]
+    if type(value) is dict:
+        if not all(type(key) is str for key in value):
+            raise NotPlain("a dict with keys that are no strings")
+        return {key: plain(part, depth + 1) for key, part in value.items()}
+    raise NotPlain(f"a value of type {type(value).__name__[:60]}; give bool, int, float, str, list, dict or None")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        said = str(error)
+    except Exception:  # its own __str__ fails
+        said = ""
+    return f"{type(error).__name__}: {said}"[:_MOST_REASON]
+
+
+def _kind(error: BaseException) -> str:
+    return type(error).__name__[:60]

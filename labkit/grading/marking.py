@@ -1,0 +1,142 @@
+"""Gives points: asks an answer by its public and its hidden variants, and says why it is right or wrong.
+
+All or nothing: a recovery that is right in two schedules of three is not right. The judges run here, in the grader's
+process; from the learner's code come only the answers they ask for. This module must not start processes.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from labkit.errors import GradingError, MissingSolution
+from labkit.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
+from labkit.grading.asking import Unanswered
+from labkit.grading.records import ItemRecord, VariantRecord
+
+JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
+"""Judges an answer by one variant, in this process or elsewhere."""
+
+
+class Repeatable(Answer, Protocol):
+    """An answer that can be asked once more what it was asked."""
+
+    calls: int
+    """Questions so far."""
+
+    def repeat(self) -> None:
+        """Raises `AnswerFailed` where the answer is another one now."""
+        ...
+
+
+class Known:
+    """A constant that was asked for already."""
+
+    calls = 1
+
+    def __init__(self, known: Plain) -> None:
+        self._known = known
+
+    def value(self) -> Plain:
+        """The constant."""
+        return self._known
+
+    def call(self, *arguments: Plain) -> Plain:
+        """It is not a function."""
+        raise Unanswered("it is a constant, and not a function", "gave no function")
+
+    def repeat(self) -> None:
+        """It is known, so it cannot change."""
+
+
+def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
+    """Judges in this process."""
+    return exercise.judge(answer, variant)
+
+
+def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
+    """The points of one exercise and why. Raises `GradingError` when its judge fails."""
+    begun = time.monotonic()
+    item = ItemRecord(exercise.name, exercise.points)
+    try:
+        if exercise.by_hand:
+            _keep_text(item, answer)
+        else:
+            _judge_all(item, exercise, answer, hidden, judge)
+    except MissingSolution:
+        not_attempted(item, "nothing is written in its cell")
+    except AnswerFailed as error:
+        failed(item, f"{exercise.answer}: {error}", getattr(error, "kind", "failed"))
+    item.seconds = round(time.monotonic() - begun, 3)
+    item.questions = answer.calls
+    return item
+
+
+def _keep_text(item: ItemRecord, answer: Answer) -> None:
+    written = answer.value()
+    item.written = written if isinstance(written, str) else str(written)
+    item.points, item.status = None, "by hand"
+    item.reason = item.shown = "for the instructor to read"
+
+
+def _judge_all(
+    item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
+) -> None:
+    """Every public variant, then every hidden one; the first that is not passed decides."""
+    item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
+    for variants, is_hidden in ((exercise.public, False), (hidden, True)):
+        for variant in variants:
+            found = _judged(exercise, answer, variant, judge)
+            item.variants.append(_kept(variant, found, hidden=is_hidden))
+            if not found.passed:
+                item.status, item.reason = "wrong", found.message
+                item.shown = _in_words(found)
+                return
+            passed, count = item.hidden if is_hidden else item.public
+            if is_hidden:
+                item.hidden = (passed + 1, count)
+            else:
+                item.public = (passed + 1, count)
+    answer.repeat()
+    item.status, item.points, item.reason, item.shown = "right", exercise.points, "", ""
+
+
+def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf) -> Finding:
+    try:
+        found = judge(exercise, answer, variant)
+    except (MissingSolution, AnswerFailed, GradingError):
+        raise
+    except Exception as error:
+        raise GradingError(f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).") from error
+    if type(found) is not Finding or found.passed not in {True, False}:
+        raise GradingError(f"The judge of {exercise.name} gave no finding.")
+    return found
+
+
+def _kept(variant: Variant, found: Finding, *, hidden: bool) -> VariantRecord:
+    parameters = {name: repr(value)[:500] for name, value in variant.parameters}
+    sentences = (found.message[:2000], found.observed[:2000], found.expected[:2000])
+    return VariantRecord(variant.name, hidden, found.passed, *sentences, found.trace, found.at, parameters)
+
+
+def _in_words(found: Finding) -> str:
+    """What a judge said, observed against expected."""
+    seen = " ".join(
+        f"{word}: {said}" for word, said in (("Observed", found.observed), ("Expected", found.expected)) if said
+    )
+    return f"{found.message} {seen}".strip()[:2000]
+
+
+def not_attempted(item: ItemRecord, why: str) -> None:
+    """No answer: no points, and no reproach."""
+    item.points, item.status, item.reason, item.shown = 0, "not attempted", why, why
+
+
+def failed(item: ItemRecord, reason: str, kind: str) -> None:
+    """An answer that gave none: no points. `kind` holds nothing of the learner's, so no hidden value either."""
+    item.points, item.status, item.reason, item.shown = 0, "failed", reason, f"The answer {kind}."
+
+
+def not_graded(item: ItemRecord, why: str) -> None:
+    """Grading itself failed: neither points nor none."""
+    item.points, item.status, item.reason = None, "not graded", why
+    item.shown = "It could not be graded; your instructor knows."

@@ -1,0 +1,92 @@
+"""What a sandbox shows of this machine: Python and its packages, the system's programs, and a copy of the lab.
+
+The copy has no grader and no tests, and where a module would answer an exercise it has an empty one. This module must
+not run anything of what it copies.
+"""
+
+import compileall
+import shutil
+import site
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import labkit
+from labkit.errors import GradingError
+
+PACKAGE = Path(labkit.__file__).parent
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/alternatives"),
+)
+_KEPT = {"grading": {"__init__.py", "inside"}, "exercises": {"__init__.py", "contract.py"}}
+"""Of these packages nothing else: neither the grader, nor the judges of the exercises."""
+_WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
+
+from typing import Any
+
+
+class _Withheld(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return __getattr__(name)
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        raise ImportError(f"{__name__} is withheld while exercises are graded: write the answer without it.")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _Withheld(name, (), {})
+'''
+
+
+def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
+    """A copy of the package in `folder/labkit`, without the grader and without what the modules `withheld` hold.
+
+    Raises `GradingError` when there is no such module.
+    """
+    copy = folder / "labkit"
+
+    def left_out(parent: str, names: list[str]) -> set[str]:
+        kept = _KEPT.get(Path(parent).relative_to(PACKAGE).as_posix(), set(names))
+        return {name for name in names if name == "__pycache__" or name not in kept}
+
+    shutil.copytree(PACKAGE, copy, ignore=left_out)
+    for module in withheld:
+        _empty(folder, module)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    compileall.compile_dir(copy, quiet=2)
+
+
+def _empty(folder: Path, module: str) -> None:
+    place = folder.joinpath(*module.split("."))
+    if place.is_dir():
+        shutil.rmtree(place)
+        place.mkdir()
+        place /= "__init__"
+    elif not place.with_suffix(".py").exists():
+        raise GradingError(f"{module}: an exercise withholds this module, and there is none; mend its `withheld`.")
+    place.with_suffix(".py").write_text(_WITHHELD, encoding="utf-8")
+
+
+def shown(lab: Path) -> tuple[str, ...]:
+    """Folders and files that every sandbox may read: the system's, Python's and the copy of the lab."""
+    packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
+    wanted = [*_SYSTEM, sys.base_prefix, sys.prefix, *packages, str(lab)]
+    there = {Path(name) for name in wanted if Path(name).exists()}
+    there |= {path.resolve() for path in there}
+    return tuple(str(path) for path in sorted(there) if not any(above in there for above in path.parents))
+
+
+def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
+    """Of the folders that nobody may see, those that would be seen; another installed copy of the lab is one."""
+    installed = [Path(name) / "labkit" for name in site.getsitepackages()]
+    project = PACKAGE.parent
+    own = [PACKAGE, *(project / name for name in ("notebooks", "tests", "checked", "docs", "build"))]
+    roots = {Path(name) for name in visible}
+    found = {path.resolve() for path in (*installed, *own, *private) if path.is_dir()}
+    return tuple(str(path) for path in sorted(found) if any(above in roots for above in (path, *path.parents)))

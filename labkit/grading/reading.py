@@ -1,0 +1,143 @@
+"""A submitted notebook as data: its code cells and what it says of itself, and nothing of its outputs.
+
+It may be anything: no JSON, nested a million times, larger than memory. Each is one sentence of `NotANotebook`. This
+module must not execute anything, and must not know what is asked.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from labkit.errors import InvalidInput
+
+MOST_BYTES = 16 * 1024**2
+MOST_CELLS = 1_000
+MOST_SOURCE = 200_000
+"""Characters of one cell."""
+
+
+class NotANotebook(InvalidInput):
+    """The file cannot be graded as a notebook; the message is one sentence on why."""
+
+
+class _Cell(msgspec.Struct):
+    cell_type: str = ""
+    source: str | list[str] = ""
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Tags(msgspec.Struct):
+    tags: Any = None
+    exercise: Any = None
+
+
+class _Kernel(msgspec.Struct):
+    name: Any = None
+    language: Any = None
+
+
+class _Lab(msgspec.Struct):
+    version: Any = None
+    notebook: Any = None
+
+
+class _Metadata(msgspec.Struct):
+    kernelspec: Any = None
+    labkit: Any = None
+
+
+class _Notebook(msgspec.Struct):
+    cells: list[_Cell] | None = None
+    nbformat: int = 0
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell."""
+
+    source: str
+    tags: frozenset[str] = frozenset()
+    exercise: str | None = None
+    """The exercise that it says it answers."""
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """What counts of a notebook."""
+
+    cells: tuple[Cell, ...]
+    sha256: str
+    kernel: str = ""
+    language: str = ""
+    lab_version: str = ""
+    name: str = ""
+    """Which notebook of the course it says it is."""
+
+
+def read_file(path: Path) -> Notebook:
+    """The notebook in a file. Raises `NotANotebook`; no more than allowed is read."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise NotANotebook(f"It cannot be read ({error.strerror}).") from None
+    return read(raw)
+
+
+def read(raw: bytes) -> Notebook:
+    """The notebook in these bytes. Raises `NotANotebook`."""
+    if len(raw) > MOST_BYTES:
+        raise NotANotebook(f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again.")
+    try:
+        found = msgspec.json.decode(raw, type=_Notebook)
+        metadata = _typed(found.metadata, _Metadata)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotANotebook(f"It is not a notebook: {str(error)[:200]}.") from None
+    except RecursionError:
+        raise NotANotebook("It is not a notebook: it is nested too deeply.") from None
+    if found.cells is None or found.nbformat != 4:
+        raise NotANotebook("It is not a notebook of format 4; save it with JupyterLab and submit it again.")
+    if len(found.cells) > MOST_CELLS:
+        raise NotANotebook(f"It has {len(found.cells):,} cells, and {MOST_CELLS:,} are allowed.")
+    kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
+    return Notebook(
+        tuple(_cell(cell) for cell in found.cells if cell.cell_type == "code"),
+        hashlib.sha256(raw).hexdigest(),
+        _word(kernel.name),
+        _word(kernel.language),
+        _word(lab.version),
+        _word(lab.notebook),
+    )
+
+
+def _cell(cell: _Cell) -> Cell:
+    source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+    if len(source) > MOST_SOURCE:
+        raise NotANotebook(f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed.")
+    try:
+        said = _typed(cell.metadata, _Tags)
+    except (msgspec.DecodeError, RecursionError):
+        said = _Tags()
+    tags = said.tags if isinstance(said.tags, list) else []
+    return Cell(source, frozenset(filter(None, map(_word, tags))), _word(said.exercise) or None)
+
+
+def _typed(raw: msgspec.Raw, kind: Any) -> Any:
+    return msgspec.json.decode(raw, type=kind) if bytes(raw).lstrip()[:1] == b"{" else kind()
+
+
+def _kernel(said: Any) -> _Kernel:
+    return _Kernel(said.get("name"), said.get("language")) if isinstance(said, dict) else _Kernel()
+
+
+def _lab(said: Any) -> _Lab:
+    return _Lab(said.get("version"), said.get("notebook")) if isinstance(said, dict) else _Lab()
+
+
+def _word(said: Any) -> str:
+    """A short string, whatever it was."""
+    return said[:100] if isinstance(said, str) else ""

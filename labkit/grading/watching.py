@@ -1,0 +1,68 @@
+"""Watches what a sandbox uses as a whole, since the kernel's limits count each process for itself.
+
+A sandbox that uses too much is ended, with all that is in it. This module must not know what runs there.
+"""
+
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from labkit.grading.inside.jobs import Limits
+
+_EVERY = 0.25
+_HEADROOM = 8
+"""Processes of the sandbox itself beside the learner's."""
+
+
+class Watch:
+    """While it is entered, looks at all descendants of a process several times a second."""
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self.breach: str | None = None
+        self._root, self._limits = psutil.Process(pid), limits
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_EVERY):
+            with suppress(psutil.Error):
+                children = self._root.children(recursive=True)
+                self.breach = self.breach or self._look(children)
+                if self.breach:
+                    for child in children:
+                        with suppress(psutil.Error):
+                            child.kill()
+
+    def _look(self, children: list[psutil.Process]) -> str | None:
+        if len(children) > self._limits.processes + _HEADROOM:
+            return "processes"
+        if sum(_resident(child) for child in children) <= self._limits.total_memory:
+            return None
+        # Forked processes share most of their memory, so what is counted twice must be counted well.
+        return "memory" if sum(_own(child) for child in children) > self._limits.total_memory else None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _resident(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return int(process.memory_info().rss)
+    return 0
+
+
+def _own(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        found = process.memory_full_info()
+        return int(getattr(found, "pss", found.rss))
+    return 0
