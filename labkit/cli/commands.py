@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from labkit import __version__
+from labkit.cli.grade import grade
 from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
@@ -85,6 +86,9 @@ def services(
     from labkit.cli.services import run_services
 
     return run_services(verb, name, as_json)
+
+
+app.command(short_help="Grade submitted notebooks, each in a sandbox.")(grade)
 
 
 app.command(short_help="Say whether three timeouts of Kafka transactions can lose data.")(timeouts)

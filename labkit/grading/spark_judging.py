@@ -1,0 +1,149 @@
+"""Judges what needs Spark in a process of its own, which may crash without harm to anything else.
+
+The answer is a constant that is known already, so no learner's code gets there. The same answer in the same variant is
+judged once. Every judgement has an empty folder of its own, and with it a checkpoint and a store. This module must not
+load Spark itself.
+
+    python -m labkit.grading.spark_judging [FILE]
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from labkit.errors import GradingError, LabError
+from labkit.exercises.contract import Answer, Exercise, Finding, Plain, Variant
+from labkit.grading import course as courses
+from labkit.grading.asking import Unanswered
+from labkit.grading.inside.frames import FrameError, receive, send
+from labkit.grading.marking import Known
+from labkit.grading.parent import end_with_parent
+
+SECONDS = 300.0
+"""What one judgement may take."""
+_MOST = 1 << 24
+
+
+class Question(msgspec.Struct):
+    """An exercise, one of its variants, and an answer."""
+
+    exercise: str
+    variant: str
+    parameters: list[tuple[str, Any]]
+    value: Any
+
+
+class Judgement(msgspec.Struct):
+    """What a judge found, or why it found nothing."""
+
+    finding: dict[str, Any] | None = None
+    error: str = ""
+    of_answer: bool = False
+    """Whether the error is the answer's."""
+
+
+class SparkJudge:
+    """Judges in a worker that is started when it is needed first, and again when it has died."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+        self._known: dict[bytes, Judgement] = {}
+
+    def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
+        """A judge. Raises `GradingError` when the worker dies twice, `AnswerFailed` for what takes too long."""
+        question = msgspec.json.encode(
+            Question(exercise.name, variant.name, list(variant.parameters), answer.value()), order="sorted"
+        )
+        if question not in self._known:
+            self._known[question] = self._ask(question)
+        judgement = self._known[question]
+        if judgement.finding is not None:
+            return Finding(**judgement.finding)
+        if judgement.of_answer:
+            raise Unanswered(judgement.error, "could not be judged")
+        raise GradingError(judgement.error)
+
+    def _ask(self, question: bytes) -> Judgement:
+        for _ in range(2):
+            connection = self._started()
+            begun = time.monotonic()
+            try:
+                send(connection, question, begun + SECONDS)
+                judged: Judgement = msgspec.json.decode(receive(connection, _MOST, begun + SECONDS), type=Judgement)
+            except FrameError:
+                self.close()
+                if time.monotonic() - begun >= SECONDS:
+                    return Judgement(error=f"its run took longer than {SECONDS:g} seconds", of_answer=True)
+            else:
+                return judged
+        return Judgement(error="The process that judges runs on Spark died twice.")
+
+    def _started(self) -> socket.socket:
+        if self._connection is None:
+            self._connection, theirs = socket.socketpair()
+            command = [sys.executable, "-m", "labkit.grading.spark_judging", *([str(self._file)] if self._file else [])]
+            self._worker = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            theirs.close()
+        return self._connection
+
+    def close(self) -> None:
+        """Ends the worker and everything that it started."""
+        if self._connection is not None and self._worker is not None:
+            self._connection.close()
+            with suppress(psutil.Error):
+                for child in psutil.Process(self._worker.pid).children(recursive=True):
+                    with suppress(psutil.Error):
+                        child.kill()
+            self._worker.kill()
+            self._worker.wait()
+            self._connection = self._worker = None
+
+
+def main(*arguments: str) -> int:
+    """Judges until nobody asks any more."""
+    end_with_parent()
+    course = courses.load(Path(arguments[0]) if arguments else None)
+    connection = socket.socket(fileno=os.dup(0))
+    with suppress(FrameError):
+        while True:
+            question = msgspec.json.decode(receive(connection, _MOST), type=Question)
+            send(connection, msgspec.json.encode(_judge(course, question)))
+    return 0
+
+
+def _judge(course: courses.Course, question: Question) -> Judgement:
+    exercise = course.exercises[question.exercise]
+    parameters = tuple((name, _frozen(value)) for name, value in question.parameters)
+    value: Plain = question.value
+    with tempfile.TemporaryDirectory(prefix="labkit-spark-") as folder:
+        os.chdir(folder)
+        try:
+            return Judgement(asdict(exercise.judge(Known(value), Variant(question.variant, parameters))))
+        except LabError as error:
+            return Judgement(error=str(error), of_answer=error.exit_code == 1)
+        except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
+            return Judgement(error=f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).")
+        finally:
+            os.chdir("/")
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""What the process of a batch tells its workers, and what they tell back: plain values over a socket.
+
+This module must not do anything.
+"""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from labkit.grading.asking import Patience
+from labkit.grading.inside.jobs import Level, Limits, Place
+from labkit.grading.submissions import Submission
+
+MOST = 1 << 20
+"""Bytes of one message."""
+
+
+class Setting(msgspec.Struct):
+    """The same for every submission that a worker grades."""
+
+    course: str | None
+    """The file of the course; `None` for the lab's own."""
+    seed: int
+    level: Level
+    missing: dict[str, str]
+    """Better levels that this machine does not offer, with their reasons."""
+    limits: Limits
+    patience: Patience
+    place: Place
+    lab: str
+    """The folder with the copy of the lab."""
+    out: str
+
+
+class Told(msgspec.Struct):
+    """What became of one submission."""
+
+    name: str
+    points: int = 0
+    seconds: float = 0.0
+    graded: bool = True
+    error: str | None = None
+    """Why the worker could not write a record."""
+
+
+def encode(message: Setting | Submission | Told) -> bytes:
+    """A message as bytes."""
+    return msgspec.json.encode(message, enc_hook=str)
+
+
+def decode(raw: bytes, kind: Any) -> Any:
+    """A message of that kind."""
+    return msgspec.json.decode(raw, type=kind, dec_hook=_hook)
+
+
+def _hook(kind: type, value: Any) -> Any:
+    return Path(value) if kind is Path else datetime.fromisoformat(value)
