@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
 from labkit.errors import InvalidInput, ServiceUnavailable
 
 NOT_GRADED = 70
