@@ -8,6 +8,7 @@ import typer
 
 from labkit import __version__
 from labkit.cli.grade import grade
+from labkit.cli.release import release
 from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
@@ -89,6 +90,7 @@ def services(
 
 
 app.command(short_help="Grade submitted notebooks, each in a sandbox.")(grade)
+app.command(short_help="Make the copy of the lab that learners get.")(release)
 
 
 app.command(short_help="Say whether three timeouts of Kafka transactions can lose data.")(timeouts)

@@ -1,0 +1,24 @@
+"""`labkit release`: options and printing only; what is done is in `labkit.grading`, which only a checkout has."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labkit.cli.grade import need_grader
+
+
+def release(
+    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    instructor: Annotated[
+        bool, typer.Option("--instructor", help="The notebooks with the solutions in place of the stubs.")
+    ] = False,
+) -> int:
+    """Make the copy of the lab that learners get: no solutions, no hidden variants, no grader."""
+    need_grader("labkit release")
+    from labkit.grading.release import release as make
+
+    made = make(folder, instructor=instructor)
+    whom = "an instructor" if instructor else "learners"
+    print(f"{folder}: the lab for {whom}, with {len(made)} notebooks.")
+    return 0

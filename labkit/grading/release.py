@@ -1,0 +1,130 @@
+"""The copy of the lab that learners get, and the one for instructors, which shows the solutions.
+
+A learner's copy is what can be installed and opened: the package without the grader, the notebooks as they are built
+for learners, the small inputs. It holds no solution, no hidden variant and no test; before it is handed over it is
+searched for them. This module must not build notebooks itself.
+"""
+
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from labkit import __version__
+from labkit.errors import GradingError, InvalidInput, ServiceUnavailable
+from labkit.grading.place import PACKAGE
+
+ROOT = PACKAGE.parent
+_PARTS = (
+    *("README.md", "LICENSE", "CHANGELOG.md", "Makefile", "pyproject.toml", "environment.yml", ".gitignore"),
+    *("requirements.lock", "requirements-java.lock", "tools/install.py", "data", "docker", "labkit"),
+)
+_NEVER = {"__pycache__", "grading", ".ipynb_checkpoints", "runs"}
+_SHORT = 25
+"""Characters of a line of a solution that is long enough to be nowhere else by chance."""
+
+
+def release(folder: Path, *, instructor: bool = False) -> list[Path]:
+    """Makes the copy in a new folder; its notebooks. Raises `InvalidInput`, `ServiceUnavailable`, `GradingError`."""
+    _refuse(folder)
+    solutions = _solutions()
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in (*_PARTS, *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.svg")))):
+        _copy(ROOT / part, folder / part)
+    made = []
+    for source in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+        made.append(folder / "notebooks" / source.name)
+        made[-1].parent.mkdir(exist_ok=True)
+        text = source.read_text(encoding="utf-8")
+        made[-1].write_text(_signed(text, source.stem, solutions if instructor else {}), encoding="utf-8")
+    if not instructor:
+        _search(folder, solutions)
+    return made
+
+
+def _refuse(folder: Path) -> None:
+    if not (ROOT / "notebooks" / "src").is_dir():
+        raise ServiceUnavailable("labkit release: the notebooks' sources are missing; run it in a checkout.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
+    if folder.absolute().is_relative_to(PACKAGE):
+        raise InvalidInput(f"{folder}: it lies within the package; name a folder elsewhere.")
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns(*_NEVER))
+    elif source.exists():
+        shutil.copyfile(source, target)
+
+
+def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
+    """A notebook that says which one of which version it is; solutions stand in place of their stubs."""
+    notebook: dict[str, Any] = json.loads(text)
+    notebook["metadata"]["labkit"] = {
+        **notebook["metadata"].get("labkit", {}),
+        "version": __version__,
+        "notebook": name,
+    }
+    for cell in notebook["cells"]:
+        exercise = cell["metadata"].get("exercise")
+        if cell["cell_type"] == "code" and exercise in solutions:
+            cell["source"] = solutions[exercise].splitlines(keepends=True)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _solutions() -> dict[str, str]:
+    """The solution of every exercise, from the notebooks' sources."""
+    found: dict[str, str] = _build_tool().solutions(ROOT)
+    return found
+
+
+def _build_tool() -> ModuleType:
+    """`tools/build_notebooks.py`, which is no part of the package."""
+    path = ROOT / "tools" / "build_notebooks.py"
+    spec = importlib.util.spec_from_file_location("build_notebooks", path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise ServiceUnavailable(f"{path}: the tool that builds notebooks is missing; run it in a checkout.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        raise ServiceUnavailable(
+            f"labkit release needs the development packages ({error}); run make install."
+        ) from None
+    return module
+
+
+def _search(folder: Path, solutions: dict[str, str]) -> None:
+    """Raises `GradingError` when a learner's copy holds what it must not."""
+    lines = {line: name for name, source in solutions.items() for line in _telling(source)}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:
+            for line, name in lines.items():
+                if line in _text(path):
+                    raise GradingError(f"{path}: it holds a line of the solution of {name}: {line!r}.")
+    for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
+        if (folder / name).exists():
+            raise GradingError(f"{folder / name}: this is not for learners.")
+
+
+def _telling(source: str) -> Iterator[str]:
+    """Lines of a solution that would give it away: not its signature, its docstring or a comment."""
+    for line in source.splitlines():
+        plain = line.strip()
+        if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):
+            yield plain
+
+
+def _text(path: Path) -> str:
+    """A file's text; of a notebook the cells', since JSON would hide quotes."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
