@@ -78,6 +78,11 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
+def solved(notebook: Path) -> str:
+    """A notebook with the solutions in place of the stubs, as JSON."""
+    return _signed(notebook.read_text(encoding="utf-8"), notebook.stem, _solutions())
+
+
 def _solutions() -> dict[str, str]:
     """The solution of every exercise, from the notebooks' sources."""
     found: dict[str, str] = _build_tool().solutions(ROOT)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from labkit.cli.bench import crash, explore, kafka, live, player, postgres, start, totals
+from labkit.cli.bench import crash, explore, grade, kafka, live, player, postgres, start, totals
 from labkit.cli.bench.machine import machine
 from labkit.cli.bench.rows import Rows
 from labkit.cli.tables import show, table
@@ -32,6 +32,7 @@ MEASUREMENTS = {
     "postgres": Measurement(postgres.measure, 5),
     "kafka": Measurement(kafka.measure, 3),
     "totals": Measurement(totals.measure, 3),
+    "grade": Measurement(grade.measure, 5),
 }
 """By the name that --only takes."""
 

@@ -55,7 +55,8 @@ def exercise(name: str, kind: Kind, answer: str, judge: object, *public: Variant
 EXERCISES = [
     exercise("01-double", Kind.COMPLETE, "double", judge_double, Variant("small", (("numbers", (1, 2)),)),
              withheld=("labkit.sim.two_phase_commit", "labkit.sinks.two_phase")),
-    exercise("01-dedup", Kind.COMPLETE, "seen", judge_dedup, Variant("two", (("records", ("a", "b", "a")), ("rounds", 2)))),
+    exercise("01-dedup", Kind.COMPLETE, "seen", judge_dedup,
+             Variant("two", (("records", ("a", "b", "a")), ("rounds", 2)))),
     exercise("01-setting", Kind.CONFIGURE, "setting", judge_setting, Variant("ten", (("steps", 10),))),
     exercise("01-why", Kind.EXPLAIN, "why", judge_text, Variant("text"), by_hand=True),
 ]  # fmt: skip

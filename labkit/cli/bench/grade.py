@@ -1,0 +1,60 @@
+"""How fast submissions are graded: a notebook without Spark in a sandbox, and the same cells by papermill as it comes.
+
+Both are warm, and take turns; neither judges. The last row grades a whole batch on all cores, with everything.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from labkit.cli.bench.rows import Rows, median, ratio, spread
+from labkit.cli.grade import need_grader
+
+AT_MOST = 1.2
+AT_LEAST = 25
+_BATCH = 40
+
+
+def measure(rounds: int) -> Rows:
+    """Seconds for one submission each way, and submissions a minute. Raises `ServiceUnavailable` without a grader."""
+    need_grader("labkit bench --only grade")
+    from labkit.grading import plain
+    from labkit.grading.specimen import specimen
+
+    apart: list[float] = []
+    bare: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, specimen(Path(folder)) as one:
+        one.execute()
+        plain.execute(one.notebook)
+        for _ in range(rounds):
+            bare.append(plain.execute(one.notebook))
+            apart.append(one.execute())
+    of_plain = ratio(apart, bare)
+    return [
+        {"grade": "plain papermill", "seconds": median(bare), "range": spread(bare)},
+        {
+            "grade": f"in a sandbox ({one.sandbox.level})", "seconds": median(apart), "range": spread(apart),
+            "of plain": of_plain, "at most": AT_MOST, "held": of_plain <= AT_MOST,
+        },
+        _batch(),
+    ]  # fmt: skip
+
+
+def _batch() -> dict[str, Any]:
+    """A batch of right answers on all cores, with everything: start, judging, records and pages."""
+    from labkit.grading.batch import Order, run
+    from labkit.grading.course import load
+    from labkit.grading.gradebook import write_all
+    from labkit.grading.specimen import hand_in
+
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
+        given, out = Path(folder, "in"), Path(folder, "out")
+        hand_in(given, _BATCH)
+        begun = time.perf_counter()
+        done = run(Order([given], out, trust=True), lambda *_: None)
+        write_all(out, load(None))
+        rate = round(60 * _BATCH / (time.perf_counter() - begun), 1)
+    return {
+        "grade": f"batch of {_BATCH} ({done.level})", "a minute": rate, "at least": AT_LEAST, "held": rate >= AT_LEAST,
+    }  # fmt: skip

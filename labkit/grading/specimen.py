@@ -1,0 +1,87 @@
+"""Submissions for measuring: notebooks of the lab with the right answers in them. It must not be used to grade."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.errors import GradingError
+from labkit.grading import levels, place
+from labkit.grading.asking import Asked
+from labkit.grading.course import Course, load
+from labkit.grading.inside.jobs import Limits
+from labkit.grading.preparing import Prepared, as_notebook, prepare
+from labkit.grading.reading import read
+from labkit.grading.release import solved
+from labkit.grading.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A submission and a sandbox to run it in."""
+
+    prepared: Prepared
+    sandbox: Sandbox
+
+    @property
+    def notebook(self) -> str:
+        """What is executed of it, without the cell that answers."""
+        return as_notebook([cell.source for cell in self.prepared.cells])
+
+    def execute(self) -> float:
+        """Runs it once in a sandbox and meets every answer; the seconds until nothing is left of the sandbox."""
+        begun = time.perf_counter()
+        deadline = time.monotonic() + self.sandbox.limits.total_seconds
+        names = [exercise.answer for exercise in self.prepared.attempted]
+        with self.sandbox.run(self.prepared.notebook(), names, deadline) as run:
+            ended = run.until_cell(len(self.prepared.cells))
+            if ended is not None or not all(self._met(connection, deadline) for connection in run.answers):
+                raise GradingError(f"The reference did not run in its sandbox ({ended}).")
+            run.executed()
+        return time.perf_counter() - begun
+
+    @staticmethod
+    def _met(connection: socket.socket, deadline: float) -> bool:
+        met = Asked(connection, deadline).greet()
+        connection.close()
+        return met
+
+
+@contextmanager
+def specimen(work: Path) -> Iterator[Specimen]:
+    """The notebook with the most exercises that need no Spark, and a warm sandbox."""
+    course = load(None)
+    name, text = _text(course)
+    released = read(course.released(name).read_bytes())
+    prepared = prepare(read(text.encode()), released, course.of_notebook(name))
+    lab = work / "lab"
+    place.copy_lab(lab, course.withheld())
+    here = levels.place_of(work, place.shown(lab), (), 0)
+    level, _ = levels.choose("best", here, lab, trust=True)
+    with Sandbox(level, here, lab, Limits()) as sandbox:
+        yield Specimen(prepared, sandbox)
+
+
+def hand_in(folder: Path, count: int) -> None:
+    """So many submissions, each a little different so that none is the same file."""
+    name, text = _text(load(None))
+    for number in range(count):
+        path = folder / f"student-{number:03}" / f"{name}.ipynb"
+        path.parent.mkdir(parents=True)
+        plain = json.loads(text)
+        plain["metadata"]["number"] = number
+        path.write_text(json.dumps(plain), encoding="utf-8")
+
+
+def _text(course: Course) -> tuple[str, str]:
+    names = sorted({exercise.notebook for exercise in course.exercises.values()})
+
+    def exercises(name: str) -> tuple[bool, int]:
+        asked = course.of_notebook(name)
+        return not any(exercise.needs_spark for exercise in asked), len(asked)
+
+    name = max(names, key=exercises)
+    return name, solved(course.released(name))

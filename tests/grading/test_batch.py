@@ -1,0 +1,192 @@
+"""Many submissions of every kind: the same grades whether the batch is killed in the middle or not."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import submitted
+
+from labkit.errors import InvalidInput
+from labkit.grading import records
+from labkit.grading.batch import Order, run
+from labkit.grading.course import load
+from labkit.grading.gradebook import write_all
+
+SEED = 20
+DEADLINE = "2027-01-31T18:00"
+ON_TIME, LATE = 1_800_000_000 - 10**7, 1_800_000_000 + 10**7
+
+
+def generate(folder: Path, count: int) -> None:
+    """Submissions that are right, wrong, broken, late, handed in twice, or empty."""
+    chance = random.Random(7)
+    for number in range(count):
+        student = f"student-{number:03}"
+        cells = submitted.answers(**{
+            name.removeprefix("01-"): source for name, source in submitted.WRONG.items() if chance.random() < 0.3
+        })  # fmt: skip
+        kind = chance.choice(["right", "shuffled", "raises", "exits", "broken", "late", "twice", "empty"])
+        if kind == "shuffled":
+            chance.shuffle(cells)
+        elif kind == "raises":
+            cells.insert(chance.randrange(4), "1 / 0")
+        elif kind == "exits":
+            cells.insert(0, "import os\nos._exit(3)")
+        elif kind == "empty":
+            cells = []
+        path = submitted.hand_in(folder, student, cells)
+        if kind == "broken":
+            path.write_text(path.read_text()[: chance.randrange(50, 400)])
+        if kind == "twice":
+            newer = path.with_name("01_sample (1).ipynb")
+            newer.write_text(submitted.notebook(*submitted.answers()))
+            os.utime(newer, (ON_TIME + 60, ON_TIME + 60))
+        os.utime(path, (LATE, LATE) if kind == "late" else (ON_TIME, ON_TIME))
+
+
+def command(given: Path, out: Path) -> list[str]:
+    return [
+        *(sys.executable, "-m", "labkit", "grade", str(given), "--out", str(out), "--course", str(submitted.COURSE)),
+        *("--seed", str(SEED), "--deadline", DEADLINE, "--json"),
+    ]
+
+
+def grades(out: Path) -> dict[str, object]:
+    """Everything of the records that must not depend on when they were made."""
+    found = {}
+    for path in (out / "records").glob("*.json"):
+        plain = json.loads(path.read_text())
+        del plain["seconds"]
+        for item in plain["items"]:
+            del item["seconds"]
+        found[path.name] = plain
+    return found
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(count: int, tmp_path: Path) -> None:
+    generate(tmp_path / "in", count)
+    subprocess.run(command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True)
+
+    batch = subprocess.Popen(command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL)
+    until(lambda: len(list((tmp_path / "killed" / "records").glob("*.json"))) >= count // 3)
+    below = psutil.Process(batch.pid).children(recursive=True)
+    assert below
+    batch.send_signal(signal.SIGKILL)
+    batch.wait()
+    _, alive = psutil.wait_procs(below, timeout=10)
+    assert alive == []
+    done = len(list((tmp_path / "killed" / "records").glob("*.json")))
+    assert done < count
+
+    told = subprocess.run(command(tmp_path / "in", tmp_path / "killed"), check=True, capture_output=True, text=True)
+    assert 0 < json.loads(told.stdout)["graded"] < count
+    assert grades(tmp_path / "killed") == grades(tmp_path / "whole")
+    for name in ("grades.csv",):
+        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
+    assert not (tmp_path / "killed" / ".work").exists()
+
+
+def until(holds: object, seconds: float = 300.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def grade(folder: Path, **more: object) -> object:
+    done = run(Order([folder / "in"], folder / "out", submitted.COURSE, **more), lambda *_: None)
+    write_all(folder / "out", load(submitted.COURSE))
+    return done
+
+
+def record(folder: Path, student: str) -> records.Record:
+    found = records.read(folder / "out" / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
+    assert found is not None
+    return found
+
+
+def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
+    for student in ("ada", "bob", "eve"):
+        submitted.hand_in(tmp_path / "in", student, submitted.answers())
+    assert grade(tmp_path).graded == 3
+    again = grade(tmp_path)
+    assert (again.graded, again.kept) == (0, 3)
+    submitted.hand_in(tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"]))
+    again = grade(tmp_path)
+    assert (again.graded, again.kept) == (1, 2)
+    rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
+    assert rows == [
+        "student,01-double,01-dedup,01-setting,01-why,total,late",
+        "ada,2,2,2,,6,no",
+        "bob,0,2,2,,4,no",
+        "eve,2,2,2,,6,no",
+    ]
+
+
+def test_a_worker_that_dies_costs_one_more_try_and_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    killed = []
+
+    def kill_first(popen: type = subprocess.Popen) -> object:
+        def start(*arguments: object, **more: object) -> object:
+            process = popen(*arguments, **more)
+            if not killed and "labkit.grading.worker" in arguments[0]:
+                killed.append(process.pid)
+                process.send_signal(signal.SIGKILL)
+            return process
+
+        return start
+
+    monkeypatch.setattr("labkit.grading.batch.subprocess.Popen", kill_first())
+    assert grade(tmp_path).failed == 0
+    assert killed
+    assert records.total([record(tmp_path, "ada")]) == 6
+
+
+def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    real = subprocess.Popen
+
+    def start(*arguments: object, **more: object) -> object:
+        process = real(*arguments, **more)
+        if "labkit.grading.worker" in arguments[0]:
+            process.send_signal(signal.SIGKILL)
+        return process
+
+    with monkeypatch.context() as patch:
+        patch.setattr("labkit.grading.batch.subprocess.Popen", start)
+        assert grade(tmp_path).failed == 1
+    assert {item.status for item in record(tmp_path, "ada").items} == {"not graded"}
+    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,0,no"
+    assert grade(tmp_path).graded == 1
+    assert records.total([record(tmp_path, "ada")]) == 6
+
+
+def test_an_output_folder_of_another_course_is_refused(tmp_path: Path) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "grading.json").write_text('{"course": "other", "seed": 1}')
+    with pytest.raises(InvalidInput, match="grades of the course other, not of sample"):
+        grade(tmp_path)
+    (tmp_path / "out" / "grading.json").unlink()
+    (tmp_path / "out" / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="something else in this folder"):
+        grade(tmp_path)
+
+
+def test_the_seed_is_recorded_kept_and_not_changed_by_mistake(tmp_path: Path) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    seed = grade(tmp_path).seed
+    assert record(tmp_path, "ada").seed == seed == grade(tmp_path).seed
+    with pytest.raises(InvalidInput, match=f"its seed is {seed}"):
+        grade(tmp_path, seed=seed + 1)

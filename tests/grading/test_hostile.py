@@ -1,0 +1,127 @@
+"""Submissions that are after points, the grader or each other: none gets what it attacks, and nobody else suffers."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import hostile
+import psutil
+import pytest
+import submitted
+
+from labkit.grading import records
+from labkit.grading.asking import Patience
+from labkit.grading.batch import Order, run
+from labkit.grading.course import load
+from labkit.grading.gradebook import write_all
+from labkit.grading.inside.jobs import Limits
+from labkit.grading.records import Record
+
+GOOD = ("ada", "grace")
+LIMITS = Limits(cell_seconds=3, total_seconds=40, total_memory=1500 * 1024**2)
+PATIENCE = Patience(call_seconds=2, item_seconds=10)
+WAS_HERE = Path("/tmp/labkit-was-here")
+SECRET = "LABKIT_TEST_SECRET"
+
+
+class Graded:
+    """A batch of hostile submissions with good ones between them, and what it left."""
+
+    def __init__(self, folder: Path, attackers: Sequence[hostile.Hostile], before: set[int]) -> None:
+        self.out = folder / "out"
+        for one in attackers:
+            submitted.hand_in(folder / "in", one.name, one.cells)
+        for student in GOOD:
+            submitted.hand_in(folder / "in", student, submitted.answers())
+        order = Order([folder / "in"], self.out, submitted.COURSE, limits=LIMITS, patience=PATIENCE)
+        self.done = run(order, lambda *_: None)
+        write_all(self.out, load(submitted.COURSE))
+        self.left = {pid for pid in psutil.pids() if pid not in before and _is_ours(pid)}
+
+    def record(self, student: str) -> Record:
+        found = records.read(self.out / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
+        assert found is not None
+        return found
+
+    def points(self, student: str) -> dict[str, int | None]:
+        return {item.name: item.points for item in self.record(student).items}
+
+
+def _is_ours(pid: int) -> bool:
+    try:
+        return "labkit" in " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return False
+
+
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["quick", "slow"])
+def graded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graded]:
+    before = set(psutil.pids())
+    os.environ[SECRET] = "hidden"
+    attackers = [one for one in hostile.ALL if one.slow == request.param]
+    WAS_HERE.unlink(missing_ok=True)
+    graded = Graded(tmp_path_factory.mktemp("hostile"), attackers, before)
+    graded.attackers = attackers
+    yield graded
+    del os.environ[SECRET]
+
+
+def test_every_hostile_file_says_what_it_attacks() -> None:
+    assert len(hostile.ALL) >= 30
+    for one in hostile.ALL:
+        assert one.attacks, one.name
+        assert {*one.attacks, *one.keeps} <= set(submitted.ALL), one.name
+
+
+def test_what_is_attacked_scores_nothing(graded: Graded) -> None:
+    won = {one.name: [name for name in one.attacks if graded.points(one.name)[name] != 0] for one in graded.attackers}
+    assert {name: items for name, items in won.items() if items} == {}
+
+
+def test_every_zero_has_its_reason(graded: Graded) -> None:
+    silent = [
+        (one.name, item.name)
+        for one in graded.attackers
+        for item in graded.record(one.name).items
+        if item.points == 0 and not item.reason
+    ]
+    assert silent == []
+
+
+def test_what_is_answered_honestly_beside_an_attack_keeps_its_points(graded: Graded) -> None:
+    lost = {
+        one.name: [(name, graded.record(one.name)) for name in one.keeps if graded.points(one.name)[name] != 2]
+        for one in graded.attackers
+    }
+    assert {name: items for name, items in lost.items() if items} == {}
+
+
+def test_nobody_else_suffers(graded: Graded) -> None:
+    assert graded.done.failed == 0
+    for student in GOOD:
+        assert graded.points(student) == {"01-double": 2, "01-dedup": 2, "01-setting": 2, "01-why": None}
+
+
+def test_nothing_is_left_behind(graded: Graded) -> None:
+    assert graded.left == set()
+    assert not WAS_HERE.exists()
+    assert sorted(path.name for path in graded.out.iterdir()) == [
+        *("executed", "feedback", "grades.csv", "grading.json", "records", "summary.html"),
+    ]
+    assert "labkit" not in Path("/proc/self/mounts").read_text()
+
+
+def test_feedback_shows_no_hidden_value_and_no_trick(graded: Graded) -> None:
+    hidden = {
+        value
+        for one in graded.attackers
+        for item in graded.record(one.name).items
+        for variant in item.variants
+        if variant.hidden
+        for value in variant.parameters.values()
+    }
+    for page in (graded.out / "feedback").iterdir():
+        text = page.read_text()
+        assert "leak" not in text.replace("leaks_what_it_is_asked", "")
+        assert "hidden-" not in text
+        assert not [value for value in hidden if len(value) > 3 and value in text]

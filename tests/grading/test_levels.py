@@ -1,0 +1,97 @@
+"""Every level of isolation that this machine offers gives the reference full marks, and names those that it lacks."""
+
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import submitted
+
+from labkit.errors import InvalidInput
+from labkit.grading import levels, place, records
+from labkit.grading.batch import Order, run
+from labkit.grading.inside.jobs import Level
+
+
+def offered(folder: Path) -> dict[Level, str | None]:
+    lab = folder / "lab"
+    place.copy_lab(lab, [])
+    here = levels.place_of(folder, place.shown(lab), (), 0)
+    return {level: levels.missing(level, here, lab) for level in Level}
+
+
+@pytest.mark.parametrize("level", list(Level))
+def test_the_reference_gets_full_marks(level: Level, tmp_path: Path) -> None:
+    if why := offered(tmp_path)[level]:
+        pytest.skip(f"{level}: {why}")
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    order = Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, isolation=level, trust=True)
+    run(order, lambda *_: None)
+    record = records.read(tmp_path / "out" / "records" / "ada--01_sample.json")
+    assert record is not None
+    assert record.isolation.level == level
+    assert {item.name: item.points for item in record.items} == dict.fromkeys(submitted.JUDGED, 2) | {"01-why": None}
+    assert record.executed is not None
+    assert "double" in (tmp_path / "out" / "executed" / record.executed).read_text()
+
+
+def test_a_level_that_is_missing_is_named_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "missing", lambda level, *_: None if level is Level.PLAIN else "It has none.")
+    here = levels.place_of(tmp_path, (), (), 0)
+    with pytest.raises(InvalidInput, match=r"namespaces: It has none.*--trust"):
+        levels.choose("best", here, tmp_path, trust=False)
+    assert levels.choose("best", here, tmp_path, trust=True) == (
+        Level.PLAIN,
+        {"namespaces": "It has none.", "user-namespaces": "It has none."},
+    )
+
+
+def test_plain_needs_trust(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="add --trust"):
+        levels.choose("plain", levels.place_of(tmp_path, (), (), 0), tmp_path, trust=False)
+
+
+def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
+    import subprocess
+
+    place.copy_lab(tmp_path, ["labkit.sim.two_phase_commit", "labkit.sinks.two_phase"])
+    code = (
+        "from labkit import lab; from labkit.sim import two_phase_commit as m; import labkit\n"
+        "try: m.TwoPhaseCommit(2)\nexcept ImportError as e: print(e)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert "withheld while exercises are graded" in said.stdout, said.stderr
+    assert not (tmp_path / "labkit" / "grading" / "marking.py").exists()
+    assert not (tmp_path / "labkit" / "exercises" / "registry.py").exists()
+
+
+def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> None:
+    """What the hostile set asks in general, with a server that surely listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reached = threading.Event()
+
+        def accept() -> None:
+            try:
+                server.accept()
+                reached.set()
+            except OSError:
+                pass
+
+        threading.Thread(target=accept, daemon=True).start()
+        ask = f"import socket\nsocket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 1)\n"
+        cells = submitted.answers(double=f"{ask}def double(number):\n    return 2 * number")
+        submitted.hand_in(tmp_path / "in", "eve", cells)
+        run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
+        assert not reached.is_set()
+    record = records.read(tmp_path / "out" / "records" / "eve--01_sample.json")
+    assert record is not None
+    assert [item.status for item in record.items] == ["failed", "right", "right", "by hand"]
+    assert "is not defined: its cell failed" in record.items[0].reason

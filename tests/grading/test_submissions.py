@@ -1,0 +1,201 @@
+"""What people hand in, and what learning platforms make of it: whose it is, what counts, what is refused and why."""
+
+import io
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+import submitted
+
+from labkit.errors import InvalidInput
+from labkit.grading import archives
+from labkit.grading.batch import Order, run
+from labkit.grading.course import load
+from labkit.grading.gradebook import write_all
+from labkit.grading.submissions import Submission, collect, whose
+
+GOOD = submitted.notebook(*submitted.answers())
+
+
+def found(given: Path, work: Path) -> dict[str, Submission]:
+    work.mkdir(exist_ok=True)
+    return {one.student: one for one in collect([given], load(submitted.COURSE), work, None)}
+
+
+def packed(path: Path, entries: dict[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("place", "student", "late"),
+    [
+        ("in/ada/01_sample.ipynb", "ada", False),
+        ("in/ada/deep/er/anything.ipynb", "ada", False),
+        ("in/Ada Lovelace_123_assignsubmission_file_/nb.ipynb", "Ada Lovelace", False),
+        ("in/lovelaceada_4711_99_01_sample.ipynb", "lovelaceada_4711", False),
+        ("in/lovelaceada_LATE_4711_99_01_sample-1.ipynb", "lovelaceada_4711", True),
+        ("in/ada_01_sample.ipynb", "ada", False),
+        ("in/01_sample-ada.ipynb", "ada", False),
+        ("ada/01_sample.ipynb", "ada", False),
+        ("in/J\u200bosé/01_sample.ipynb", "J_osé", False),
+    ],
+)
+def test_whose_it_is(place: str, student: str, late: bool) -> None:
+    assert whose(Path(place), load(submitted.COURSE)) == (student, late)
+
+
+def test_the_newest_file_counts_and_the_others_are_named(tmp_path: Path) -> None:
+    old = submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    new = old.with_name("again.ipynb")
+    new.write_text(submitted.notebook(*submitted.answers(), "1 + 1"))
+    os.utime(old, (1, 1))
+    one = found(tmp_path / "in", tmp_path / "work")["ada"]
+    assert one.file == "ada/again.ipynb"
+    assert one.notes == ("2 files; the newest, ada/again.ipynb, counts, and not ada/01_sample.ipynb.",)
+
+
+def test_a_zip_with_two_notebooks_for_one_student(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "all.zip", {"ada/a.ipynb": GOOD, "ada/b.ipynb": GOOD, "bob/a.ipynb": GOOD})
+    both = found(archive, tmp_path / "work")
+    assert set(both) == {"ada", "bob"}
+    assert both["ada"].notes[0].startswith("2 files; the newest, all.zip/ada/b.ipynb, counts")
+
+
+def test_an_archive_within_a_folder_and_within_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    packed(tmp_path / "in" / "ada" / "mine.zip", {"x/01_sample.ipynb": GOOD})
+    inner = packed(tmp_path / "inner.zip", {"01_sample.ipynb": GOOD}).read_bytes()
+    packed(tmp_path / "in" / "moodle.zip", {"Bob_1_assignsubmission_file_/bob.zip": inner})
+    assert set(found(tmp_path / "in", tmp_path / "work")) == {"ada", "Bob"}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("../../../tmp/labkit-was-here.ipynb", "leads out"), ("/tmp/labkit-was-here.ipynb", "leads out")],
+)
+def test_a_path_that_leads_out_of_its_archive(name: str, says: str, tmp_path: Path) -> None:
+    archive = packed(tmp_path / "all.zip", {name: GOOD, "bob/01_sample.ipynb": GOOD})
+    both = found(archive, tmp_path / "work")
+    assert not both["bob"].problem
+    assert [one.problem for one in both.values() if says in one.problem]
+    assert not Path("/tmp/labkit-was-here.ipynb").exists()
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "in" / "eve").mkdir(parents=True)
+    (tmp_path / "in" / "eve" / "01_sample.ipynb").symlink_to("/etc/passwd")
+    (tmp_path / "in" / "mallory").symlink_to("/etc")
+    link = zipfile.ZipInfo("oscar/01_sample.ipynb")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    both = found(tmp_path / "in", tmp_path / "work")
+    assert set(both) == {"eve", "oscar"}
+    assert "link" in both["eve"].problem
+    assert "link" in both["oscar"].problem
+
+
+def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
+    zeros = b"0" * (12 * 1024**2)
+    packed(tmp_path / "ratio.zip", {"eve/01_sample.ipynb": zeros, "bob/01_sample.ipynb": GOOD})
+    both = found(tmp_path / "ratio.zip", tmp_path / "work")
+    assert "compressed" in both["eve"].problem
+    assert not both["bob"].problem
+    layers = GOOD.encode()
+    for _ in range(30):
+        inner = io.BytesIO()
+        with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("next.zip", layers)
+        layers = inner.getvalue()
+    (tmp_path / "deep.zip").write_bytes(layers)
+    assert next(one.problem for one in found(tmp_path / "deep.zip", tmp_path / "work").values())
+
+
+def test_too_many_entries_and_no_archive_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 5)
+    packed(tmp_path / "many.zip", {f"{n}.ipynb": GOOD for n in range(6)})
+    (one,) = found(tmp_path / "many.zip", tmp_path / "work").values()
+    assert "6 entries" in one.problem
+    (tmp_path / "not.zip").write_bytes(b"PK\3\4 and nothing else")
+    (one,) = found(tmp_path / "not.zip", tmp_path / "work").values()
+    assert "not a ZIP archive" in one.problem
+
+
+def test_nothing_there_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(InvalidInput, match="no submission there"):
+        found(tmp_path / "in", tmp_path / "work")
+    with pytest.raises(InvalidInput, match="no such file"):
+        found(tmp_path / "nowhere", tmp_path / "work")
+
+
+def cells_of(count: int) -> str:
+    plain = json.loads(GOOD)
+    plain["cells"] += [plain["cells"][0]] * count
+    return json.dumps(plain)
+
+
+def with_metadata(**said: object) -> str:
+    plain = json.loads(GOOD)
+    plain["metadata"].update(said)
+    return json.dumps(plain)
+
+
+BAD = {
+    "not_json": ("this is my essay", "It is not a notebook"),
+    "cut_off": (GOOD[:300], "It is not a notebook"),
+    "a_list": ("[]", "It is not a notebook"),
+    "old_format": (json.dumps({"nbformat": 3, "worksheets": []}), "format 4"),
+    "deep": ('{"cells":' + "[" * 200_000, "It is not a notebook"),
+    "deep_metadata": ('{"nbformat":4,"cells":[],"metadata":' + '{"a":' * 100_000 + "1" + "}" * 100_001, "not"),
+    "many_cells": (cells_of(100_000), "cells, and 1,000 are allowed"),
+    "huge_cell": (submitted.notebook("x" * 300_000), "characters"),
+    "binary": ("\0\1\2" * 1000, "It is not a notebook"),
+    "nothing": ("", "It is not a notebook"),
+    "no_answer": (submitted.notebook("1 + 1"), "none of the course's notebooks"),
+    "stubs": (submitted.notebook(*(cell["source"] for cell in submitted.released())), "It holds no answer."),
+    "in_r": (with_metadata(kernelspec={"name": "ir", "language": "R"}), "for the kernel ir"),
+    "unknown_exercise": (submitted.notebook(*submitted.answers(), "# exercise 99-magic\nx = 1"), "no exercise of this"),
+    "old_lab": (with_metadata(labkit={"version": "0.0.1", "notebook": "01_sample"}), "version 0.0.1 of the lab"),
+    "other_kernel": (with_metadata(kernelspec={"name": "conda-base", "language": "python"}), "the kernel conda-base"),
+    "lying": (with_metadata(labkit={"version": 7, "notebook": ["x"]}, kernelspec="python", language_info=3), ""),
+}
+FULL = {"unknown_exercise", "old_lab", "other_kernel", "lying"}
+
+
+def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(tmp_path: Path) -> None:
+    for name, (text, _) in BAD.items():
+        path = tmp_path / "in" / name / "01_sample.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    done = run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
+    assert done.failed == 0
+    found = {record.student: record for record in write_all(tmp_path / "out", load(submitted.COURSE))}
+    assert set(found) == {*BAD, "ada"}
+    for name, (_, says) in BAD.items():
+        told = " ".join(found[name].notes)
+        assert says in told, (name, told)
+        assert "\n" not in told
+        points = [item.points for item in found[name].items]
+        assert points == ([2, 2, 2, None] if name in FULL else [0, 0, 0, 0]), name
+    assert [item.points for item in found["ada"].items] == [2, 2, 2, None]
+
+
+def test_a_name_cannot_be_a_formula_and_two_names_cannot_be_one_file(tmp_path: Path) -> None:
+    for student in ("=cmd|' /C calc'!A0", "a b", "a_b", "<script>alert(1)</script>"):
+        submitted.hand_in(tmp_path / "in", student.replace("/", "\u2215"), [])
+    run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
+    found = write_all(tmp_path / "out", load(submitted.COURSE))
+    assert len(found) == 4
+    table = (tmp_path / "out" / "grades.csv").read_text()
+    assert not [line for line in table.splitlines() if line.startswith("=")]
+    pages = [page.read_text() for page in (tmp_path / "out" / "feedback").iterdir()]
+    assert len(pages) == 4
+    assert not [page for page in pages if "<script" in page]
