@@ -355,7 +355,7 @@ def bench(
     words: Annotated[int | None, typer.Option(help="Words that totals counts. Default: five million.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure this machine: start, explore, player, live, crash, postgres, kafka, totals, grade. Medians; twenty minutes."""
+    """Measure this machine: start, explore, player, live, crash, postgres, kafka, totals, grade: twenty minutes."""
     from labkit.cli.bench import run_bench
 
     return run_bench(only or [], rounds, as_json, stores=store or (), words=words)

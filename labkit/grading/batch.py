@@ -230,16 +230,16 @@ class _Hand(threading.Thread):
         limits, patience = self._setting.limits, self._setting.patience
         seconds = 300 + 2 * limits.total_seconds + 40 * patience.item_seconds
         try:
-            connection = self._started()
+            connection = self._worker()
             send(connection, tasks.encode(one))
             told: tasks.Told = tasks.decode(receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.Told)
-        except (FrameError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the batch waits for a word
             self._end()
             name = records.file_name(one.student, one.notebook)
             return tasks.Told(name, graded=False, error=f"The worker that graded it died or hung ({error}).")
         return told
 
-    def _started(self) -> socket.socket:
+    def _worker(self) -> socket.socket:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._process = subprocess.Popen(

@@ -30,6 +30,7 @@ from labkit.grading.watching import Watch
 START_SECONDS = 180.0
 _END_SECONDS = 20.0
 _MOST_SAID = 48 * 1024**2
+_SAID = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
 class Said(msgspec.Struct):
@@ -166,7 +167,8 @@ class Run:
         if said.cell is not None:
             self.cell = max(self.cell, said.cell)
         if said.ended not in {None, "done"}:
-            return Ended(str(said.ended), self.cell, said.because[:500])
+            how = said.ended if said.ended in _SAID else "dead"
+            return Ended(how, self.cell, said.because[:500])
         return said
 
     def _over(self, how: str) -> Ended:

@@ -114,11 +114,11 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
     try:
         control.close()
         os.setsid()
-        if sys.platform == "linux":
-            linux.die_with_parent(signal.SIGKILL)
         telling = running.Telling(connections[0])
         try:
             confine.separate(job)
+            if sys.platform == "linux":
+                linux.die_with_parent(signal.SIGKILL)
             pid = os.fork()
             if pid == 0:
                 _inside(job, telling, connections[1:])

@@ -67,7 +67,12 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             last = len(self.nb.cells) - 1
             self.on_cell_start = telling.starts
             self.timeout_func = lambda cell: None if cell is self.nb.cells[last] else limits.cell_seconds
-            super().papermill_execute_cells()
+            try:
+                super().papermill_execute_cells()
+            except CellTimeoutError:  # told here, before Jupyter takes its time to end a kernel that does not listen
+                telling.end("timeout")
+            except DeadKernelError:
+                telling.end("dead")
             self.nb_man.notebook_complete()
             del self.nb.cells[last]
             telling.end("done", executed=nbformat.writes(self.nb))
@@ -86,10 +91,6 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         execute_notebook(
             notebook, None, engine_name=ENGINE, kernel_name="python3", progress_bar=False, autosave_cell_every=0
         )
-    except CellTimeoutError:
-        telling.end("timeout")
-    except DeadKernelError:
-        telling.end("dead")
     except BaseException as error:  # whatever it is, it must be told, and this process must end
         telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
     telling.end("failed", because="papermill came back without an end")
