@@ -27,7 +27,7 @@ SECRET = "LABKIT_TEST_SECRET"
 class Graded:
     """A batch of hostile submissions with good ones between them, and what it left."""
 
-    def __init__(self, folder: Path, attackers: Sequence[hostile.Hostile], before: set[int]) -> None:
+    def __init__(self, folder: Path, attackers: Sequence[hostile.Hostile]) -> None:
         self.out = folder / "out"
         for one in attackers:
             submitted.hand_in(folder / "in", one.name, one.cells)
@@ -36,7 +36,7 @@ class Graded:
         order = Order([folder / "in"], self.out, submitted.COURSE, limits=LIMITS, patience=PATIENCE)
         self.done = run(order, lambda *_: None)
         write_all(self.out, load(submitted.COURSE))
-        self.left = {pid for pid in psutil.pids() if pid not in before and _is_ours(pid)}
+        self.left = {process for process in psutil.process_iter() if _is_of(process, self.out)}
 
     def record(self, student: str) -> Record:
         found = records.read(self.out / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
@@ -47,20 +47,21 @@ class Graded:
         return {item.name: item.points for item in self.record(student).items}
 
 
-def _is_ours(pid: int) -> bool:
+def _is_of(process: psutil.Process, out: Path) -> bool:
+    """Whether a process is one of the batch: a worker of this test, or one that imports the batch's copy of the lab."""
     try:
-        return "labkit" in " ".join(psutil.Process(pid).cmdline())
+        worker = process.ppid() == os.getpid() and "labkit.grading.worker" in process.cmdline()
+        return worker or process.environ().get("PYTHONPATH", "").startswith(str(out))
     except psutil.Error:
         return False
 
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["quick", "slow"])
 def graded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graded]:
-    before = set(psutil.pids())
     os.environ[SECRET] = "hidden"
     attackers = [one for one in hostile.ALL if one.slow == request.param]
     WAS_HERE.unlink(missing_ok=True)
-    graded = Graded(tmp_path_factory.mktemp("hostile"), attackers, before)
+    graded = Graded(tmp_path_factory.mktemp("hostile"), attackers)
     graded.attackers = attackers
     yield graded
     del os.environ[SECRET]

