@@ -137,7 +137,7 @@ def test_nothing_there_is_a_sentence(tmp_path: Path) -> None:
 
 def cells_of(count: int) -> str:
     plain = json.loads(GOOD)
-    plain["cells"] += [plain["cells"][0]] * count
+    plain["cells"] += [{"cell_type": "code", "source": "1"}] * count
     return json.dumps(plain)
 
 
@@ -158,7 +158,7 @@ BAD = {
     "huge_cell": (submitted.notebook("x" * 300_000), "characters"),
     "binary": ("\0\1\2" * 1000, "It is not a notebook"),
     "nothing": ("", "It is not a notebook"),
-    "no_answer": (submitted.notebook("1 + 1"), "none of the course's notebooks"),
+    "no_answer": (submitted.notebook("1 + 1"), "It holds no answer."),
     "stubs": (submitted.notebook(*(cell["source"] for cell in submitted.released())), "It holds no answer."),
     "in_r": (with_metadata(kernelspec={"name": "ir", "language": "R"}), "for the kernel ir"),
     "unknown_exercise": (submitted.notebook(*submitted.answers(), "# exercise 99-magic\nx = 1"), "no exercise of this"),
@@ -175,10 +175,13 @@ def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(tmp_path: 
         path.parent.mkdir(parents=True)
         path.write_text(text)
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    (tmp_path / "in" / "bob").mkdir()
+    (tmp_path / "in" / "bob" / "essay.ipynb").write_text(submitted.notebook("1 + 1"))
     done = run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
     assert done.failed == 0
     found = {record.student: record for record in write_all(tmp_path / "out", load(submitted.COURSE))}
-    assert set(found) == {*BAD, "ada"}
+    assert set(found) == {*BAD, "ada", "bob"}
+    assert "none of the course's notebooks" in found["bob"].notes[0]
     for name, (_, says) in BAD.items():
         told = " ".join(found[name].notes)
         assert says in told, (name, told)
