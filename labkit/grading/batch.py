@@ -26,7 +26,7 @@ from labkit.errors import InvalidInput
 from labkit.grading import course as courses
 from labkit.grading import levels, place, records, tasks
 from labkit.grading.asking import Patience
-from labkit.grading.inside.frames import FrameError, receive, send
+from labkit.grading.inside.frames import receive, send
 from labkit.grading.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded

@@ -17,7 +17,7 @@ from labkit.grading.inside import serving
 from labkit.grading.reading import Cell, Notebook
 
 SET_UP = {"parameters", "setup"}
-_MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
+MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def said_exercise(cell: Cell) -> str | None:
     """The exercise that a cell says it answers, in its first line or its metadata."""
     if "check" in cell.tags:
         return None
-    found = _MARK.match(cell.source.lstrip())
+    found = MARK.match(cell.source.lstrip())
     return found.group(1) if found else cell.exercise
 
 

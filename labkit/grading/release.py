@@ -17,6 +17,7 @@ from typing import Any
 from labkit import __version__
 from labkit.errors import GradingError, InvalidInput, ServiceUnavailable
 from labkit.grading.place import PACKAGE
+from labkit.grading.preparing import MARK
 
 ROOT = PACKAGE.parent
 _PARTS = (
@@ -72,9 +73,9 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
         "notebook": name,
     }
     for cell in notebook["cells"]:
-        exercise = cell["metadata"].get("exercise")
-        if cell["cell_type"] == "code" and exercise in solutions:
-            cell["source"] = solutions[exercise].splitlines(keepends=True)
+        found = MARK.match("".join(cell["source"]))
+        if cell["cell_type"] == "code" and "exercise" in cell["metadata"].get("tags", []) and found:
+            cell["source"] = solutions.get(found.group(1), "".join(cell["source"])).splitlines(keepends=True)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -85,8 +86,8 @@ def solved(notebook: Path) -> str:
 
 def _solutions() -> dict[str, str]:
     """The solution of every exercise, from the notebooks' sources."""
-    found: dict[str, str] = _build_tool().solutions(ROOT)
-    return found
+    tool = _build_tool()
+    return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
 
 
 def _build_tool() -> ModuleType:
