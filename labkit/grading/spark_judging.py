@@ -4,10 +4,11 @@ The answer is a constant that is known already, so no learner's code gets there.
 judged once. Every judgement has an empty folder of its own, and with it a checkpoint and a store. This module must not
 load Spark itself.
 
-    python -m labkit.grading.spark_judging [FILE]
+    python -m labkit.grading.spark_judging FOLDER [FILE]
 """
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -55,8 +56,9 @@ class Judgement(msgspec.Struct):
 class SparkJudge:
     """Judges in a worker that is started when it is needed first, and again when it has died."""
 
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
+    def __init__(self, file: Path | None, work: Path) -> None:
+        """`work` is a folder of its own, which is gone when this is closed."""
+        self._file, self._work = file, work
         self._worker: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._known: dict[bytes, Judgement] = {}
@@ -93,7 +95,9 @@ class SparkJudge:
     def _started(self) -> socket.socket:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
-            command = [sys.executable, "-m", "labkit.grading.spark_judging", *([str(self._file)] if self._file else [])]
+            self._work.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, "-m", "labkit.grading.spark_judging", str(self._work.absolute())]
+            command += [] if self._file is None else [str(self._file.absolute())]
             self._worker = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
@@ -111,25 +115,26 @@ class SparkJudge:
             self._worker.kill()
             self._worker.wait()
             self._connection = self._worker = None
+            shutil.rmtree(self._work, ignore_errors=True)
 
 
-def main(*arguments: str) -> int:
+def main(work: str, file: str | None = None) -> int:
     """Judges until nobody asks any more."""
     end_with_parent()
-    course = courses.load(Path(arguments[0]) if arguments else None)
+    course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))
     with suppress(FrameError):
         while True:
             question = msgspec.json.decode(receive(connection, _MOST), type=Question)
-            send(connection, msgspec.json.encode(_judge(course, question)))
+            send(connection, msgspec.json.encode(_judge(course, question, work)))
     return 0
 
 
-def _judge(course: courses.Course, question: Question) -> Judgement:
+def _judge(course: courses.Course, question: Question, work: str) -> Judgement:
     exercise = course.exercises[question.exercise]
     parameters = tuple((name, _frozen(value)) for name, value in question.parameters)
     value: Plain = question.value
-    with tempfile.TemporaryDirectory(prefix="labkit-spark-") as folder:
+    with tempfile.TemporaryDirectory(dir=work, ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
         try:
             return Judgement(asdict(exercise.judge(Known(value), Variant(question.variant, parameters))))
@@ -138,7 +143,7 @@ def _judge(course: courses.Course, question: Question) -> Judgement:
         except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
             return Judgement(error=f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).")
         finally:
-            os.chdir("/")
+            os.chdir(work)
 
 
 def _frozen(value: Any) -> Any:

@@ -59,7 +59,7 @@ class Grader:
         self._hidden: dict[str, Sequence[Variant]] = {}
         self._released: dict[str, Notebook] = {}
         self._sandbox: Sandbox | None = None
-        self._spark = SparkJudge(file)
+        self._spark = SparkJudge(file, Path(setting.place.root).with_name(f"spark-{setting.place.user}"))
 
     def grade(self, submission: Submission) -> tasks.Told:
         """Writes the record of a submission, whatever it is."""

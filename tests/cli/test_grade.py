@@ -1,0 +1,51 @@
+"""`labkit grade` and `labkit release` at the command line: bad input is one sentence and exit code 64."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import submitted
+
+
+def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "labkit", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--deadline", "tomorrow"], "not a date and time"),
+        (["--isolation", "strong"], "choose best, namespaces, user-namespaces, plain"),
+        (["--isolation", "plain"], "add --trust"),
+        (["--workers", "-1"], "choose 0 to 256"),
+        (["--cell-seconds", "0"], "choose 0.1 to 86,400"),
+        (["--course", "nowhere.py"], "there is no such file"),
+    ],
+)
+def test_bad_options(options: list[str], says: str, tmp_path: Path) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    course = [] if "--course" in options else ["--course", submitted.COURSE]
+    said = labkit("grade", tmp_path / "in", "--out", tmp_path / "out", *course, *options)
+    assert said.returncode == 64
+    assert says in said.stderr
+    assert said.stderr.count("\n") == 1
+    assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out" / "records").iterdir())
+
+
+def test_a_batch_at_the_command_line(tmp_path: Path) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    submitted.hand_in(tmp_path / "in", "bob", submitted.answers(dedup=submitted.WRONG["01-dedup"]))
+    arguments = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--course", submitted.COURSE)
+    said = labkit(*arguments)
+    assert said.returncode == 0
+    assert said.stdout.startswith("2 submissions graded")
+    assert "Isolation: " in said.stdout
+    assert "2 of 2" in said.stderr
+    page = (tmp_path / "out" / "feedback" / "bob--feedback.html").read_text()
+    assert "seen gives another value." in page
+    assert "4 of 6 points" in page or "4 of 8 points" in page
+    summary = (tmp_path / "out" / "summary.html").read_text()
+    assert "1 × seen gives another value." in summary
+    assert labkit(*arguments).stdout.startswith("0 submissions graded; 2 had not changed")
