@@ -24,8 +24,10 @@ class Patience:
     """How long and how much one answer may take."""
 
     call_seconds: float = 5.0
-    item_seconds: float = 60.0
-    """All questions of one item, and what the judge needs between them."""
+    item_seconds: float = 30.0
+    """All questions of one item. What the judge needs between them is not the learner's."""
+    search_seconds: float = 600.0
+    """From the first question to the last, since some answers lead a judge into a search without end."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
@@ -50,11 +52,13 @@ class Asked:
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
-        self._deadline = min(deadline, time.monotonic() + self._patience.item_seconds)
+        self._deadline, self._begun = deadline, time.monotonic()
         self._known: dict[bytes, bytes] = {}
         self._received = 0
         self._repeated = 0
         self.calls = 0
+        self.waited = 0.0
+        """Seconds that the learner's side has needed so far."""
         self.lost: str | None = None
         """Why no further question can be asked, if so."""
 
@@ -80,8 +84,8 @@ class Asked:
             self._compare(question)
 
     def _answer(self, question: bytes) -> Plain:
-        if time.monotonic() > self._deadline:
-            raise Unanswered("its answers took too long in all", "took too long")
+        if time.monotonic() > self._begun + self._patience.search_seconds:
+            raise Unanswered("what its answers lead to could not be searched in time", "led to a search without end")
         if question in self._known:
             self._repeated += 1
             if self._repeated & (self._repeated - 1) == 0:  # the 1st, 2nd, 4th, 8th... question that was asked before
@@ -105,14 +109,18 @@ class Asked:
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
             raise Unanswered(f"it needed more than {patience.calls:,} questions", "needed too many questions")
         self.calls += 1
-        deadline = min(self._deadline, time.monotonic() + patience.call_seconds)
+        begun = time.monotonic()
+        judged = begun - self._begun - self.waited  # the judge's own time, which nobody has to pay for
+        left = min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - begun)
         try:
-            send(self._connection, question, deadline)
-            raw = receive(self._connection, patience.value_bytes, deadline)
+            send(self._connection, question, begun + left)
+            raw = receive(self._connection, patience.value_bytes, begun + left)
         except FrameError as error:
             self.lost = f"it did not answer a question: {error}"
             kind = "took too long" if "in time" in str(error) else "ended its process or broke off"
             raise Unanswered(self.lost, kind) from None
+        finally:
+            self.waited += time.monotonic() - begun
         self._received += len(raw)
         if self._received > patience.total_bytes:
             raise Unanswered("its answers are too large in all", "gave too much")

@@ -171,7 +171,7 @@ def _deal(todo: Sequence[Submission], setting: tasks.Setting, order: Order, work
     for one in todo:
         waiting.put((one, 1))
     done: queue.SimpleQueue[tuple[Submission, int, tasks.Told]] = queue.SimpleQueue()
-    count = min(len(todo), order.workers or len(os.sched_getaffinity(0)))
+    count = min(len(todo), order.workers or cores())
     hands = [_Hand(_placed(setting, work, number), waiting, done) for number in range(count)]
     told: list[tasks.Told] = []
     try:
@@ -190,6 +190,11 @@ def _deal(todo: Sequence[Submission], setting: tasks.Setting, order: Order, work
         for hand in hands:
             hand.stop()
     return told
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
@@ -228,7 +233,7 @@ class _Hand(threading.Thread):
 
     def _graded(self, one: Submission) -> tasks.Told:
         limits, patience = self._setting.limits, self._setting.patience
-        seconds = 300 + 2 * limits.total_seconds + 40 * patience.item_seconds
+        seconds = 300 + 2 * limits.total_seconds + 20 * patience.search_seconds
         try:
             connection = self._worker()
             send(connection, tasks.encode(one))

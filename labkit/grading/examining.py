@@ -55,18 +55,20 @@ class Examination:
     """The cells that are left out by now."""
     later: dict[str, Known] = field(default_factory=dict)
     """Answers that are known, and judged when the sandbox is gone."""
+    deadline: float = 0.0
+    """When the submission has used its time, which does not run while a judge searches."""
 
     def run(self) -> Examined:
         """Every exercise that was attempted gets its points. Raises `GradingError` when sandboxes do not work."""
-        deadline = time.monotonic() + self.sandbox.limits.total_seconds
+        self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
-            with self.sandbox.run(self.prepared.notebook(self.without), names, deadline) as run:
+            with self.sandbox.run(self.prepared.notebook(self.without), names, self.deadline) as run:
                 ended = run.until_cell(len(self.prepared.cells) - len(self.without))
                 if ended is not None:
                     self._blame(ended, left)
                 else:
-                    self._ask(run, left, deadline)
+                    self._ask(run, left)
         for exercise in self.prepared.attempted:
             if exercise.name in self.later:
                 self._mark(exercise, self.later[exercise.name], self.spark)
@@ -100,28 +102,30 @@ class Examination:
         item = self.made.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
         failed(item, reason, kind)
 
-    def _ask(self, run: Run, left: Sequence[Exercise], deadline: float) -> None:
+    def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
         """Asks for one answer after the other, as long as there is anybody to ask."""
         for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
-            answer = Asked(connection, deadline, self.patience)
+            begun = time.monotonic()
+            answer = Asked(connection, self.deadline, self.patience)
             if not answer.greet():
                 if number == 0:
-                    self._unreachable(exercise, run, deadline)
+                    self._unreachable(exercise, run)
                 return
             if exercise.needs_spark:
                 self._keep(exercise, answer)
             else:
                 self._mark(exercise, answer, judge_here)
+            self.deadline += time.monotonic() - begun - answer.waited
             connection.close()
             if (ended := run.ended()) is not None:
                 self.made.limits_hit.append(ended.how)
                 return
         self.made.executed = run.executed()
 
-    def _unreachable(self, exercise: Exercise, run: Run, deadline: float) -> None:
+    def _unreachable(self, exercise: Exercise, run: Run) -> None:
         """The first that is asked does not even greet: what ran before it has broken the notebook, or time is up."""
         ended = run.ended()
-        how = ended.how if ended else "too long" if time.monotonic() >= deadline else "dead"
+        how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.made.limits_hit.append(how)
         self._failed(exercise, "it could not be asked: the code before it ended or broke the kernel", _SHOWN[how])
 

@@ -150,7 +150,7 @@ class Run:
 
     def executed(self, seconds: float = 5.0) -> str | None:
         """The executed notebook as it gives it, when every answer has been asked for; `None` if it does not come."""
-        said = self._hear(min(self._deadline, time.monotonic() + seconds))
+        said = self._hear(time.monotonic() + seconds)
         return said.executed if isinstance(said, Said) else None
 
     def ended(self) -> Ended | None:

@@ -71,9 +71,10 @@ class Grader:
             if executed is not None:
                 record.executed = f"{name}.ipynb"
                 durable.replace(self.out / "executed" / record.executed, executed)
-        except (LabError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the batch goes on
             self._close_sandbox()
-            none_graded(record, self.course.of_notebook(submission.notebook), str(error))
+            why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
+            none_graded(record, self.course.of_notebook(submission.notebook), why)
         record.seconds = round(time.monotonic() - begun, 3)
         records.write(record, self.out / "records" / f"{name}.json")
         return tasks.Told(name, records.total([record]), record.seconds, record.graded())
@@ -105,7 +106,7 @@ class Grader:
 
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:
         if exercise.name not in self._hidden:
-            public = {variant.parameters for variant in exercise.public}
+            public = [variant.parameters for variant in exercise.public]
             found = self.course.variants(exercise.name, self.setting.seed)
             self._hidden[exercise.name] = [variant for variant in found if variant.parameters not in public]
         return self._hidden[exercise.name]

@@ -8,9 +8,10 @@ import os
 import resource
 import signal
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from labkit.grading.inside import linux
+from labkit.grading.inside import linux, seccomp
 from labkit.grading.inside.jobs import Job, Level, Limits, Place
 
 _SPACES = linux.NEWNS | linux.NEWNET | linux.NEWIPC | linux.NEWUTS | linux.NEWPID
@@ -43,6 +44,7 @@ def confine(job: Job) -> None:
         # In a further one the learner's code would be root, and could mount memory that no limit counts.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         linux.drop_privileges()
+        seccomp.forbid()
     if sys.platform == "linux":
         linux.hide_memory()
         linux.die_with_parent(signal.SIGKILL)
@@ -69,7 +71,8 @@ def limit(limits: Limits, *, processes: bool) -> None:
     if processes:
         chosen[resource.RLIMIT_NPROC] = limits.processes
     for name, most in chosen.items():
-        resource.setrlimit(name, (most, most))
+        with nullcontext() if sys.platform == "linux" else suppress(ValueError, OSError):
+            resource.setrlimit(name, (most, most))
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
@@ -109,5 +112,5 @@ def _show(root: str, folder: str) -> None:
     else:
         place.touch()
     linux.mount(folder, str(place), flags=linux.BIND | linux.REC)
-    kept = os.statvfs(place).f_flag & (linux.NOSUID | linux.NODEV | os.ST_NOEXEC)
-    linux.mount("none", str(place), flags=linux.REMOUNT | linux.BIND | linux.RDONLY | kept)
+    kept = os.statvfs(place).f_flag & (linux.NODEV | os.ST_NOEXEC)
+    linux.mount("none", str(place), flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | kept)

@@ -13,7 +13,8 @@ NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 
 RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
 _DETACH = 2
 
-_SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+_SET_PDEATHSIG, _SET_DUMPABLE, _SET_SECCOMP, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 4, 22, 24, 36, 38
+_SECCOMP_FILTER = 2
 _CAPABILITIES = 64
 _CAPABILITY_VERSION = 0x20080522
 
@@ -67,6 +68,11 @@ def adopt_orphans() -> None:
 def hide_memory(*, hidden: bool = True) -> None:
     """Forbids other processes of the same user to trace this one, or allows it again."""
     _control(_SET_DUMPABLE, int(not hidden))
+
+
+def filter_calls(program: Any) -> None:
+    """Lets a filter of seccomp(2) decide over every further system call."""
+    _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
 def drop_privileges() -> None:

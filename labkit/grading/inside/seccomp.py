@@ -1,0 +1,56 @@
+"""Forbids system calls by which memory could be used that no limit counts, or that only reach for the kernel itself.
+
+A filter of seccomp(2), for this process and all its children, for ever. It needs `no_new_privs` or the right to set it.
+This module must not forbid what Python and its packages use.
+"""
+
+import ctypes
+import platform
+
+from labkit.grading.inside import linux
+
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
+"""What a filter answers: let it pass, fail with EPERM, end the process."""
+_OTHER_NUMBERS = 0x40000000
+"""From here on, another calling convention of x86-64."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_FORBIDDEN = {
+    "memfd_create": {"x86_64": 319, "aarch64": 279},
+    "memfd_secret": {"x86_64": 447, "aarch64": 447},
+    "shmget": {"x86_64": 29, "aarch64": 194},
+    "msgget": {"x86_64": 68, "aarch64": 186},
+    "add_key": {"x86_64": 248, "aarch64": 217},
+    "keyctl": {"x86_64": 250, "aarch64": 219},
+    "ptrace": {"x86_64": 101, "aarch64": 117},
+    "bpf": {"x86_64": 321, "aarch64": 280},
+    "userfaultfd": {"x86_64": 323, "aarch64": 282},
+    "perf_event_open": {"x86_64": 298, "aarch64": 241},
+    "io_uring_setup": {"x86_64": 425, "aarch64": 425},
+    "unshare": {"x86_64": 272, "aarch64": 97},
+    "setns": {"x86_64": 308, "aarch64": 268},
+    "mount": {"x86_64": 165, "aarch64": 40},
+}
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+def forbid() -> None:
+    """Sets the filter. Raises `OSError`; on a processor that is not known it does nothing, and other limits remain."""
+    machine = platform.machine()
+    if machine not in _ARCHITECTURES:
+        return
+    steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURES[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
+    steps += [(_AT_LEAST, 0, 1, _OTHER_NUMBERS), (_RETURN, 0, 0, _REFUSE)]
+    for numbers in _FORBIDDEN.values():
+        steps += [(_EQUAL, 0, 1, numbers[machine]), (_RETURN, 0, 0, _REFUSE)]
+    steps.append((_RETURN, 0, 0, _ALLOW))
+    code = b"".join(
+        first.to_bytes(2, "little") + bytes([when, otherwise]) + value.to_bytes(4, "little")
+        for first, when, otherwise, value in steps
+    )
+    memory = ctypes.create_string_buffer(code, len(code))
+    linux.filter_calls(ctypes.byref(_Program(len(steps), ctypes.addressof(memory))))
