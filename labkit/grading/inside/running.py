@@ -7,7 +7,9 @@ after any of these; whoever is told decides.
 
 import json
 import os
+import signal
 import socket
+from types import FrameType
 from typing import Any, NoReturn
 
 import nbformat
@@ -85,6 +87,11 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             manager = manager_class(waiting)
             Client(nb_man, kernel_manager_class=manager, kernel_name=kernel_name, allow_errors=True).execute()
 
+    def look_at_kernel(_number: int, _frame: FrameType | None) -> None:
+        if waiting.poll() is not None:
+            telling.end("dead")
+
+    signal.signal(signal.SIGCHLD, look_at_kernel)  # Jupyter's client looks once a second
     try:
         notebook = nbformat.from_dict(json.loads(receive(telling.connection, MOST_NOTEBOOK)))
         papermill_engines.register(ENGINE, Engine)
