@@ -26,12 +26,13 @@ MOST_JOB = 1 << 20
 MOST_CONNECTIONS = 200
 _POLL = 0.01
 _AHEAD = (
-    "ipykernel.kernelapp",
-    "IPython.core.completer",
-    "IPython.core.magics",
-    "jupyter_client.asynchronous",
-    "labkit.lab",
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "jupyter_client.asynchronous", "tornado.locks", "tornado.queues"),
+    *("IPython.core.completer", "IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger"),
+    *("IPython.core.magics", "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
+    *("sqlite3", "pydoc", "encodings.latin_1", "labkit.lab"),
 )
+_NEVER = "debugpy"
+"""Kernels import it if they can, which takes a third of their start, and nobody debugs here."""
 
 
 def main() -> int:
@@ -63,6 +64,7 @@ def main() -> int:
 
 def _import_ahead() -> None:
     """What kernels and learners' cells import, so that no run has to."""
+    sys.modules[_NEVER] = None  # type: ignore[assignment]  # how Python is told that there is no such module
     for name in _AHEAD:
         import_module(name)
 
