@@ -108,7 +108,8 @@ class Grader:
         if exercise.name not in self._hidden:
             public = [variant.parameters for variant in exercise.public]
             found = self.course.variants(exercise.name, self.setting.seed)
-            self._hidden[exercise.name] = [variant for variant in found if variant.parameters not in public]
+            hidden = any(variant.parameters not in public for variant in found)
+            self._hidden[exercise.name] = found if hidden else []  # the public ones again: nothing is hidden
         return self._hidden[exercise.name]
 
     def _as_released(self, notebook: str) -> Notebook:
