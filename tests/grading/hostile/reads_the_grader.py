@@ -18,7 +18,7 @@ for top in ("/root", "/home", "/tmp", "/work", "/srv", "/var", "/opt", "/mnt"):
         for name in names:
             if name.endswith((".py", ".ipynb", ".json", ".csv")) and "site-packages" not in folder and "/lib/python3" not in folder:
                 found.append(os.path.join(folder, name))
-secrets = [path for path in found if "hidden" in path or "course" in path or "grades" in path or "solution" in path or "01_sample" in path]
+secrets = [path for path in found if "hidden" in path or "course" in path or "grades" in path or "solutions" in path or "/wrong/" in path or "01_sample" in path]
 seen_text = b"".join(loot)
 leaked = bool(secrets) or any(word in seen_text for word in (b"hidden-", b"LABKIT_TEST_SECRET", b"course.py", b"grading.worker"))
 # %%
