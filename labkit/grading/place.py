@@ -88,4 +88,5 @@ def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
     own = [PACKAGE, *(project / name for name in ("notebooks", "tests", "checked", "docs", "build"))]
     roots = {Path(name) for name in visible}
     found = {path.resolve() for path in (*installed, *own, *private) if path.is_dir()}
-    return tuple(str(path) for path in sorted(found) if any(above in roots for above in (path, *path.parents)))
+    outermost = [path for path in sorted(found) if not any(above in found for above in path.parents)]
+    return tuple(str(path) for path in outermost if any(above in roots for above in (path, *path.parents)))
