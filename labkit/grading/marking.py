@@ -17,6 +17,9 @@ JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
 """Judges an answer by one variant, in this process or elsewhere."""
 
 
+_HIDDEN = "A hidden variant of the question was not passed."
+
+
 class Repeatable(Answer, Protocol):
     """An answer that can be asked once more what it was asked."""
 
@@ -89,7 +92,7 @@ def _judge_all(
             item.variants.append(_kept(variant, found, hidden=is_hidden))
             if not found.passed:
                 item.status, item.reason = "wrong", found.message
-                item.shown = _in_words(found)
+                item.shown = (found.general or _HIDDEN) if is_hidden else _in_words(found)
                 return
             passed, count = item.hidden if is_hidden else item.public
             if is_hidden:

@@ -180,3 +180,14 @@ def test_a_state_that_no_judge_asks_for_is_noticed(ask: Callable[[Other], Asked]
     item = mark(exercise(judged_by_value, VARIANTS[0]), ask(wears_out), VARIANTS[1:])
     assert (item.points, item.status) == (0, "failed")
     assert "two different answers" in item.reason
+
+
+def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callable[[Other], Asked]) -> None:
+    def judge(answer: Asked, variant: Variant) -> Finding:
+        return Finding(variant["n"] < 2, f"n is {variant['n']}", "seen", "wanted", general=variant["told"])
+
+    told = [Variant(f"v{n}", (("n", n), ("told", "It is too large." if n == 2 else ""))) for n in (1, 2, 3)]
+    assert mark(exercise(judge, told[0]), ask(says("{}")), told[1:2]).shown == "It is too large."
+    assert mark(exercise(judge, told[0]), ask(says("{}")), told[2:]).shown.startswith("A hidden variant")
+    item = mark(exercise(judge, told[1]), ask(says("{}")), ())
+    assert item.shown == "n is 2 Observed: seen Expected: wanted"

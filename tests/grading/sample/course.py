@@ -12,7 +12,8 @@ NOTEBOOK = "01_sample"
 def differs(name: str, arguments: list[Plain], got: Plain, right: Plain) -> Finding | None:
     if type(got) is type(right) and got == right:
         return None
-    return Finding(passed=False, message=f"{name} gives another value.", observed=repr(got), expected=repr(right))
+    message = f"{name} gives another value."
+    return Finding(passed=False, message=message, observed=repr(got), expected=repr(right), general=message)
 
 
 def judge_double(answer: Answer, variant: Variant) -> Finding:
