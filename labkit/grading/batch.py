@@ -102,7 +102,7 @@ def _opened(out: Path, course: str, seed: int | None) -> Iterator[tuple[int, Pat
     for name in _FOLDERS:
         durable.make_folder(out / name)
     durable.replace(out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1))
-    work = out / ".work"
+    work = (out / ".work").absolute()  # workers and sandboxes have other working folders
     with (out / HEAD).open("rb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

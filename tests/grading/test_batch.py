@@ -131,6 +131,13 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     ]
 
 
+def test_folders_may_be_named_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    monkeypatch.chdir(tmp_path)
+    assert grade(Path()).graded == 1
+    assert records.total([record(tmp_path, "ada")]) > 0
+
+
 def test_a_worker_that_dies_costs_one_more_try_and_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     killed = []
