@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from labkit import __version__
+from labkit.cli.crashtest import crashtest
 from labkit.cli.grade import grade
 from labkit.cli.release import release
 from labkit.cli.timeouts import timeouts
@@ -91,6 +92,7 @@ def services(
 
 app.command(short_help="Grade submitted notebooks, each in a sandbox.")(grade)
 app.command(short_help="Make the copy of the lab that learners get.")(release)
+app.command(short_help="Kill a real job at every effect of your own sink, and say what the sink guarantees.")(crashtest)
 
 
 app.command(short_help="Say whether three timeouts of Kafka transactions can lose data.")(timeouts)

@@ -112,9 +112,12 @@ PROFILES = {
     "cluster": Profile(("-Xmx1g",), {}),
 }
 PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
+_CRASHTEST = {"spark.python.daemon.module": "labkit.crashtest.daemon", "spark.sql.files.minPartitionNum": "2"}
+PROFILES["crashtest"] = replace(PROFILES["small"], configuration=PROFILES["small"].configuration | _CRASHTEST)
 """`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `cluster`: as `bulk`, for
 a few records on executors of their own, to which the settings of `small` would be handed on. `kafka`: `small`, with
-Spark's Kafka source."""
+Spark's Kafka source. `crashtest`: `small`, for a user's own sink: its workers record, and two small files are two
+partitions."""
 
 
 def start_session(

@@ -25,7 +25,7 @@ class Standby:
     def __init__(self, spec: dict[str, Any], patience: float) -> None:
         self.log = Path(spec["log"])
         self.drive = Drive({**spec, "cells": []}, patience)
-        self._events = self.drive.events()
+        self.events = self.drive.events()
 
     def __enter__(self) -> Self:
         self.drive.__enter__()
@@ -38,7 +38,7 @@ class Standby:
 
     def await_ready(self) -> None:
         """Waits until it is warm. Raises `JobFailed` when it ends instead."""
-        for event in self._events:
+        for event in self.events:
             if event["event"] == "ready":
                 return
             if event["event"] == "failed":
@@ -49,7 +49,7 @@ class Standby:
         """Hands the cells of a driver over that is dead by this proof; returns what happens to them from now on."""
         check_dead(proof)
         self.drive.order({"cells": list(cells)})
-        return self._events
+        return self.events
 
 
 def check_dead(proof: dict[str, Any]) -> None:

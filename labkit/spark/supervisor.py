@@ -38,7 +38,8 @@ class Supervisor:
         self._executors: Executors | None = None
 
     def _start(self, spec_path: Path) -> "subprocess.Popen[bytes]":
-        environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
+        more = self._spec.get("environment", {})
+        environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1") | more
         with Path(self._spec["log"]).open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", self._spec.get("module", "labkit.spark.driver"), str(spec_path)],

@@ -252,7 +252,7 @@ def test_a_standby_that_takes_over_without_waiting_is_refused(java: Java, tmp_pa
 
 
 def _until(standby: Standby, kinds: set[str]) -> Iterator[dict]:
-    for event in standby._events:
+    for event in standby.events:
         yield event
         if event["event"] in kinds:
             return

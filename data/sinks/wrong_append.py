@@ -1,0 +1,33 @@
+"""Appends each batch to a table; the batch id is printed and not used."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+STORE = Path(os.environ.get("SINK_STORE", "sink-store.db"))
+TABLE = "CREATE TABLE IF NOT EXISTS orders (id INTEGER, key TEXT, amount INTEGER)"
+
+
+def write_batch(df, batch_id):
+    """A foreachBatch function."""
+    print("writing batch", batch_id)
+    rows = [(row.id, row.key, row.amount) for row in df.collect()]
+    db = sqlite3.connect(STORE)
+    with db:
+        db.execute(TABLE)
+        db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+    db.close()
+
+
+def read():
+    """What everybody can see."""
+    db = sqlite3.connect(STORE)
+    db.execute(TABLE)
+    rows = db.execute("SELECT id, key, amount FROM orders").fetchall()
+    db.close()
+    return rows
+
+
+def reset():
+    """Empties the store between two runs of a test."""
+    STORE.unlink(missing_ok=True)

@@ -1,0 +1,275 @@
+"""A whole test: a run without a crash, the points that it shows, a run for each of them, and the variants.
+
+    from labkit.crashtest.campaign import crash_test
+    report = crash_test("sink.py:write_batch", quick=True)
+
+This module decides what is run and in which order; the runs are `labkit.crashtest.runs`, the judge is `labkit.judge`.
+"""
+
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from labkit.crashtest.drivers import Stable
+from labkit.crashtest.effects import Effect, Point
+from labkit.crashtest.points import Pair, choose, pairs, points, retry_point
+from labkit.crashtest.reader import Reader, ReaderFailed
+from labkit.crashtest.report import Report
+from labkit.crashtest.rows import FEWEST, Shape, shape_of
+from labkit.crashtest.runs import Trial, Workshop, check_store, forget
+from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
+from labkit.crashtest.subject import Door, examine
+from labkit.crashtest.timeline import Line, lines, picture, text
+from labkit.crashtest.variants import PLAYS, TWO, both
+from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.errors import InvalidInput
+from labkit.judge import judge
+from labkit.records import Record
+from labkit.spark.checkpoint import Checkpoint
+
+Tell = Callable[[str, str], None]
+"""Told the title of a run that begins, or what came out of it, for progress only."""
+
+
+def silent(_what: str, _said: str) -> None:
+    """Tells nobody."""
+
+
+class Job(NamedTuple):
+    """One run that is to be made."""
+
+    id: str
+    title: str
+    group: Group
+    points: tuple[Point, ...] = ()
+
+
+class Campaign:
+    """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
+
+    def __init__(self, wanted: Settings, door: Door, workshop: Workshop, folder: Path, tell: Tell) -> None:
+        self.settings, self.door, self.workshop = wanted, door, workshop
+        self.shape = Shape.ROWS
+        self.log: list[Effect] = []
+        self.found = 0
+        self.pairs_found = 0
+        self.recoveries: dict[Point, Sequence[Effect]] = {}
+        self.results: list[Result] = []
+        self.planned = 0
+        self._folder, self._tell = folder, tell
+        self._stories: dict[str, list[Line]] = {}
+        self._begun = time.monotonic()
+
+    def healthy(self) -> Result:
+        """The recorded run. Raises `InvalidInput` if the sink or the reader does not even do without a crash."""
+        self._tell("run", "a run without a crash, to find the points")
+        with self.workshop.trial("healthy", "no crash") as trial:
+            self.workshop.play(trial)
+            if not trial.raised:
+                self.workshop.settle(trial)
+        sink = self.settings.subject
+        if trial.raised:
+            raise InvalidInput(
+                f"{sink}: without any crash the sink raised {trial.raised}; make it run once by hand first."
+            )
+        if trial.unknown:
+            raise InvalidInput(f"{sink}: the run without a crash did not come to its end: {trial.unknown}")
+        seen = trial.watcher.samples[-1].seen
+        if not seen:
+            raise InvalidInput(
+                f"{self.settings.reader}: the reader read nothing after the sink was given "
+                f"{len(trial.rows.expected())} rows and raised no error; one of the two looks elsewhere."
+            )
+        self.shape = shape_of(_ours(trial, trial.watcher.samples[-1:], self.workshop.reader.resets)[0].seen, trial.rows)
+        if self.shape is Shape.SUMS and not self.workshop.reader.resets:
+            raise InvalidInput(
+                f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
+            )
+        self.log = self.workshop.healthy_log = trial.effects()
+        return self._judged(Job("healthy", "no crash", Group.HEALTHY), trial)
+
+    def jobs(self) -> list[Job]:
+        """What there is to be run after the healthy run, second crashes apart."""
+        plan = choose(self.log, self.settings.batches, quick=self.settings.quick)
+        self.found = plan.found
+        jobs = [Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen]
+        retry = retry_point(self.log)
+        if retry is not None:
+            jobs.append(Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,)))
+        for name, said in VARIANTS.items():
+            jobs.append(Job(name, said, Group.IDENTITY if name in DEMANDED else Group.CONDITION))
+        return jobs
+
+    def second_crashes(self) -> list[Job]:
+        """Pairs of crashes, found in the recoveries from the single ones that were run."""
+        chosen, self.pairs_found = pairs(self.recoveries, quick=self.settings.quick)
+        return [_pair_job(pair) for pair in chosen]
+
+    def run(self, job: Job) -> Result:
+        """One run, judged."""
+        self.planned += 1
+        if time.monotonic() - self._begun > self.settings.budget:
+            return self._keep(
+                Result(
+                    job.id, job.title, job.group, job.points, unknown=f"not run: {self.settings.budget:.0f} s were over"
+                )
+            )
+        self._tell("run", job.title)
+        rows = both(self.workshop) if job.id in TWO else None
+        with self.workshop.trial(job.id, job.title, rows) as trial:
+            if job.id in PLAYS:
+                PLAYS[job.id](self.workshop, trial)
+            else:
+                self.workshop.play(trial, job.points, "task" if job.group is Group.RETRY else "crash")
+            self.workshop.settle(trial)
+        if job.group is Group.CRASH and not trial.unknown:
+            self.recoveries[job.points[0]] = trial.effects()
+        return self._judged(job, trial)
+
+    def _judged(self, job: Job, trial: Trial) -> Result:
+        resets = self.workshop.reader.resets
+        result = Result(
+            job.id,
+            job.title,
+            job.group,
+            job.points,
+            stuck=trial.stuck,
+            unknown=trial.unknown,
+            evidence=trial.crashes,
+            notes=tuple(trial.notes),
+            seconds=trial.seconds,
+        )
+        if not trial.unknown and min(len(batch.rows) for batch in trial.rows.batches) < FEWEST:
+            result = replace(result, unknown="too few rows in a batch to tell a part of it from all of it")
+        if not result.unknown:
+            samples = _ours(trial, trial.watcher.samples, resets)
+            due = _delivered(trial, samples)
+            result = replace(result, verdict=judge(due, history(samples, trial.rows, self.shape, due)))
+        self._stories[job.id] = lines(trial, resets=resets)
+        forget(trial.folder)
+        return self._keep(replace(result, story=text(self._stories[job.id])))
+
+    def _keep(self, result: Result) -> Result:
+        self.results.append(result)
+        violated = ", ".join(result.violated)
+        self._tell("done", f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}")
+        return result
+
+    def everything(self) -> Report:
+        """Runs all that was asked for."""
+        first = self.healthy()
+        if not first.violated:
+            for job in self._wanted():
+                self.run(job)
+        return self.report()
+
+    def _wanted(self) -> Iterator[Job]:
+        jobs, only = self.jobs(), self.settings.only
+        if not only:
+            order = [Group.CRASH, Group.IDENTITY, Group.RETRY, Group.PAIR, Group.CONDITION]
+            for group in order:
+                yield from self.second_crashes() if group is Group.PAIR else (job for job in jobs if job.group is group)
+            return
+        known = {point.id: point for point in points(self.log, range(self.settings.batches))}
+        for name in only:
+            yield from self._one(name, jobs, known)
+
+    def _one(self, name: str, jobs: Sequence[Job], known: dict[str, Point]) -> Iterator[Job]:
+        first, plus, second = name.partition("+")
+        named = next((job for job in jobs if job.id == name), None)
+        if named is not None:
+            yield named
+            return
+        if first not in known:
+            raise InvalidInput(
+                f"--only {name}: the run without a crash has no such point; a report lists those it has."
+            )
+        point = known[first]
+        yield Job(point.id, str(point), Group.CRASH, (point,))
+        if plus:
+            recovered = points(self.recoveries.get(point, ()), [point.batch], driver=2)
+            other = next((each for each in recovered if each.id == second), None)
+            if other is None:
+                raise InvalidInput(f"--only {name}: the recovery from {first} has no point {second}.")
+            yield _pair_job(Pair(point, other))
+
+    def report(self) -> Report:
+        """What is known so far."""
+        hit = sum(not each.unknown for each in self.results if each.group is not Group.HEALTHY)
+        coverage = Coverage(self.found, self.pairs_found, self.planned, hit)
+        summary = summarise(self.results, coverage)
+        weakest = summary.weakest
+        drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""
+        notes = tuple(dict.fromkeys(self.workshop.strays))
+        return Report(self.settings, self.door, self.shape, summary, tuple(self.log), drawn, notes)
+
+
+def _pair_job(pair: Pair) -> Job:
+    return Job(pair.id, f"{pair.first}; then, in the recovery, {pair.second}", Group.PAIR, (pair.first, pair.second))
+
+
+def _ours(trial: Trial, samples: Sequence[Sample], resets: bool) -> list[Sample]:
+    """Without a `reset`, the rows of earlier runs stay, and are told by their identities."""
+    if resets:
+        return list(samples)
+    ids = {row["id"] for batch in trial.rows.batches for row in batch.rows}
+    return [each._replace(seen=tuple(row for row in each.seen if row.id is None or row.id in ids)) for each in samples]
+
+
+def _delivered(trial: Trial, samples: Sequence[Sample]) -> list[Record]:
+    """What should be there: everything; of a job that is stuck, what the engine has finished and what came anyway."""
+    expected = trial.rows.expected()
+    if not trial.stuck:
+        return expected
+    finished = {
+        row["id"]
+        for number in Checkpoint(trial.checkpoint).commit_log()
+        if number < len(trial.rows.batches)
+        for row in trial.rows.batches[number].rows
+    }
+    there = {row.id for row in samples[-1].seen}
+    return [record for record in expected if record.offset in finished or record.offset in there]
+
+
+@contextmanager
+def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
+    """Everything that a test needs, for a block; afterwards nothing of it runs any more."""
+    with ExitStack() as stack:
+        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="labkit-crashtest-")))
+        place.mkdir(parents=True, exist_ok=True)
+        place = place.resolve()
+        door = examine(wanted.subject)
+        reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
+        before = check_store(reader)
+        if before:
+            tell("done", f"the store had {before} row(s); reset() has removed them")
+        stable = Stable(door, place / "drivers", uuid.uuid4().hex)
+        workshop = Workshop(wanted, door, reader, stable, place / "runs")
+        stack.callback(_reset, reader)
+        stack.callback(workshop.close)
+        (place / "drivers").mkdir(exist_ok=True)
+        stable.fill(1)
+        yield Campaign(wanted, door, workshop, place, tell)
+
+
+def _reset(reader: Reader) -> None:
+    if reader.resets:
+        try:
+            reader.reset()
+        except (ReaderFailed, InvalidInput):
+            return
+
+
+def crash_test(subject: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
+    """Tests a sink, `FILE:NAME`; `more` is what `labkit.crashtest.settings.settings` takes.
+
+    Raises `InvalidInput` for a file, a name, a reader or a store that cannot be tested, in one sentence.
+    """
+    with campaign(settings(subject, **more), folder, tell) as running:
+        return running.everything()

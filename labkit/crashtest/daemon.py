@@ -1,0 +1,19 @@
+"""Forks Python workers for Spark, with the taps in place: also for tasks that run the user's code without a door.
+
+Spark starts it as `-m labkit.crashtest.daemon WORKER_MODULE` (spark.python.daemon.module). The rest is PySpark's own.
+"""
+
+import sys
+
+from labkit.crashtest import taps
+
+if __name__ == "__main__":
+    import pyspark.sql.datasource  # noqa: F401  # what every worker of a test needs
+
+    if sys.argv[1:2] != ["pyspark.worker"]:
+        import labkit.crashtest.doors  # noqa: F401  # the same, in the planning processes of a data source
+    taps.install()
+
+    from pyspark.daemon import manager
+
+    manager()

@@ -1,0 +1,204 @@
+"""Why a sink is weaker than exactly-once, by its own lines, and the repair that fits.
+
+The crashes of one batch that go wrong lie between two effects: had these been one, nothing would have happened. This
+module reads results and a log only; it must not count effects of records.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from labkit.crashtest.effects import DURABLE, Effect, Kind, Point, Side
+from labkit.crashtest.points import place
+from labkit.crashtest.rows import Shape
+from labkit.crashtest.verdict import Group, Result, Summary
+
+
+class Recipe(NamedTuple):
+    """A repair, and where it is explained."""
+
+    name: str
+    sentence: str
+    notebook: str
+
+
+MARKER = Recipe(
+    "marker in the same transaction",
+    "Write the rows and a row (query id, batch id) in one transaction, and skip a batch whose row is there.",
+    "notebooks/06_sinks.ipynb",
+)
+OVERWRITE = Recipe(
+    "overwrite by batch id",
+    "Write each batch to a place named by query id and batch id, which a replay overwrites, and make it readable by "
+    "one atomic rename.",
+    "notebooks/06_sinks.ipynb",
+)
+STAGE = Recipe(
+    "stage and publish",
+    "Let tasks only stage their rows where no reader looks; publish those of the tasks that succeeded in one atomic "
+    "step.",
+    "notebooks/06_sinks.ipynb",
+)
+DECISION = Recipe(
+    "decision order",
+    "Pre-commit all parts, take commits/N as the decision, and commit after it, also at the next start.",
+    "notebooks/05_two_phase_commit.ipynb",
+)
+FLUSH = Recipe(
+    "flush before you return",
+    "Flush, wait for every acknowledgement and let every error rise before the sink returns: commits/N is final.",
+    "notebooks/09_kafka.ipynb",
+)
+QUERY = Recipe(
+    "bind the marker to the query",
+    "Key what remembers a batch by the query's id as well: a new checkpoint counts its batches from 0 again.",
+    "notebooks/06_sinks.ipynb",
+)
+DETERMINE = Recipe(
+    "decide by the row",
+    "Let the row itself decide where it goes (its id, a seed by batch id): a replay, and every action on a batch "
+    "that is not persisted, computes it anew.",
+    "notebooks/06_sinks.ipynb",
+)
+FORGIVE = Recipe(
+    "expect the replay",
+    "Let a batch that comes again find what it left: skip it, overwrite it or clean up first, and raise nothing.",
+    "notebooks/01_guarantees.ipynb",
+)
+
+
+class Diagnosis(NamedTuple):
+    """What is wrong, why, and what to do."""
+
+    code: str
+    why: str
+    recipe: Recipe
+
+
+def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis | None:
+    """Of the weakest thing that was found; None if nothing was."""
+    weakest = summary.weakest
+    if weakest is None:
+        return None
+    if weakest.group is Group.HEALTHY:
+        return _healthy(weakest, log)
+    crashes = [each for each in summary.results if each.group is Group.CRASH]
+    axis = next(axis for axis in weakest.violated)
+    if any(each.found(axis) for each in crashes):
+        return _window(axis, crashes, log, shape)
+    if weakest.group is Group.IDENTITY:
+        return _identity(weakest, axis)
+    if weakest.group is Group.RETRY:
+        why = "a task that dies is run again, and what its first attempt did stays"
+        return Diagnosis("attempts", f"{why}: {weakest.title}", STAGE)
+    return Diagnosis(
+        "recovery", f"one crash does no harm, and a second one during recovery does: {weakest.title}", MARKER
+    )
+
+
+def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
+    if result.found("lost"):
+        lines = sorted(
+            {each.line for each in log if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line}
+        )
+        where = f" (line {', '.join(map(str, lines))})" if lines else ""
+        why = f"rows are missing without any crash: an error is swallowed, rows are not flushed{where}"
+        return Diagnosis("lost without a crash", f"{why}, or a choice is made twice", FLUSH)
+    return Diagnosis("wrong without a crash", f"without any crash {result.because}", DETERMINE)
+
+
+def _identity(result: Result, axis: str) -> Diagnosis:
+    if axis == "lost":
+        why = f"{result.title}: its rows were taken for rows of an earlier query and left out"
+        return Diagnosis("key outlives the query", f"{why}; what remembers a batch outlives its query", QUERY)
+    return Diagnosis("identity", f"{result.title}: {result.because}", QUERY if result.stuck else MARKER)
+
+
+def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
+    """The stretch of one batch in which a crash does harm."""
+    batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))
+    of_batch = [each for each in crashes if each.points[0].batch == batch and not each.unknown]
+    bad = [each for each in of_batch if each.found(axis)]
+    lasting = lasting_of(log, batch)
+    first, last = bad[0].points[0], bad[-1].points[0]
+    begun = [each for each in lasting if _reached(each, first)]
+    opened = begun[-1] if begun else None
+    closing = next((each for each in lasting if not _reached(each, last)), None)
+    if axis == "stuck":
+        done = opened.said() if opened else "what it left"
+        return Diagnosis("stuck on the replay", f"the batch comes again and finds {done}: {bad[0].stuck}", FORGIVE)
+    if axis == "lost":
+        return _loss(opened, closing, late=last.kind is Kind.COMMITS)
+    return _extra(axis, opened, closing, lasting, shape)
+
+
+def _harm(axis: str, crashes: Sequence[Result], batch: int) -> int:
+    return sum(bool(each.found(axis)) for each in crashes if each.points[0].batch == batch)
+
+
+def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
+    """The lasting effects of a batch in the order in which they happened."""
+    return [each for each in log if each.batch == batch and each.kind in DURABLE | {Kind.PREPARE} and each.driver == 1]
+
+
+def _reached(effect: Effect, point: Point) -> bool:
+    """Whether the effect has happened when the point is reached."""
+    if point.kind is Kind.COMMITS:
+        return True
+    here, there = (place(point.where), point.number), (place(effect.where), effect.number)
+    return there < here or (there == here and point.side is Side.AFTER)
+
+
+def _span(opened: Effect, closing: Effect) -> str:
+    if opened.where == closing.where:
+        return f"effects {opened.number}..{closing.number} must be atomic"
+    return f"effect {opened.number} of {opened.where} and effect {closing.number} of {closing.where} must be atomic"
+
+
+def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagnosis:
+    if opened is not None and closing is not None and not late:
+        why = f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
+        return Diagnosis("marker before the data", f"{why}, and its rows last only after {closing.said()}", MARKER)
+    done = f"; the last lasting effect was {opened.said()}" if opened else "; nothing that it did was lasting by then"
+    return Diagnosis("returned too early", f"the sink returned before its rows were safe{done}", FLUSH)
+
+
+def _extra(
+    axis: str, opened: Effect | None, closing: Effect | None, lasting: Sequence[Effect], shape: Shape
+) -> Diagnosis:
+    if opened is None:
+        return Diagnosis("replay not recognised", "a batch that comes again is written again", MARKER)
+    files = opened.kind in (Kind.WRITE, Kind.RENAME, Kind.LINK)
+    kafka = opened.kind is Kind.FLUSH or (closing is not None and closing.kind is Kind.FLUSH)
+    recipe = OVERWRITE if files else DECISION if kafka else STAGE if opened.where != "call" else MARKER
+    if axis.endswith("_read") or axis == "regression":
+        return _early(axis, opened, closing, OVERWRITE if files else recipe)
+    if closing is not None:
+        code = "parts commit separately" if _split(opened, closing) else "marker after the data"
+        why = f"{_span(opened, closing)}: data made lasting by {opened.said()}"
+        return Diagnosis(code, f"{why}, and what tells a replay of it by {closing.said()}", recipe)
+    adds = "is added again" if shape is Shape.SUMS else "is written again"
+    code = "additive upsert" if shape is Shape.SUMS else "replay not recognised"
+    if _split(lasting[0], lasting[-1]) or opened.where.startswith("task"):
+        code = "parts commit separately"
+    why = (
+        f"{opened.said()} and the engine's commits/N cannot be made atomic, and a batch that comes again {adds}: "
+        "nothing tells that it was there"
+    )
+    return Diagnosis(code, why, recipe)
+
+
+def _split(opened: Effect, closing: Effect) -> bool:
+    return opened.where != closing.where and opened.where.startswith("task")
+
+
+def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) -> Diagnosis:
+    until = f" until {closing.said()}" if closing else ""
+    what = {
+        "fractured_read": "a part of a batch can be read",
+        "precommitted_read": "a batch can be read although the sink has not finished it",
+        "aborted_read": "rows can be read that are taken back",
+        "regression": "a value can be seen to go back",
+    }[axis]
+    return Diagnosis(
+        "readable too early" if axis != "regression" else "goes back", f"{what} after {opened.said()}{until}", recipe
+    )

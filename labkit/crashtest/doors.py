@@ -1,0 +1,145 @@
+"""The three ways in which Spark calls a sink, each with the recorder around the user's own object.
+
+A door carries the file and the name, never the object: every process imports the user's file itself, after its taps
+are in place. What Spark would pickle of a data source's writer is pickled all the same, so its state travels as it
+would without a door. This module must not do anything for the sink, nor hide what it raises.
+"""
+
+import copy
+import inspect
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, DataSourceStreamWriter, WriterCommitMessage
+
+from labkit.crashtest import tap_files, taps
+from labkit.crashtest.recorder import Call, Ticket, recorder
+from labkit.crashtest.subject import Subject, find, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMAT = "labkit_crashtest"
+TICKET, NAME = "labkit.ticket", "labkit.name"
+"""Options of the data source that are ours; the user's sees the others."""
+
+
+def ready(ticket: Ticket) -> None:
+    """Puts the taps in place for the user's file in this process."""
+    tap_files.watched.add(ticket.file)
+    taps.install()
+
+
+class BatchDoor:
+    """A foreachBatch function; runs in the driver."""
+
+    def __init__(self, ticket: Ticket, name: str) -> None:
+        ready(ticket)
+        self._ticket = ticket
+        self._function = find(Subject(ticket.file, name), anew=True)
+
+    def __call__(self, frame: "DataFrame", batch: int) -> None:
+        with recorder.call(self._ticket, batch, "call"):
+            self._function(frame, batch)
+
+
+class WriterDoor:
+    """A ForeachWriter, or a function of a row; runs in tasks, a fresh copy in each."""
+
+    def __init__(self, ticket: Ticket, name: str) -> None:
+        self._ticket, self._name = ticket, name
+        self._writer: Any = None
+        self._call: Call | None = None
+
+    def open(self, partition: int, batch: int) -> bool:
+        ready(self._ticket)
+        self._call = recorder.begin(self._ticket, batch, f"task {partition}")
+        found = find(Subject(self._ticket.file, self._name))
+        self._writer = found() if inspect.isclass(found) else _copied(found)
+        return not hasattr(self._writer, "open") or bool(self._writer.open(partition, batch))
+
+    def process(self, row: Any) -> None:
+        if hasattr(self._writer, "process"):
+            self._writer.process(row)
+        else:
+            self._writer(row)
+
+    def close(self, error: Exception | None) -> None:
+        failed = True
+        try:
+            if hasattr(self._writer, "close"):
+                self._writer.close(error)
+            failed = error is not None
+        finally:
+            assert self._call is not None
+            recorder.end(self._call, failed=failed)
+
+
+def _copied(found: Any) -> Any:
+    """Each task gets what Spark would unpickle there."""
+    return found if inspect.isfunction(found) else copy.deepcopy(found)
+
+
+class SourceDoor(DataSource):
+    """A Python Data Source with a stream writer."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
+        options = dict(self.options)
+        ticket, name = Ticket.from_json(pickle.loads(bytes.fromhex(options[TICKET]))), options[NAME]  # noqa: S301  # ours
+        ready(ticket)
+        theirs = {key: value for key, value in options.items() if key.lower() not in (TICKET, NAME)}
+        source = find(Subject(ticket.file, name))(theirs)
+        writer = source.streamWriter(schema, overwrite)
+        kind = ArrowStreamDoor if isinstance(writer, DataSourceStreamArrowWriter) else StreamDoor
+        return kind(ticket, writer)
+
+
+def as_option(ticket: Ticket) -> str:
+    """A ticket as an option of a data source, whose keys and values Spark keeps as they are."""
+    return pickle.dumps(ticket.to_json()).hex()
+
+
+class _Doorway:
+    """What both kinds of writer have in common."""
+
+    def __init__(self, ticket: Ticket, writer: Any) -> None:
+        self._ticket, self._writer = ticket, writer
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (type(self), self._ticket.to_json(), cloudpickle.dumps(self._writer))
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        context = TaskContext.get()
+        assert context is not None
+        batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+        with recorder.call(self._ticket, batch, f"task {context.partitionId()}"):
+            message: WriterCommitMessage = self._writer.write(iterator)
+        return message
+
+    def commit(self, messages: Any, batchId: int) -> None:
+        with recorder.call(self._ticket, batchId, "commit"):
+            self._writer.commit(messages, batchId)
+
+    def abort(self, messages: Any, batchId: int) -> None:
+        self._writer.abort(messages, batchId)
+
+
+class StreamDoor(_Doorway, DataSourceStreamWriter):
+    """A writer of rows."""
+
+
+class ArrowStreamDoor(_Doorway, DataSourceStreamArrowWriter):
+    """A writer of record batches."""
+
+
+def _rebuilt(kind: type, ticket: dict[str, Any], writer: bytes) -> Any:
+    found = Ticket.from_json(ticket)
+    ready(found)
+    load(found.file)
+    return kind(found, pickle.loads(writer))  # noqa: S301  # pickled by ourselves a moment ago

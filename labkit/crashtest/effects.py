@@ -1,0 +1,141 @@
+"""What a sink does that outlives its process, and the places between such effects at which a job can be killed.
+
+An effect is told from outside of the user's code, by wrappers around what writes (`labkit.crashtest.taps`). This
+module holds data only: it must not write, wait or judge.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from labkit.errors import InvalidInput
+
+
+class Kind(StrEnum):
+    """What was done, in one word or two."""
+
+    BEGIN = "begins"
+    """The engine has written `offsets/N` and calls the sink (a task of it, or its commit)."""
+    RETURN = "returns"
+    """The call is over; `commits/N` is not written."""
+    COMMITS = "commits/N"
+    """The engine has recorded the batch as finished."""
+    CREATE = "create"
+    """A file is there, empty, or has lost its old content."""
+    WRITE = "write"
+    """Bytes of a file were handed to the operating system."""
+    FSYNC = "fsync"
+    RENAME = "rename"
+    LINK = "link"
+    UNLINK = "unlink"
+    MKDIR = "mkdir"
+    STATEMENT = "statement"
+    """An SQL statement inside a transaction: nothing that survives by itself."""
+    COMMIT = "commit"
+    """A transaction becomes durable; also a statement outside of any transaction."""
+    PREPARE = "prepare"
+    """A transaction outlives its session from now on, undecided."""
+    ROLLBACK = "rollback"
+    SEND = "send"
+    """A message is given to a producer, which may hold it back."""
+    FLUSH = "flush"
+    """Every message given to a producer has reached its server."""
+    JVM = "jvm write"
+    """A DataFrame is written by the JVM. What happens inside is not seen, so nothing is cut there."""
+
+
+DURABLE = frozenset({Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM})
+"""What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
+
+DECISIVE = DURABLE | {Kind.PREPARE, Kind.UNLINK, Kind.CREATE}
+"""Around these a crash matters most."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One durable effect of one call of the sink, with an identity that is the same in every run that does the same."""
+
+    batch: int
+    where: str
+    """`call` (foreachBatch), `task P` (a writer's partition P), `commit` (a writer's commit on the driver)."""
+    number: int
+    """From 1, in the order in which this call of the sink did them."""
+    kind: Kind
+    target: str
+    line: int
+    """Of the user's file; 0: not in it."""
+    driver: int = 1
+    failed: bool = False
+    """Whether it raised."""
+
+    def said(self) -> str:
+        """The effect in a few words."""
+        by = f" by line {self.line}" if self.line else ""
+        return f"{self.kind}{f' of {self.target}' if self.target else ''}{by}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for a log."""
+        return vars(self) | {"kind": self.kind.value}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Effect":
+        """The effect that `to_json` gave."""
+        names = ("batch", "where", "number", "target", "line", "driver", "failed")
+        return cls(kind=Kind(data["kind"]), **{name: data[name] for name in names})
+
+
+class Side(StrEnum):
+    """On which side of an effect."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Point(NamedTuple):
+    """A place at which a job can be killed: on one side of one effect."""
+
+    batch: int
+    where: str
+    number: int
+    kind: Kind
+    side: Side
+    line: int = 0
+
+    @property
+    def id(self) -> str:
+        """Short and stable: `b1.call.3.after`, `b0.task0.begins`, `b2.engine.commits`."""
+        where = self.where.replace(" ", "")
+        if self.kind in BOUNDS:
+            return f"b{self.batch}.{where}.{self.kind.value.removesuffix('/N')}"
+        return f"b{self.batch}.{where}.{self.number}.{self.side}"
+
+    def __str__(self) -> str:
+        if self.kind is Kind.COMMITS:
+            return f"batch {self.batch}, after commits/{self.batch} is written"
+        if self.kind in BOUNDS:
+            return f"batch {self.batch}, {self.where} {self.kind}"
+        by = f" by line {self.line}" if self.line else ""
+        return f"batch {self.batch}, {self.where}, {self.side} effect {self.number} ({self.kind}{by})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for another process."""
+        return self._asdict() | {"kind": self.kind.value, "side": self.side.value}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Point":
+        """The point that `to_json` gave."""
+        return cls(**{**data, "kind": Kind(data["kind"]), "side": Side(data["side"])})
+
+
+BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
+"""Not effects of the sink, but the edges of its calls and of the engine's own log."""
+
+_ID = re.compile(r"b(\d+)\.(call|commit|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))")
+
+
+def check_id(text: str) -> str:
+    """The id of a point as a person typed it. Raises `InvalidInput` for another form."""
+    if not _ID.fullmatch(text):
+        raise InvalidInput(f"--only {text[:60]}: write an id of a point from a report, as in b1.call.3.after.")
+    return text

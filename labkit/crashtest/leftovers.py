@@ -1,0 +1,75 @@
+"""What a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
+
+Two runs must not share a driver in which the first left a connection, a lock or a producer: the second would meet them,
+and no restarted job would. This module must not close or kill anything that a driver under test did not bring.
+"""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from labkit.services.sessions import session_members
+
+MARK = "LABKIT_CRASHTEST"
+"""In the environment of every process that a test starts, so that those which leave its session are found."""
+
+_GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
+
+
+@dataclass(frozen=True)
+class Open:
+    """Open files and connections of the Python processes of one session."""
+
+    files: frozenset[str]
+    peers: frozenset[str]
+
+    def beyond(self, usual: "Open") -> list[str]:
+        """What is open now and was not then."""
+        return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
+
+
+def opened(scratch: Path) -> Open:
+    """What this process's session holds open outside of `scratch`, beside the connections of its own processes."""
+    members = [psutil.Process(pid) for pid in session_members(os.getsid(0)) if psutil.pid_exists(pid)]
+    files: set[str] = set()
+    connections: list[Any] = []
+    own: set[object] = set()
+    for process in members:
+        with suppress(*_GONE):
+            found = process.net_connections(kind="all")
+            own |= {each.laddr for each in found}
+            if "python" in process.name():
+                connections += found
+                files |= {each.path for each in process.open_files() if scratch not in Path(each.path).parents}
+    peers = {_peer(each.raddr) for each in connections if each.raddr and each.raddr not in own}
+    return Open(frozenset(path for path in files if not path.endswith(".log")), frozenset(peers))
+
+
+def _peer(address: Any) -> str:
+    return address if isinstance(address, str) else f"{address.ip}:{address.port}"
+
+
+def strays(mark: str) -> list[int]:
+    """Processes of a test by its mark, wherever they are."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(*_GONE):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
+                found.append(process.pid)
+    return sorted(found)
+
+
+def end(pids: list[int]) -> None:
+    """SIGKILL to processes that a sink left behind, and waits until they are gone."""
+    for pid in pids:
+        with suppress(*_GONE):
+            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)

@@ -1,0 +1,163 @@
+"""From the log of a run without a crash to the places at which the job is to be killed. None is listed by hand.
+
+This module must not run anything, and must not drop a point without saying so.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.crashtest.effects import BOUNDS, DECISIVE, DURABLE, Effect, Kind, Point, Side
+
+PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
+SEED = 7
+
+
+class Plan(NamedTuple):
+    """The points of one kind of test: those chosen, and how many there are in all."""
+
+    chosen: tuple[Point, ...]
+    found: int
+
+
+def read_log(path: Path) -> list[Effect]:
+    """The effects of one run in the order in which they ended, without a line that a dying process did not finish."""
+    effects = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            effects.append(Effect.from_json(json.loads(line)))
+        except (ValueError, KeyError):
+            continue
+    return effects
+
+
+def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1) -> list[Point]:
+    """Every place before and after every effect, at the edges of every call, and behind every `commits/N`, in order."""
+    found: list[Point] = []
+    for batch in batches:
+        of_batch = [each for each in log if each.batch == batch and each.driver == driver and not each.failed]
+        for each in sorted(of_batch, key=lambda each: (place(each.where), each.number)):
+            sides = (Side.AFTER,) if each.kind in BOUNDS else (Side.BEFORE, Side.AFTER)
+            found += [Point(batch, each.where, each.number, each.kind, side, each.line) for side in sides]
+        if of_batch:
+            found.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
+    return list(dict.fromkeys(found))
+
+
+def place(where: str) -> tuple[int, int]:
+    if where.startswith("task "):
+        return 0, int(where.removeprefix("task "))
+    return 1, 0
+
+
+def thin(found: Sequence[Point]) -> list[Point]:
+    """Of the effects that one line has again and again in one call: the first two and the last."""
+    times = Counter(_line(point) for point in found)
+    seen: Counter[object] = Counter()
+    kept = []
+    for point in found:
+        seen[_line(point)] += 1
+        if point.kind in BOUNDS or seen[_line(point)] <= 2 or seen[_line(point)] == times[_line(point)]:
+            kept.append(point)
+    return kept
+
+
+def _line(point: Point) -> object:
+    return point.batch, point.where, point.kind, point.line, point.side
+
+
+def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
+    """The points of single crashes. Quick: those of two batches behind which something lasting has just happened."""
+    found = points(log, range(batches))
+    if not quick:
+        return Plan(tuple(thin(found)), len(found))
+    chosen = [point for point in thin(found) if point.batch < 2 and _matters(point)]
+    firsts = [point for point in found if point.kind is Kind.BEGIN and point.batch == 0][:1]
+    chosen = firsts + chosen
+    while len(chosen) > QUICK_POINTS:
+        del chosen[len(chosen) // 2]
+    return Plan(tuple(chosen), len(found))
+
+
+def _matters(point: Point) -> bool:
+    if point.kind in (Kind.RETURN, Kind.COMMITS):
+        return point.where in ("call", "commit", "engine")
+    return point.side is Side.AFTER and point.kind in DECISIVE
+
+
+class Pair(NamedTuple):
+    """A crash, and a second one while the next driver recovers from it."""
+
+    first: Point
+    second: Point
+
+    @property
+    def id(self) -> str:
+        """Both points, joined."""
+        return f"{self.first.id}+{self.second.id}"
+
+
+def pairs(logs: dict[Point, Sequence[Effect]], *, quick: bool) -> tuple[list[Pair], int]:
+    """A seeded sample of all pairs, spread over the first crashes, and how many there are in all.
+
+    `logs` has the log of the recovery from each first crash: where it did nothing there is nothing to crash.
+    """
+    found = [
+        Pair(first, second)
+        for first, log in logs.items()
+        for second in points(log, [first.batch], driver=2)
+        if second.kind not in (Kind.BEGIN, Kind.COMMITS)
+    ]
+    if not quick:
+        telling = found
+    else:
+        telling = [pair for pair in found if pair.second.side is Side.AFTER and pair.second.kind in DECISIVE]
+    most = QUICK_PAIRS if quick else PAIRS
+    chosen = random.Random(SEED).sample(telling, min(most, len(telling)))
+    return sorted(chosen, key=found.index), len(found)
+
+
+def retry_point(log: Sequence[Effect]) -> Point | None:
+    """Where a task is to die alone: behind its last lasting effect in batch 1 (or 0); None if no task has any."""
+    for batch in (1, 0):
+        of_tasks = [each for each in log if each.batch == batch and each.where.startswith("task ") and each.line]
+        lasting = [each for each in of_tasks if each.kind in DURABLE or each.kind is Kind.PREPARE] or of_tasks
+        if lasting:
+            last = lasting[-1]
+            return Point(batch, last.where, last.number, last.kind, Side.AFTER, last.line)
+    return None
+
+
+def zombie_point(log: Sequence[Effect]) -> Point | None:
+    """Where a driver is to be stopped: before its first lasting effect in batch 1 (or 0)."""
+    for batch in (1, 0):
+        for each in log:
+            if each.batch == batch and each.kind in DECISIVE:
+                return Point(batch, each.where, each.number, each.kind, Side.BEFORE, each.line)
+    return None
+
+
+def last_point(log: Sequence[Effect]) -> Point | None:
+    """The end of the sink's last call in batch 1 (or 0): everything is done, and `commits/N` is not there."""
+    for batch in (1, 0):
+        ends = [each for each in log if each.batch == batch and each.kind is Kind.RETURN]
+        if ends:
+            return Point(batch, ends[-1].where, ends[-1].number, Kind.RETURN, Side.AFTER)
+    return None
+
+
+def unfinished(point: Point, log: Sequence[Effect]) -> bool:
+    """Whether the sink still has something lasting to do for the batch when this point is reached."""
+    if point.kind is Kind.COMMITS:
+        return False
+    order = place(point.where)
+    for each in log:
+        if each.batch != point.batch or each.kind not in DURABLE or each.driver != 1:
+            continue
+        there, here = (place(each.where), each.number), (order, point.number)
+        if there > here or (there == here and point.side is Side.BEFORE):
+            return True
+    return False

@@ -1,0 +1,210 @@
+"""The user's own reader, in a process of its own: asked again and again what there is to be read, with a limit of time.
+
+As a program it imports the user's file and answers `read` and `reset`, one line of JSON each. What the user's
+functions print goes to the log. This module must not look at a store by itself, and deletes nothing: only the user's
+`reset` does, if there is one.
+"""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from labkit.crashtest.rows import Seen
+from labkit.crashtest.subject import Subject, load
+from labkit.errors import InvalidInput, LabError
+from labkit.services.sessions import empty_session
+
+READ_SECONDS = 10.0
+"""How long a reader may take for one answer."""
+
+MOST_ROWS = 1_000_000
+"""More rows than this at once are no answer to a test of a few dozen."""
+
+
+class ReaderFailed(LabError):
+    """The reader gave no usable answer this time; at another moment it may."""
+
+    exit_code = 64
+
+
+class Reader:
+    """The reader's process, for a block."""
+
+    def __init__(self, subject: Subject, log: Path) -> None:
+        self._subject, self._log = subject, log
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.resets = False
+        """Whether the file has a `reset`."""
+
+    def __enter__(self) -> Self:
+        self.resets = self._ask("describe")["resets"]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._end()
+
+    def read(self) -> list[Seen]:
+        """What there is to be read now. Raises `ReaderFailed` in one sentence."""
+        return [Seen(*row) for row in self._ask("read")["rows"]]
+
+    def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
+        """The same, asked again while the reader fails: a lock may still be held by somebody who is about to die."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return self.read()
+            except ReaderFailed:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.1)
+
+    def reset(self) -> None:
+        """Has the user's `reset` empty the store. Raises `ReaderFailed` when it fails."""
+        self._ask("reset")
+
+    def _ask(self, verb: str) -> dict[str, Any]:
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._start()
+            answer = self._answer(verb)
+        if "because" in answer:
+            raise (InvalidInput if answer.get("fatal") else ReaderFailed)(answer["because"])
+        return answer
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "labkit.crashtest.reader", self._subject.file, self._subject.name]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+
+    def _answer(self, verb: str) -> dict[str, Any]:
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None  # noqa: PT018
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(verb.encode() + b"\n")
+            process.stdin.flush()
+        content, end = b"", time.monotonic() + READ_SECONDS
+        while not content.endswith(b"\n"):
+            if not select.select([process.stdout], [], [], max(end - time.monotonic(), 0))[0]:
+                self._end()
+                return {"because": f"{self._subject}: {verb} took more than {READ_SECONDS:.0f} s and was stopped."}
+            piece = os.read(process.stdout.fileno(), 1 << 20)
+            if not piece:
+                self._end()
+                return {"because": f"{self._subject}: {verb} ended the reader's process.", "fatal": True}
+            content += piece
+        answer: dict[str, Any] = json.loads(content)
+        return answer
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            empty_session(process.pid, 5.0)
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
+
+def plain(row: Any) -> Seen:
+    """One row as the user returned it. Raises `TypeError` for what is none."""
+    if hasattr(row, "asDict"):
+        row = row.asDict()
+    elif hasattr(row, "_asdict"):
+        row = row._asdict()
+    elif not isinstance(row, Mapping) and hasattr(row, "keys"):
+        row = {name: row[name] for name in row.keys()}  # noqa: SIM118  # a row of sqlite3 iterates over values
+    if isinstance(row, Mapping):
+        return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
+    if isinstance(row, int):
+        return Seen(_whole(row), None, None)
+    if isinstance(row, tuple | list) and len(row) in (1, 2, 3):
+        if isinstance(row[0], str):
+            return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
+        return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
+    raise TypeError(f"{type(row).__name__} is no row")
+
+
+def _whole(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or int(value) != value:
+        raise TypeError(f"{value!r:.40} is no whole number")
+    return int(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def answer(module: Any, name: str, verb: str) -> dict[str, Any]:
+    """One answer of the program."""
+    where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
+    try:
+        if verb == "describe":
+            if not callable(getattr(module, name, None)):
+                return {
+                    "because": f"{where}: there is no such function; write {name}() that returns the rows.",
+                    "fatal": True,
+                }
+            return {"resets": callable(getattr(module, "reset", None))}
+        if verb == "reset":
+            module.reset()
+            return {}
+        return _rows(getattr(module, name)(), where)
+    except BaseException as error:  # whatever the user's code raises is its answer
+        text = " ".join(str(error).split())[:200]
+        return {"because": f"{where} raised {type(error).__name__}{': ' if text else ''}{text}"}
+
+
+def _rows(found: Any, where: str) -> dict[str, Any]:
+    remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
+    if found is None or isinstance(found, str | bytes | Mapping) or not hasattr(found, "__iter__"):
+        return {"because": f"{where} returned {_what(found)}; {remedy}.", "fatal": True}
+    rows = []
+    for row in found:
+        try:
+            rows.append(plain(row))
+        except (TypeError, ValueError) as error:
+            return {"because": f"{where} returned a row that is none ({error}); {remedy}.", "fatal": True}
+        if len(rows) > MOST_ROWS:
+            return {"because": f"{where} returned more than {MOST_ROWS} rows; {remedy}.", "fatal": True}
+    return {"rows": rows}
+
+
+def _what(found: Any) -> str:
+    return "None" if found is None else f"a {type(found).__name__}"
+
+
+def main(file: str, name: str) -> None:
+    """The program: imports the file, then answers until its input ends."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        module: Any = load(file)
+        failed = ""
+    except InvalidInput as error:
+        module, failed = None, str(error)
+    for line in sys.stdin:
+        said = {"because": failed, "fatal": True} if failed else answer(module, name, line.strip())
+        channel.write(json.dumps(said) + "\n")
+        channel.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,214 @@
+"""One process's part of a recorded run: which call of the sink is under way, what it did, and where it is to stop.
+
+Every effect is written to the run's log when it has happened. The same place is where a point is reached: whoever
+reaches the armed one writes its evidence and stops its whole process (SIGSTOP), threads and all, as a crash would;
+`labkit.spark.supervisor` then kills. An effect counts if a frame of the user's file is on the stack, so what PySpark
+or an interpreter writes for itself does not. Used by drivers and by Python workers; must not import the user's file.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from labkit.crashtest.effects import Effect, Kind, Point, Side
+
+PROPERTY = "labkit.crashtest"
+"""The local property of Spark by which tasks learn of which run they are (TaskContext.getLocalProperty)."""
+
+_open, _write, _close, _fsync, _rename = os.open, os.write, os.close, os.fsync, os.rename
+"""As they are before `labkit.crashtest.taps` puts its own in their place."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a process must know of the run it works for."""
+
+    file: str
+    """The user's file: an effect is the sink's if this is on the stack."""
+    log: str
+    driver: int
+    armed: Point | None = None
+    evidence: str = ""
+    then: str = "crash"
+    """`crash`: stop and be killed with the whole driver. `stop`: stop, and be continued later. `task`: die alone."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for another process."""
+        return vars(self) | {"armed": self.armed and self.armed.to_json()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Ticket":
+        """The ticket that `to_json` gave."""
+        return cls(**{**data, "armed": data["armed"] and Point.from_json(data["armed"])})
+
+
+@dataclass
+class Call:
+    """One call of the sink that is under way in this process."""
+
+    ticket: Ticket
+    batch: int
+    where: str
+    count: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next(self) -> int:
+        """The number of the next effect, from 1."""
+        with self.lock:
+            self.count += 1
+            return self.count
+
+
+class Recorder:
+    """Of this process. There is one, `recorder`."""
+
+    def __init__(self) -> None:
+        self._calls: list[Call] = []
+        self._of_task: tuple[object, Call] | None = None
+        self._inside = threading.local()
+        self.told: Callable[[Ticket], None] = lambda _ticket: None
+        """Called when a point is reached, before this process stops: a driver's main loop will not run any more."""
+
+    @contextmanager
+    def call(self, ticket: Ticket, batch: int, where: str) -> Iterator[None]:
+        """A call of the sink, for a block."""
+        found = self.begin(ticket, batch, where)
+        try:
+            yield
+        except BaseException:
+            self.end(found, failed=True)
+            raise
+        self.end(found)
+
+    def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
+        """A call of the sink begins."""
+        await_kill(ticket, batch)
+        found = Call(ticket, batch, where)
+        self._bound(found, Kind.BEGIN)
+        self._calls.append(found)
+        return found
+
+    def end(self, call: Call, *, failed: bool = False) -> None:
+        """A call of the sink is over."""
+        self._calls.remove(call)
+        self._bound(call, Kind.RETURN, failed=failed)
+
+    def _bound(self, call: Call, kind: Kind, *, failed: bool = False) -> None:
+        number = 0 if kind is Kind.BEGIN else call.count + 1
+        self._log(call.ticket, Effect(call.batch, call.where, number, kind, "", 0, call.ticket.driver, failed))
+        if not failed:
+            self._reach(call, kind, number, Side.AFTER)
+
+    @contextmanager
+    def effect(self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None) -> Iterator[None]:
+        """One effect, for the block that has it. `decide` says afterwards what it was, where only that can tell.
+
+        Effects inside an effect are its own: a commit that executes a statement is one effect.
+        """
+        call = None if getattr(self._inside, "yes", False) else self._current()
+        line = 0 if call is None else line_in(call.ticket.file, sys._getframe(2))  # noqa: SLF001  # the one way to it
+        if call is None or not line:
+            yield
+            return
+        number = call.next()
+        self._reach(call, kind, number, Side.BEFORE)
+        self._inside.yes = failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            self._inside.yes = False
+            kind = decide() if decide and not failed else kind
+            text = str(target)[:200]
+            self._log(call.ticket, Effect(call.batch, call.where, number, kind, text, line, call.ticket.driver, failed))
+        self._reach(call, kind, number, Side.AFTER)
+
+    def _current(self) -> Call | None:
+        return self._calls[-1] if self._calls else self._task()
+
+    def _task(self) -> Call | None:
+        """A task that runs the user's code without a door of ours, as in `foreachPartition`."""
+        module = sys.modules.get("pyspark.taskcontext")
+        context = module and module.TaskContext.get()
+        text = context and context.getLocalProperty(PROPERTY)
+        if not context or not text:
+            return None
+        key = text, context.getLocalProperty("streaming.sql.batchId"), context.partitionId(), context.attemptNumber()
+        if self._of_task is None or self._of_task[0] != key:
+            ticket = Ticket.from_json(json.loads(text))
+            self._of_task = key, Call(ticket, int(key[1] or 0), f"task {key[2]}")
+        return self._of_task[1]
+
+    def _log(self, ticket: Ticket, effect: Effect) -> None:
+        append(ticket.log, {**effect.to_json(), "pid": os.getpid(), "at": time.time()})
+
+    def _reach(self, call: Call, kind: Kind, number: int, side: Side) -> None:
+        armed = call.ticket.armed
+        here = (call.batch, call.where, number, side)
+        if armed is None or here != (armed.batch, armed.where, armed.number, armed.side):
+            return
+        if testify(call.ticket, kind):
+            self.told(call.ticket)
+            stop(call.ticket)
+
+
+recorder = Recorder()
+
+
+def line_in(file: str, frame: FrameType | None) -> int:
+    """The line of the user's file that is being executed, innermost first; 0 if there is none on the stack."""
+    while frame is not None:
+        if frame.f_code.co_filename == file:
+            return frame.f_lineno
+        frame = frame.f_back
+    return 0
+
+
+def append(path: str, content: dict[str, Any]) -> None:
+    """One line for the run's log, whole or not at all: processes write to it side by side."""
+    descriptor = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        _write(descriptor, json.dumps(content).encode() + b"\n")
+    finally:
+        _close(descriptor)
+
+
+def testify(ticket: Ticket, kind: Kind) -> bool:
+    """Leaves the evidence that the armed point was reached. False where somebody has done so before."""
+    assert ticket.armed is not None
+    if Path(ticket.evidence).exists():
+        return False
+    seen = {"point": ticket.armed.id, "kind": kind.value, "pid": os.getpid(), "session": os.getsid(0)}
+    draft = f"{ticket.evidence}.{os.getpid()}"
+    append(draft, {**seen, "at": time.time()})
+    with suppress(OSError):
+        descriptor = _open(draft, os.O_RDONLY)
+        _fsync(descriptor)
+        _close(descriptor)
+    _rename(draft, ticket.evidence)
+    return True
+
+
+def stop(ticket: Ticket) -> None:
+    """Stops this process where it is. Returns only if somebody continues it, and only a driver that was replaced."""
+    if ticket.then == "task":
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    while ticket.then == "crash":
+        time.sleep(1)
+
+
+def await_kill(ticket: Ticket, batch: int) -> None:
+    """Lets no batch begin behind an armed `commits/N`: the engine has written it, and the kill is on its way."""
+    armed = ticket.armed
+    while armed is not None and armed.kind is Kind.COMMITS and batch > armed.batch and ticket.then == "crash":
+        time.sleep(0.01)

@@ -1,0 +1,167 @@
+"""A test's outcome for a person, for a program and for a build: text, JSON, JUnit XML, a badge.
+
+This module must not decide anything: what was measured is `labkit.crashtest.verdict`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from labkit.crashtest.diagnosis import Diagnosis, diagnose
+from labkit.crashtest.effects import Effect, Kind
+from labkit.crashtest.rows import Shape
+from labkit.crashtest.settings import VARIANTS, Settings
+from labkit.crashtest.subject import Door
+from labkit.crashtest.verdict import AXES, Group, Result, Summary
+from labkit.judge import Guarantee, satisfies
+
+UNTESTED = (
+    "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
+    "and what writes below Python."
+)
+SHOWN = 5
+"""Runs that the text lists for an axis."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One test."""
+
+    settings: Settings
+    door: Door
+    shape: Shape
+    summary: Summary
+    log: tuple[Effect, ...]
+    picture: str = ""
+    """The weakest run as a space-time diagram (SVG); empty if nothing is weak."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why it is not exactly-once, and the repair; None if nothing is weak."""
+        return diagnose(self.summary, self.log, self.shape)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was measured."""
+        return self.summary.guarantee
+
+    def replay(self) -> str:
+        """The one command that repeats the weakest run, or the test."""
+        weakest = self.summary.weakest
+        return self.settings.command(weakest.id if weakest else "")
+
+    def code(self, expected: Guarantee | None, also: Sequence[str] = ()) -> int:
+        """The exit code: 0 as expected (or nothing expected), 1 weaker, 2 unknown."""
+        if expected is None:
+            return 2 if self.guarantee is Guarantee.UNKNOWN else 0
+        return {True: 0, False: 1, None: 2}[self.summary.holds(expected, also)]
+
+    def text(self) -> str:
+        """For a terminal."""
+        summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
+        rows = [("guarantee", summary.guarantee.value)]
+        rows += [(axis, self._axis(axis)) for axis in AXES]
+        if weakest is not None:
+            rows += [("weakest", f"{weakest.title}: {weakest.because}")]
+        if why is not None:
+            rows += [("why", why.why), ("pattern", why.code)]
+            rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]
+        rows += [("condition", f"{VARIANTS[name]}: {held}") for name, held in summary.conditions.items()]
+        rows += [("coverage", str(summary.coverage))]
+        rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
+        rows += [("note", note) for note in (*self.notes, *self._unseen())]
+        rows += [("repeat", self.replay())]
+        head = f"{self.settings.subject}, {self.door}; the reader returns {self.shape}."
+        body = "\n".join(f"{name:<17} {said}" for name, said in rows)
+        story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
+        told = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
+        return f"{head}\n\n{body}{told}\n\n{UNTESTED}"
+
+    def _axis(self, axis: str) -> str:
+        outcome = self.summary.axes[axis]
+        bad = [each.id for each in self.summary.results if each.found(axis) and each.group is not Group.CONDITION]
+        more = f", ... ({len(bad)} runs)" if len(bad) > SHOWN else ""
+        return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
+
+    def _unseen(self) -> list[str]:
+        lines = sorted({each.line for each in self.log if each.kind is Kind.JVM})
+        if lines:
+            where = ", ".join(map(str, lines))
+            return [f"line {where} has the JVM write; within that call nothing was cut"]
+        if not any(each.line for each in self.log):
+            return [
+                "no effect of the sink was seen: it writes below Python, and was cut at the edges of its calls only"
+            ]
+        return []
+
+    def to_json(self) -> dict[str, Any]:
+        """For a program."""
+        why, summary = self.diagnosis, self.summary
+        weakest = summary.weakest
+        return {
+            "subject": str(self.settings.subject),
+            "door": self.door.value,
+            "reader_returns": self.shape.value,
+            "guarantee": summary.guarantee.value,
+            "axes": {axis: outcome.value for axis, outcome in summary.axes.items()},
+            "conditions": {name: held.value for name, held in summary.conditions.items()},
+            "weakest": weakest.to_json() if weakest else None,
+            "pattern": why.code if why else None,
+            "why": why.why if why else None,
+            "repair": why.recipe._asdict() if why else None,
+            "coverage": summary.coverage.to_json(),
+            "effects": [each.to_json() for each in self.log],
+            "runs": [each.to_json() for each in summary.ranked()],
+            "timeline": list(weakest.story) if weakest else [],
+            "notes": [*self.notes, *self._unseen()],
+            "command": self.replay(),
+        }
+
+    def junit(self, expected: Guarantee | None = None, also: Sequence[str] = ()) -> str:
+        """For a build: one case a run."""
+        wanted = expected or Guarantee.EXACTLY_ONCE
+        cases = [_case(each, wanted, also, str(self.settings.subject)) for each in self.summary.results]
+        failed = sum("<failure" in case for case in cases)
+        errors = sum("<error" in case for case in cases)
+        numbers = f'tests="{len(cases)}" failures="{failed}" errors="{errors}"'
+        name = quoteattr(f"labkit crashtest {self.settings.subject}")
+        return (
+            '<?xml version="1.0" encoding="utf-8"?>\n'
+            f"<testsuites {numbers}>\n<testsuite name={name} {numbers}>\n{''.join(cases)}</testsuite>\n</testsuites>\n"
+        )
+
+    def badge(self) -> str:
+        """A picture of the guarantee, an SVG document."""
+        colour = {Guarantee.EXACTLY_ONCE: "#2e7d32", Guarantee.UNKNOWN: "#616161"}.get(self.guarantee, "#b71c1c")
+        label, value = "crash-tested", self.guarantee.value
+        left, right = 7 * len(label) + 12, 7 * len(value) + 12
+        texts = "".join(
+            f'<text x="{x}" y="14" fill="#fff" font-family="Verdana,sans-serif" font-size="11" '
+            f'textLength="{6.4 * len(said):.0f}">{said}</text>'
+            for x, said in ((6, label), (left + 6, value))
+        )
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+            f'aria-label="{label}: {value}"><rect width="{left}" height="20" fill="#444"/>'
+            f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>{texts}</svg>\n'
+        )
+
+
+def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
+    """Why a run is weaker than expected; empty if it is not, or if it is a condition only."""
+    if result.group is Group.CONDITION or result.unknown:
+        return ""
+    broken = [axis for axis in (*also, "stuck") if result.found(axis)]
+    return "" if satisfies(result.guarantee, expected) and not broken else result.because
+
+
+def _case(result: Result, expected: Guarantee, also: Sequence[str], subject: str) -> str:
+    head = f"<testcase classname={quoteattr(subject)} name={quoteattr(f'{result.id} {result.title}')}"
+    head += f' time="{result.seconds:.2f}"'
+    if result.unknown:
+        return f"{head}><error message={quoteattr(result.unknown)}/></testcase>\n"
+    said = weaker(result, expected, also)
+    story = escape("\n".join(result.story))
+    return f"{head}><failure message={quoteattr(said)}>{story}</failure></testcase>\n" if said else f"{head}/>\n"

@@ -1,0 +1,187 @@
+"""The rows that go into a job under test, and how what a reader returns is told apart again.
+
+Every generated row has an identity and an amount that is a digit of its own in a sum of its key's amounts, so a sink
+that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is `labkit.judge`.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from labkit.errors import InvalidInput
+from labkit.records import Epoch, Record
+
+FILES = 2
+"""Files of a batch, and so partitions: a sink whose partitions commit separately is seen to do so."""
+
+PER_BATCH = 10
+"""Rows of a generated batch. Each key is in it once, so one row a key is what a batch leaves of it."""
+
+FEWEST = 2 * FILES
+"""Rows of a batch with which a loss of a part of it can still be told from a loss of all of it."""
+
+BASE = 64
+"""Sums are written in this base: a row that is added up to 63 times is told from its neighbours."""
+
+SCHEMA = "id long, key string, amount long"
+
+
+class Shape(StrEnum):
+    """What a reader returns."""
+
+    ROWS = "each row"
+    LAST = "the last row of each key"
+    SUMS = "the sum of the amounts of each key"
+
+
+class Seen(NamedTuple):
+    """One row as a reader returned it; None: it has no such column."""
+
+    id: int | None
+    key: str | None
+    amount: int | None
+
+
+class Token(NamedTuple):
+    """One input row that is told by what was read, or one that no input row explains (an offset of -1)."""
+
+    offset: int
+    key: str
+    amount: int
+
+
+class Batch(NamedTuple):
+    """The rows of one planned batch."""
+
+    number: int
+    rows: tuple[dict[str, Any], ...]
+
+
+class Rows:
+    """The input of one query: its batches, and what should come out."""
+
+    def __init__(self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True) -> None:
+        self.batches = [Batch(number, tuple(rows)) for number, rows in enumerate(batches)]
+        self.generated = generated
+
+    def expected(self) -> list[Record]:
+        """What should come out, in the order of the input."""
+        return [
+            Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
+            for batch in self.batches
+            for row in batch.rows
+        ]
+
+    def epochs(self) -> list[Epoch]:
+        """The planned batches as ranges of identities, where those grow from batch to batch."""
+        spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
+        if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
+            return []
+        return [Epoch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
+
+    def moved(self, first: int) -> "Rows":
+        """The same rows under identities of their own, if they are those of a second query (`first` is not 0)."""
+        if not first:
+            return self
+        beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
+        return Rows(
+            [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
+            generated=self.generated,
+        )
+
+    def ids(self, batch: int) -> set[int]:
+        """The identities of a batch's rows."""
+        return {row["id"] for row in self.batches[batch].rows}
+
+    def write(self, folder: Path, first: int = 0) -> None:
+        """Writes a file for every partition, in the order in which Spark's file source takes them (by time)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for batch in self.batches:
+            for part in range(FILES):
+                number = (first + batch.number) * FILES + part
+                path = folder / f"rows-{number:05}.json"
+                path.write_text("".join(json.dumps(row) + "\n" for row in batch.rows[part::FILES]), encoding="utf-8")
+                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+
+
+def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
+    """So many batches of rows. `first` is the number of batches of other queries whose rows the same store gets."""
+    return Rows(
+        [
+            [
+                {"id": base + number * per_batch + place, "key": f"k{place}", "amount": BASE**number}
+                for place in range(per_batch)
+            ]
+            for number in range(first, first + batches)
+        ]
+    )
+
+
+def read_rows(path: Path, batches: int) -> Rows:
+    """The user's own rows, dealt evenly to the batches. Raises `InvalidInput` in one sentence."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise InvalidInput(f"--rows {path}: cannot be read ({error.strerror}).") from None
+    except ValueError as error:
+        raise InvalidInput(f"--rows {path}: write one JSON object a line ({error}).") from None
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict) or not isinstance(row.get("id"), int):
+            raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")
+    if len({row["id"] for row in rows}) < len(rows):
+        raise InvalidInput(f"--rows {path}: two rows have one id; a duplicate could not be told from them.")
+    size = len(rows) // batches
+    if size < FEWEST:
+        raise InvalidInput(f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}.")
+    rows.sort(key=lambda row: row["id"])
+    ends = [size * number for number in range(batches)] + [len(rows)]
+    return Rows([rows[start:end] for start, end in pairwise(ends)], generated=False)
+
+
+def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
+    """What a reader returns, told from what it read after a run without a crash. Raises `InvalidInput`."""
+    if all(row.id is None for row in seen):
+        if not rows.generated or any(row.key is None or row.amount is None for row in seen):
+            raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
+        return Shape.SUMS
+    keys = Counter(row.key for row in seen)
+    last = {record.key: record.offset for record in rows.expected()}
+    once = None not in keys and max(keys.values()) == 1 and len(rows.batches) > 1
+    return Shape.LAST if once and all(last.get(row.key or "") == row.id for row in seen) else Shape.ROWS
+
+
+def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
+    """Which input rows what was read tells of, and how often each."""
+    if shape is Shape.SUMS:
+        return _digits(seen, expected)
+    known = {record.offset: record for record in expected}
+    found: Counter[Token] = Counter()
+    for row in seen:
+        record = known.get(-1 if row.id is None else row.id)
+        fallback = record or Record(-1 if row.id is None else row.id, str(row.key), 0)
+        key = fallback.key if row.key is None else row.key
+        amount = fallback.value if row.amount is None or fallback.value == 0 else row.amount
+        found[Token(fallback.offset, key, amount)] += 1
+    return found
+
+
+def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
+    """The sum of a key's amounts has a digit for every row of that key: how often it was added up."""
+    sums: Counter[str] = Counter()
+    for row in seen:
+        sums[str(row.key)] += row.amount or 0
+    found: Counter[Token] = Counter()
+    for record in expected:
+        times = sums[record.key] // record.value % BASE if sums[record.key] > 0 else 0
+        if times:
+            found[Token(record.offset, record.key, record.value)] = times
+            sums[record.key] -= times * record.value
+    for key, rest in sums.items():
+        if rest:
+            found[Token(-1, key, rest)] += 1
+    return found

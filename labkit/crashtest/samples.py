@@ -1,0 +1,115 @@
+"""From what an outside reader saw, again and again, to the history that `labkit.judge` judges.
+
+A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it
+did not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do
+for it, at a moment when nobody was left to do it, was read before it was decided (a precommitted read). Nothing is
+counted here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from labkit.crashtest.rows import Rows, Seen, Shape, Token, tokens
+from labkit.records import History, Observation, Reading, Record, Visibility
+
+
+class Sample(NamedTuple):
+    """What was read at one moment."""
+
+    at: float
+    driver: int
+    """From 1: which driver of the run was the last one to be started."""
+    seen: tuple[Seen, ...]
+    moment: str = ""
+    """`crash 1`, `end`: everything was quiet. Empty: the job was running."""
+    unfinished: tuple[int, ...] = ()
+    """Batches for which the sink still had something durable to do at a quiet moment."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one reading tells of the input."""
+
+    sample: Sample
+    tokens: Counter[Token]
+
+
+@dataclass(frozen=True)
+class Life:
+    """One copy of a row: when it appeared, and what became of it."""
+
+    token: Token
+    born: int
+    driver: int
+    order: int
+    visibility: Visibility = Visibility.COMMITTED
+
+
+def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
+    """The history of one run. `delivered` are the records that the engine handed to the sink."""
+    known = rows.expected()
+    told = [Told(sample, tokens(sample.seen, shape, known)) for sample in samples]
+    batch_of = {row["id"]: batch.number for batch in rows.batches for row in batch.rows}
+    ids = {number: rows.ids(number) for number in range(len(rows.batches))}
+    lives = keyed(told) if shape is Shape.LAST else copies(told, ids)
+    return History(
+        events=_events(lives, told, batch_of),
+        keyed=shape is Shape.LAST,
+        epochs=[epoch for epoch in rows.epochs() if any(epoch.start <= one.offset < epoch.end for one in delivered)],
+    )
+
+
+def _events(lives: Sequence[Life], told: Sequence[Told], batch_of: dict[int, int]) -> Iterator[Observation | Reading]:
+    waiting = sorted(lives, key=lambda life: (life.born, life.order, life.token))
+    for number, each in enumerate(told):
+        while waiting and waiting[0].born == number:
+            life = waiting.pop(0)
+            offset, key, amount = life.token
+            yield Observation(offset, key, amount, batch_of.get(offset, -1), life.driver, life.visibility)
+        if each.sample.moment:
+            yield Reading(each.sample.moment)
+
+
+def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
+    """Every copy of every row that was ever seen. Of several copies the latest one goes first."""
+    living: dict[Token, list[Life]] = {}
+    over: list[Life] = []
+    for number, each in enumerate(told):
+        for token in sorted(set(living) | set(each.tokens)):
+            alive = living.setdefault(token, [])
+            while len(alive) > each.tokens[token]:
+                over.append(replace(alive.pop(), visibility=Visibility.ABORTED))
+            alive += [
+                Life(token, number, each.sample.driver, token.offset) for _ in range(each.tokens[token] - len(alive))
+            ]
+        for batch in each.sample.unfinished:
+            _mark_early(living, ids[batch])
+    return over + [life for alive in living.values() for life in alive]
+
+
+def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
+    """A batch that is readable as a whole although its sink has not finished it. A part of it is a fractured read."""
+    there = {token.offset for token, alive in living.items() if alive}
+    if not ids <= there:
+        return
+    for token, alive in living.items():
+        if token.offset in ids:
+            alive[:] = [replace(life, visibility=Visibility.PRECOMMITTED) for life in alive]
+
+
+def keyed(told: Sequence[Told]) -> list[Life]:
+    """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted."""
+    shown: dict[str, Token] = {}
+    lives: list[Life] = []
+    last = {token.key for token in told[-1].tokens} if told else set()
+    for number, each in enumerate(told):
+        for token in sorted(each.tokens):
+            if shown.get(token.key) != token:
+                shown[token.key] = token
+                lasting = Visibility.COMMITTED if token.key in last else Visibility.ABORTED
+                lives.append(Life(token, number, each.sample.driver, token.offset, lasting))
+        for key in set(shown) - {token.key for token in each.tokens}:
+            del shown[key]
+    return lives

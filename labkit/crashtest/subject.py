@@ -1,0 +1,168 @@
+"""The user's file: loading it, and telling what the name in it is. Run as a program, it says so in one line of JSON.
+
+The file is only ever imported in a process of its own, in a driver, or in a Python worker, never in the process of the
+command line. This module must not change the file, nor call what it finds.
+"""
+
+import importlib.util
+import inspect
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from labkit.errors import InvalidInput
+
+LOAD_SECONDS = 60.0
+"""How long a file may take to be imported."""
+
+
+class Door(StrEnum):
+    """How Spark calls the sink."""
+
+    BATCH = "foreachBatch"
+    WRITER = "foreach"
+    SOURCE = "data source"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A file and a name in it."""
+
+    file: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
+        """`FILE:NAME` as a person typed it. Raises `InvalidInput` for another form or a file that is not there."""
+        file, colon, name = text.rpartition(":")
+        if not colon or not file or not name.isidentifier():
+            raise InvalidInput(f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch.")
+        path = Path(file)
+        if not path.is_file():
+            raise InvalidInput(f"{option} {text[:80]}: there is no file {file}.")
+        return cls(str(path.resolve()), name)
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.name}"
+
+
+def module_name(file: str) -> str:
+    """Under which name every process knows the file, so that what one pickles another can read."""
+    return "crashtest_subject_" + "".join(sign if sign.isalnum() else "_" for sign in Path(file).stem)
+
+
+def load(file: str, *, anew: bool = False) -> ModuleType:
+    """Imports the file by its path. Raises `InvalidInput` in one sentence when it does not import."""
+    name = module_name(file)
+    if name in sys.modules and not anew:
+        return sys.modules[name]
+    folder = str(Path(file).parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"{file}: not a Python file; a sink is a file that ends in .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        raise InvalidInput(f"{file}: does not import ({_said(error)}); run it with python first.") from error
+    return module
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
+
+
+def find(subject: Subject, *, anew: bool = False) -> Any:
+    """What the name stands for. Raises `InvalidInput` if the file has no such name."""
+    module = load(subject.file, anew=anew)
+    if not hasattr(module, subject.name):
+        raise InvalidInput(f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME.")
+    return getattr(module, subject.name)
+
+
+def door_of(found: Any, where: object) -> Door:
+    """How Spark would call it. Raises `InvalidInput` in one sentence if it is no sink."""
+    if inspect.isclass(found) and _is_data_source(found):
+        if not callable(getattr(found, "streamWriter", None)) or "streamWriter" not in _own(found):
+            raise InvalidInput(f"{where}: a data source without streamWriter; a sink needs one.")
+        return Door.SOURCE
+    if callable(getattr(found, "process", None)):
+        return Door.WRITER
+    if inspect.isclass(found) or not callable(found):
+        raise InvalidInput(
+            f"{where}: {_what(found)} is not a sink; name a function (DataFrame, batch id) for foreachBatch, an object "
+            "or class with process(row) for foreach, or a Python DataSource class with streamWriter."
+        )
+    wanted = _parameters(found)
+    if wanted not in (1, 2):
+        raise InvalidInput(
+            f"{where}: a function of {wanted} parameters; foreachBatch calls it with (DataFrame, batch id), "
+            "foreach with (row)."
+        )
+    return Door.BATCH if wanted == 2 else Door.WRITER
+
+
+def _is_data_source(found: type) -> bool:
+    """By name, since the process that asks need not import pyspark for it."""
+    return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in found.__mro__)
+
+
+def _own(found: type) -> set[str]:
+    bases = (base for base in found.__mro__ if base.__module__ not in ("pyspark.sql.datasource", "builtins", "abc"))
+    return {name for base in bases for name in vars(base)}
+
+
+def _what(found: Any) -> str:
+    return f"a class {found.__name__}" if inspect.isclass(found) else f"a {type(found).__name__}"
+
+
+def _parameters(function: Any) -> int:
+    """How many arguments it must be given by position."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    needed = [one for one in parameters if one.default is one.empty]
+    return sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed)
+
+
+def examine(subject: Subject) -> Door:
+    """What the name is, found out in a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
+    command = [sys.executable, "-m", "labkit.crashtest.subject", subject.file, subject.name]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise InvalidInput(f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait.") from None
+    answers = [line for line in done.stdout.splitlines() if line.startswith('{"labkit"')]
+    if not answers:
+        raise InvalidInput(f"{subject}: importing it ended the process (exit code {done.returncode}).")
+    answer = json.loads(answers[-1])["labkit"]
+    if "because" in answer:
+        raise InvalidInput(answer["because"])
+    return Door(answer["door"])
+
+
+def main(file: str, name: str) -> None:
+    """The program: one line of JSON, whatever the file itself prints."""
+    subject = Subject(file, name)
+    try:
+        answer = {"door": door_of(find(subject), subject).value}
+    except InvalidInput as error:
+        answer = {"because": str(error)}
+    sys.stdout.write("\n" + json.dumps({"labkit": answer}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

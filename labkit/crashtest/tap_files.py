@@ -1,0 +1,164 @@
+"""Records what is done to files: created, written, synced, renamed, linked, removed.
+
+A file that the user's code opens for writing is built like any other, on a raw file whose every `write` is the call of
+the operating system: what still lies in a buffer has had no effect, and a crash takes it. This module must not change
+what a file does.
+"""
+
+import builtins
+import functools
+import io
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from labkit.crashtest.effects import Kind
+from labkit.crashtest.recorder import line_in, recorder
+
+_open, _fdopen_flags = io.open, os.O_CREAT | os.O_TRUNC
+_fstat, _exists = os.fstat, os.path.exists
+
+CALLS = {
+    "rename": Kind.RENAME,
+    "replace": Kind.RENAME,
+    "link": Kind.LINK,
+    "symlink": Kind.LINK,
+    "unlink": Kind.UNLINK,
+    "remove": Kind.UNLINK,
+    "rmdir": Kind.UNLINK,
+    "mkdir": Kind.MKDIR,
+    "truncate": Kind.WRITE,
+}
+"""Functions of `os` that name what they change; of a rename and a link the new name counts."""
+
+DESCRIPTORS = {
+    "write": Kind.WRITE,
+    "pwrite": Kind.WRITE,
+    "writev": Kind.WRITE,
+    "sendfile": Kind.WRITE,
+    "ftruncate": Kind.WRITE,
+    "fsync": Kind.FSYNC,
+    "fdatasync": Kind.FSYNC,
+}
+"""Functions of `os` whose first argument is what they change, already open."""
+
+
+def tap_files() -> None:
+    """Puts the recorder around `open` and the functions of `os`."""
+    builtins.open = io.open = open_recorded
+    for name, kind in CALLS.items():
+        setattr(os, name, _around(getattr(os, name), kind))
+    for name, kind in DESCRIPTORS.items():
+        if hasattr(os, name):
+            setattr(os, name, _around_descriptor(getattr(os, name), kind))
+    os.open = _around_open(os.open)
+
+
+class RecordedFile(io.FileIO):
+    """A raw file whose writes are effects."""
+
+    def write(self, content: Any, /) -> int:
+        with recorder.effect(Kind.WRITE, self.name):
+            return super().write(content)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        with recorder.effect(Kind.WRITE, self.name):
+            return super().truncate(size)
+
+
+@functools.wraps(_open)
+def open_recorded(  # noqa: PLR0917  # the signature of open
+    file: Any,
+    mode: str = "r",
+    buffering: int = -1,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    closefd: bool = True,  # noqa: FBT002  # the same
+    opener: Any = None,
+) -> Any:
+    """`open`, with a raw file that records its writes where the user's code is to write."""
+    if not _writes(mode) or not _ours():
+        return _open(file, mode, buffering, encoding, errors, newline, closefd, opener)
+    raw_mode = "".join(letter for letter in mode if letter in "rwxa+")
+    binary = "b" in mode
+    if isinstance(file, int) or (_exists(file) and "w" not in mode):
+        raw = RecordedFile(file, raw_mode, closefd, opener)
+    else:
+        with recorder.effect(Kind.CREATE, os.fspath(file)):
+            raw = RecordedFile(file, raw_mode, closefd, opener)
+    if buffering == 0:
+        return raw
+    size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
+    buffered = io.BufferedRandom(raw, size) if "+" in mode else io.BufferedWriter(raw, size)
+    if binary:
+        return buffered
+    text = io.TextIOWrapper(buffered, encoding, errors, newline, line_buffering=buffering == 1)
+    text.mode = mode  # type: ignore[misc]
+    return text
+
+
+def _writes(mode: str) -> bool:
+    return any(letter in mode for letter in "wxa+")
+
+
+def _ours() -> bool:
+    """Whether the user's file is on the stack, in whichever run this process works for."""
+    return any(line_in(file, sys._getframe(2)) for file in watched)  # noqa: SLF001  # the one way to it
+
+
+watched: set[str] = set()
+"""The user's files that this process has imported, or will."""
+
+
+def _around(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def recorded(*arguments: Any, **named: Any) -> Any:
+        names = [argument for argument in arguments[:2] if isinstance(argument, str | os.PathLike)]
+        target = os.fspath(names[-1]) if names else "?"
+        with recorder.effect(kind, target):
+            return function(*arguments, **named)
+
+    return recorded
+
+
+def _around_descriptor(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def recorded(descriptor: Any, *arguments: Any, **named: Any) -> Any:
+        number = descriptor if isinstance(descriptor, int) else descriptor.fileno()
+        if not _on_disk(number):
+            return function(descriptor, *arguments, **named)
+        with recorder.effect(kind, _name(number)):
+            return function(descriptor, *arguments, **named)
+
+    return recorded
+
+
+def _around_open(function: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(function)
+    def recorded(path: Any, flags: int, *arguments: Any, **named: Any) -> int:
+        if not flags & _fdopen_flags or (_exists(path) and not flags & os.O_TRUNC):
+            return function(path, flags, *arguments, **named)
+        with recorder.effect(Kind.CREATE, os.fspath(path)):
+            return function(path, flags, *arguments, **named)
+
+    return recorded
+
+
+def _on_disk(descriptor: int) -> bool:
+    """A regular file or a folder: pipes and sockets are not durable."""
+    try:
+        mode = _fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _name(descriptor: int) -> str:
+    try:
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    except OSError:
+        return f"file {descriptor}"

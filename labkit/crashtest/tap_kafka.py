@@ -1,0 +1,39 @@
+"""Records what the user's code asks a producer of kafka-python: send, flush, and the ends of transactions.
+
+A message that was sent may still lie in the producer; a flush says that it does not. This module must not import kafka.
+"""
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from labkit.crashtest.effects import Kind
+from labkit.crashtest.recorder import recorder
+
+METHODS = {
+    "send": Kind.SEND,
+    "flush": Kind.FLUSH,
+    "commit_transaction": Kind.COMMIT,
+    "abort_transaction": Kind.ROLLBACK,
+    "send_offsets_to_transaction": Kind.STATEMENT,
+}
+
+
+def tap_kafka(module: ModuleType) -> None:
+    """Wraps the methods of `KafkaProducer`."""
+    producer = module.KafkaProducer
+    if getattr(producer.send, "recorded", False):
+        return
+    for name, kind in METHODS.items():
+        setattr(producer, name, _around(getattr(producer, name), kind))
+
+
+def _around(method: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
+        with recorder.effect(kind, arguments[0] if kind is Kind.SEND and arguments else ""):
+            return method(self, *arguments, **named)
+
+    recorded.recorded = True  # type: ignore[attr-defined]
+    return recorded

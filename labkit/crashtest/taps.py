@@ -1,0 +1,68 @@
+"""Puts a recorder around what writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), and DataFrames' own writers.
+
+`install` is called once in a process, before the user's file is imported. Modules that are imported later are met
+when they are. What writes below Python without one of these (C extensions such as pyarrow or confluent_kafka) is not
+seen. This module must not decide what an effect means, and leaves alone whatever no line of the user's file does.
+"""
+
+import importlib.machinery
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from types import ModuleType
+
+from labkit.crashtest import tap_files, tap_jvm, tap_kafka, tap_sql
+
+TAPS: dict[str, Callable[[ModuleType], None]] = {
+    "sqlite3.dbapi2": tap_sql.tap_sqlite,
+    "sqlite3": tap_sql.tap_sqlite,
+    "psycopg": tap_sql.tap_psycopg,
+    "kafka": tap_kafka.tap_kafka,
+    "pyspark.sql.readwriter": tap_jvm.tap_writer,
+}
+"""What is done to a module as soon as it has been imported."""
+
+_installed: list[bool] = []
+
+
+def install() -> None:
+    """Puts every tap in its place, now or when its module is imported; a second call does nothing."""
+    if _installed:
+        return
+    _installed.append(True)
+    tap_files.tap_files()
+    sys.meta_path.insert(0, _Meeting())
+    for name, tap in TAPS.items():
+        if name in sys.modules:
+            tap(sys.modules[name])
+
+
+class _Meeting(MetaPathFinder):
+    """Finds the modules that are to be tapped as anybody would, and taps them behind their import."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in TAPS:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Tapping(spec.loader, TAPS[fullname])
+        return spec
+
+
+class _Tapping(Loader):
+    """Loads a module as its own loader does, then taps it."""
+
+    def __init__(self, loader: Loader, tap: Callable[[ModuleType], None]) -> None:
+        self._loader, self._tap = loader, tap
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        self._tap(module)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._loader, name)

@@ -1,0 +1,81 @@
+"""What happened in one run, in order: effects, crashes, restarts, and what the reader saw. In lines, and as a diagram.
+
+This module only tells what was recorded; it must not judge.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from labkit.crashtest.effects import BOUNDS, Effect, Kind
+from labkit.crashtest.runs import Trial
+from labkit.crashtest.samples import Sample
+from labkit.view.scene import Event
+from labkit.view.spacetime import Diagram, Step, svg
+
+
+class Line(NamedTuple):
+    """One thing that happened. `who`: `engine`, `sink`, `reader`."""
+
+    at: float
+    who: str
+    said: str
+    event: Event = Event.STEP
+
+
+def lines(trial: Trial, *, resets: bool = True) -> list[Line]:
+    """Everything of one run, in order of time."""
+    found = [*_effects(trial), *_crashes(trial), *_readings(trial.watcher.samples, trial, resets=resets)]
+    return sorted(found, key=lambda line: line.at)
+
+
+def _effects(trial: Trial) -> Iterator[Line]:
+    text = trial.log.read_text(encoding="utf-8") if trial.log.exists() else ""
+    driver = 1
+    for raw in text.splitlines():
+        try:
+            data = json.loads(raw)
+            effect = Effect.from_json(data)
+        except (ValueError, KeyError):
+            continue
+        if effect.driver > driver:
+            driver = effect.driver
+            yield Line(data["at"] - 1e-6, "engine", f"driver {driver} goes on from the checkpoint", Event.RESTART)
+        who = "engine" if effect.kind is Kind.BEGIN else "sink"
+        words = _bound(effect) if effect.kind in BOUNDS else f"effect {effect.number}: {effect.said()}"
+        failed = " and raises" if effect.failed else ""
+        yield Line(data["at"], who, f"batch {effect.batch}, {effect.where}: {words}{failed}")
+
+
+def _bound(effect: Effect) -> str:
+    if effect.kind is Kind.BEGIN:
+        return f"offsets/{effect.batch} is written, the call begins"
+    return "the call returns"
+
+
+def _crashes(trial: Trial) -> Iterator[Line]:
+    for crash in trial.crashes:
+        if "at" in crash:
+            sign = "SIGSTOP" if crash["signal"] == 19 else "SIGKILL"
+            yield Line(crash["at"], "engine", f"{sign} to every process of the driver at {crash['point']}", Event.CRASH)
+
+
+def _readings(samples: Sequence[Sample], trial: Trial, *, resets: bool) -> Iterator[Line]:
+    ids = {row["id"] for batch in trial.rows.batches for row in batch.rows}
+    for sample in samples:
+        ours = [row for row in sample.seen if resets or row.id is None or row.id in ids]
+        when = f" ({sample.moment})" if sample.moment else ""
+        yield Line(sample.at, "reader", f"reads {len(ours)} row(s){when}")
+
+
+def text(found: Sequence[Line]) -> tuple[str, ...]:
+    """The lines, with seconds since the first one."""
+    begun = found[0].at if found else 0.0
+    return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found)
+
+
+def picture(found: Sequence[Line], title: str) -> str:
+    """The lines as a space-time diagram, an SVG document."""
+    names = {"engine": "engine", "sink": "sink", "reader": "reader"}
+    steps = tuple(Step(line.who, line.event, (), line.said) for line in found)
+    return svg(Diagram(names, steps), title=title)
