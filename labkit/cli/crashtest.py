@@ -1,24 +1,17 @@
 """`labkit crashtest`: what a user's own sink guarantees, measured. Options, printing, files; the test is elsewhere."""
 
 import json
-import tomllib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
-from labkit.verdict import Guarantee
 
 if TYPE_CHECKING:
     from labkit.crashtest.report import Report
     from labkit.crashtest.settings import Settings
-
-KEYS = {"subject", "reader", "expect", "also", "batches", "rows", "options"}
-"""What `[tool.labkit.crashtest]` in pyproject.toml may say."""
 
 
 def crashtest(
@@ -63,19 +56,17 @@ def crashtest(
 
     Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 the sink, reader or store cannot be tested.
     """
-    from labkit.crashtest.settings import settings
+    from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
 
     said = configured(Path("pyproject.toml")) if subject is None else {}
-    subject = subject or said.get("subject")
-    if subject is None:
-        raise InvalidInput("which sink? Write FILE:NAME, as in sink.py:write_batch, or name it in pyproject.toml.")
-    wanted = settings(
+    wanted = combined(
+        said,
         subject,
-        reader=reader or said.get("reader"),
-        batches=batches or said.get("batches", 3),
+        reader=reader,
+        batches=batches,
         quick=quick,
-        rows=rows or (Path(said["rows"]) if "rows" in said else None),
-        options=tuple(option or said.get("options", ())),
+        rows=rows,
+        options=option,
         only=tuple(only or ()),
         limit=limit,
         seconds=seconds,
@@ -104,38 +95,6 @@ def _run(wanted: "Settings", out: Path | None, *, quiet: bool) -> "Report":
 
     with campaign(wanted, out, silent if quiet else tell) as running:
         return running.everything()
-
-
-def guarantee_named(text: str | None) -> Guarantee | None:
-    """A guarantee by its name. Raises `InvalidInput` for another word."""
-    if text is None:
-        return None
-    known = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
-    if text not in known:
-        raise InvalidInput(f"--expect {text}: unknown; {nearest(text, known)}")
-    return Guarantee(text)
-
-
-def check_axes(axes: Sequence[str]) -> None:
-    """Raises `InvalidInput` for an axis that does not exist."""
-    from labkit.crashtest.verdict import AXES
-
-    for axis in axes:
-        if axis not in AXES:
-            raise InvalidInput(f"--also {axis}: unknown; {nearest(axis, list(AXES))}")
-
-
-def configured(path: Path) -> dict[str, Any]:
-    """What `[tool.labkit.crashtest]` says; nothing if there is none. Raises `InvalidInput` for what it may not say."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not valid TOML ({error}).") from None
-    said: dict[str, Any] = content.get("tool", {}).get("labkit", {}).get("crashtest", {})
-    for key in said:
-        if key not in KEYS:
-            raise InvalidInput(f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}")
-    return said
 
 
 def keep(report: "Report", out: Path) -> None:

@@ -38,7 +38,7 @@ class BatchDoor:
     def __init__(self, ticket: Ticket, name: str) -> None:
         ready(ticket)
         self._ticket = ticket
-        self._function = find(Subject(ticket.file, name), anew=True)
+        self._function = find(Subject(ticket.file, name))
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
         with recorder.call(self._ticket, batch, "call"):

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.crashtest.effects import Kind
+from labkit.crashtest.effects import RECOVER, Kind
 from labkit.crashtest.leftovers import opened
 from labkit.crashtest.recorder import PROPERTY, Ticket, recorder, testify
 from labkit.crashtest.rows import FILES, SCHEMA, generate
-from labkit.crashtest.subject import Door
+from labkit.crashtest.subject import Door, load
 from labkit.errors import InvalidInput, LabError
+from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.driver import die_with_supervisor, orders
 from labkit.spark.reach import park
 from labkit.spark.start import reason, register
@@ -58,6 +59,7 @@ class Cell:
 
     def _start(self, spark: "SparkSession") -> "StreamingQuery":
         spark.sparkContext.setLocalProperty(PROPERTY, json.dumps(self._ticket.to_json()))
+        recover(self._ticket, self._spec["checkpoint"])
         schema = self._spec["schema"] or spark.read.json(self._spec["input"]).schema
         rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(self._spec["input"])
         writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", self._spec["checkpoint"])
@@ -124,6 +126,18 @@ def enter(
     register(spark, doors.SourceDoor)
     ours = {doors.TICKET: doors.as_option(ticket), doors.NAME: name}
     return writer.format(doors.FORMAT).options(**options, **ours).start()
+
+
+def recover(ticket: Ticket, checkpoint: str) -> None:
+    """Calls the file's own `recover(checkpoint)`, if it has one, as its job would before it starts the query."""
+    from labkit.crashtest import doors
+
+    doors.ready(ticket)
+    module = load(ticket.file, anew=True)
+    if callable(getattr(module, "recover", None)):
+        planned = Checkpoint(Path(checkpoint)).offset_log()
+        with recorder.call(ticket, max(planned, default=0), RECOVER):
+            module.recover(checkpoint)
 
 
 def warm_up(spark: "SparkSession", door: Door, scratch: Path) -> None:

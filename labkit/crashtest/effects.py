@@ -45,6 +45,9 @@ class Kind(StrEnum):
     """A DataFrame is written by the JVM. What happens inside is not seen, so nothing is cut there."""
 
 
+RECOVER = "recover"
+"""Where what the file's own `recover(checkpoint)` does, before the query starts, belongs."""
+
 DURABLE = frozenset({Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM})
 """What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
 
@@ -58,7 +61,7 @@ class Effect:
 
     batch: int
     where: str
-    """`call` (foreachBatch), `task P` (a writer's partition P), `commit` (a writer's commit on the driver)."""
+    """`call` (foreachBatch), `task P` (a writer's partition P), `commit` (a writer's, on the driver), `recover`."""
     number: int
     """From 1, in the order in which this call of the sink did them."""
     kind: Kind
@@ -131,7 +134,7 @@ class Point(NamedTuple):
 BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
 """Not effects of the sink, but the edges of its calls and of the engine's own log."""
 
-_ID = re.compile(r"b(\d+)\.(call|commit|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))")
+_ID = re.compile(r"b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))")
 
 
 def check_id(text: str) -> str:

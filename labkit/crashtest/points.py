@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.crashtest.effects import BOUNDS, DECISIVE, DURABLE, Effect, Kind, Point, Side
+from labkit.crashtest.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
 SEED = 7
@@ -38,7 +38,8 @@ def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1) ->
     """Every place before and after every effect, at the edges of every call, and behind every `commits/N`, in order."""
     found: list[Point] = []
     for batch in batches:
-        of_batch = [each for each in log if each.batch == batch and each.driver == driver and not each.failed]
+        of_driver = [each for each in log if each.batch == batch and each.driver == driver and not each.failed]
+        of_batch = [each for each in of_driver if driver > 1 or each.where != RECOVER]
         for each in sorted(of_batch, key=lambda each: (place(each.where), each.number)):
             sides = (Side.AFTER,) if each.kind in BOUNDS else (Side.BEFORE, Side.AFTER)
             found += [Point(batch, each.where, each.number, each.kind, side, each.line) for side in sides]
@@ -50,7 +51,7 @@ def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1) ->
 def place(where: str) -> tuple[int, int]:
     if where.startswith("task "):
         return 0, int(where.removeprefix("task "))
-    return 1, 0
+    return (-1, 0) if where == RECOVER else (1, 0)
 
 
 def thin(found: Sequence[Point]) -> list[Point]:

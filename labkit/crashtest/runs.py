@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.crashtest.drivers import Driver, Stable
-from labkit.crashtest.effects import Effect, Kind, Point, Side
+from labkit.crashtest.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.reader import Reader, ReaderFailed
 from labkit.crashtest.recorder import Ticket
@@ -206,7 +206,8 @@ class Workshop:
             raise JobFailed(f"the driver did not die at the point by SIGKILL alone (proof: {proof})")
         checkpoint = Checkpoint(trial.checkpoint)
         planned, finished = checkpoint.offset_log(), checkpoint.commit_log()
-        if point.batch not in planned or (point.batch in finished) != (point.kind is Kind.COMMITS):
+        right = point.where == RECOVER or (point.batch in finished) == (point.kind is Kind.COMMITS)
+        if point.batch not in planned or not right:
             raise JobFailed(f"the engine's logs (offsets {planned}, commits {finished}) are not those of this point")
         evidence = {"point": point.id, "signal": 9, "killed": proof["killed"], "reached_by": reached["pid"]}
         trial.crashes.append({**evidence, "offsets": planned, "commits": finished, "at": proof["begun"]})

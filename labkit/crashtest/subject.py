@@ -82,9 +82,9 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
 
 
-def find(subject: Subject, *, anew: bool = False) -> Any:
+def find(subject: Subject) -> Any:
     """What the name stands for. Raises `InvalidInput` if the file has no such name."""
-    module = load(subject.file, anew=anew)
+    module = load(subject.file)
     if not hasattr(module, subject.name):
         raise InvalidInput(f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME.")
     return getattr(module, subject.name)

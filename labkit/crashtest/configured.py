@@ -1,0 +1,61 @@
+"""What a project says about its sink in `[tool.labkit.crashtest]` of pyproject.toml, for command line and pytest."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labkit.crashtest.settings import Settings, settings
+from labkit.crashtest.verdict import AXES
+from labkit.errors import InvalidInput
+from labkit.failpoints import nearest
+from labkit.verdict import Guarantee
+
+KEYS = {"subject", "reader", "expect", "also", "batches", "rows", "options"}
+"""What may be said."""
+
+
+def configured(path: Path) -> dict[str, Any]:
+    """What the file says; nothing if there is none. Raises `InvalidInput` for what it may not say."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: not valid TOML ({error}).") from None
+    said: dict[str, Any] = content.get("tool", {}).get("labkit", {}).get("crashtest", {})
+    for key in said:
+        if key not in KEYS:
+            raise InvalidInput(f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}")
+    return said
+
+
+def combined(said: dict[str, Any], subject: str | None = None, **given: Any) -> Settings:
+    """Settings from the command line, and where it says nothing from the project. Raises `InvalidInput`."""
+    subject = subject or said.get("subject")
+    if subject is None:
+        raise InvalidInput("which sink? Write FILE:NAME, as in sink.py:write_batch, or name it in pyproject.toml.")
+    rows = given.pop("rows", None) or said.get("rows")
+    return settings(
+        subject,
+        reader=given.pop("reader", None) or said.get("reader"),
+        batches=given.pop("batches", None) or said.get("batches", 3),
+        rows=None if rows is None else Path(rows),
+        options=tuple(given.pop("options", None) or said.get("options", ())),
+        **given,
+    )
+
+
+def guarantee_named(text: str | None) -> Guarantee | None:
+    """A guarantee by its name. Raises `InvalidInput` for another word."""
+    if text is None:
+        return None
+    known = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
+    if text not in known:
+        raise InvalidInput(f"--expect {text}: unknown; {nearest(text, known)}")
+    return Guarantee(text)
+
+
+def check_axes(axes: Sequence[str]) -> None:
+    """Raises `InvalidInput` for an axis that does not exist."""
+    for axis in axes:
+        if axis not in AXES:
+            raise InvalidInput(f"--also {axis}: unknown; {nearest(axis, list(AXES))}")

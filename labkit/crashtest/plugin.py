@@ -1,0 +1,134 @@
+"""`pytest --crashtest`: one test for each crash point of a sink, beside a project's other tests.
+
+    pytest --crashtest sink.py:write_batch [--crashtest-quick]
+
+Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink, and which guarantee is expected
+(exactly-once if it says none). The run without a crash is made while tests are collected, since it shows the points.
+This module must not load anything heavy before somebody asks for it.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from labkit.crashtest.campaign import Campaign
+    from labkit.crashtest.verdict import Result
+    from labkit.judge import Guarantee
+
+_FROM_PROJECT = "pyproject.toml"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the plugin."""
+    group = parser.getgroup("labkit", "crash-testing a streaming sink")
+    group.addoption(
+        "--crashtest",
+        nargs="?",
+        const=_FROM_PROJECT,
+        metavar="FILE:NAME",
+        help="kill a job at every point of this sink",
+    )
+    group.addoption("--crashtest-quick", action="store_true", help="only the points that matter most")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Joins in where it is asked to, and not in the workers of pytest-xdist."""
+    if config.getoption("--crashtest") is None:
+        return
+    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+        raise pytest.UsageError("--crashtest runs one job at a time; leave -n out.")
+    config.pluginmanager.register(CrashTests(config), "labkit-crashtests")
+
+
+class CrashTests:
+    """The test of one sink, for one session of pytest."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config, self._stack = config, ExitStack()
+
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Makes the run without a crash, and a test for each point that it shows."""
+        from labkit.crashtest.campaign import campaign
+        from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
+        from labkit.errors import LabError
+        from labkit.judge import Guarantee
+
+        said = configured(Path(self._config.rootpath) / "pyproject.toml")
+        named = self._config.getoption("--crashtest")
+        try:
+            quick = bool(self._config.getoption("--crashtest-quick"))
+            wanted = combined(said, None if named == _FROM_PROJECT else named, quick=quick)
+            expected = guarantee_named(said.get("expect")) or Guarantee.EXACTLY_ONCE
+            check_axes(said.get("also", []))
+            running = self._stack.enter_context(campaign(wanted))
+            first = running.healthy()
+        except LabError as error:
+            raise pytest.UsageError(f"--crashtest: {error}") from None
+        items += self._tests(session, running, first, expected, tuple(said.get("also", [])))
+
+    @staticmethod
+    def _tests(
+        session: pytest.Session, running: "Campaign", first: "Result", expected: "Guarantee", also: tuple[str, ...]
+    ) -> list[pytest.Item]:
+        def item(name: str, run: Callable[[], list["Result"]]) -> pytest.Item:
+            return CrashTest.from_parent(session, name=f"crashtest[{name}]", run=run, expected=expected, also=also)
+
+        found = [item("healthy", lambda: [first])]
+        found += [item(job.id, lambda job=job: [running.run(job)]) for job in running.jobs()]  # type: ignore[misc]
+        pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
+        return [*found, pairs]
+
+    def pytest_sessionfinish(self) -> None:
+        """Ends everything that was started."""
+        self._stack.close()
+
+
+class CrashTest(pytest.Item):
+    """One run (or the second crashes), compared with what is expected."""
+
+    def __init__(
+        self, *, run: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...], **more: Any
+    ) -> None:
+        super().__init__(**more)
+        self._run, self._expected, self._also = run, expected, also
+
+    def runtest(self) -> None:
+        """Makes the run. A condition that does not hold is shown as a skip: it is no part of the guarantee."""
+        from labkit.crashtest.report import weaker
+        from labkit.crashtest.verdict import Group
+
+        for result in self._run():
+            if result.unknown:
+                raise Weaker(result, f"unknown: {result.unknown}")
+            said = weaker(result, self._expected, self._also)
+            if said:
+                raise Weaker(result, said)
+            if result.group is Group.CONDITION and result.violated:
+                pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The sentence and the timeline, without a traceback."""
+        if isinstance(excinfo.value, Weaker):
+            return excinfo.value.text()
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where a report says that the test is."""
+        return self.path, None, self.name
+
+
+class Weaker(Exception):
+    """A run that is weaker than expected, or proves nothing."""
+
+    def __init__(self, result: "Result", said: str) -> None:
+        super().__init__(said)
+        self.result, self.said = result, said
+
+    def text(self) -> str:
+        """For a person."""
+        story = "\n".join(f"  {line}" for line in self.result.story)
+        return f"{self.result.title}\n{self.said}\n\n{story}"

@@ -1,0 +1,251 @@
+"""A file, a name, a reader or a store that cannot be tested: one sentence each, and nothing is left running."""
+
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from labkit.crashtest import reader as reading
+from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
+from labkit.crashtest.reader import Reader, ReaderFailed
+from labkit.crashtest.rows import Seen, read_rows
+from labkit.crashtest.runs import check_store
+from labkit.crashtest.settings import settings
+from labkit.crashtest.subject import Door, Subject, examine
+from labkit.errors import InvalidInput
+
+SOURCE = """
+from pyspark.sql.datasource import DataSource
+class Bare(DataSource): pass
+class Full(DataSource):
+    def streamWriter(self, schema, overwrite): ...
+"""
+
+
+def subject(folder: Path, text: str, name: str = "sink") -> Subject:
+    path = folder / "user_sink.py"
+    path.write_text(text)
+    return Subject.parse(f"{path}:{name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "door"),
+    [
+        ("def sink(df, batch_id): ...", "sink", Door.BATCH),
+        ("sink = lambda df, batch: None", "sink", Door.BATCH),
+        ("def sink(row): ...", "sink", Door.WRITER),
+        ("class sink:\n    def process(self, row): ...", "sink", Door.WRITER),
+        ("class C:\n    def process(self, row): ...\nsink = C()", "sink", Door.WRITER),
+        (SOURCE, "Full", Door.SOURCE),
+        ("print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...", "sink", Door.BATCH),
+    ],
+)
+def test_every_kind_of_sink_is_recognised(tmp_path: Path, text: str, name: str, door: Door) -> None:
+    assert examine(subject(tmp_path, text, name)) is door
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        ("def sink(", "sink", "does not import (SyntaxError"),
+        ("import nowhere_to_be_found", "sink", "does not import (ModuleNotFoundError"),
+        ("1 / 0", "sink", "does not import (ZeroDivisionError"),
+        ("raise SystemExit(3)", "sink", "does not import (SystemExit"),
+        ("import os\nos._exit(3)", "sink", "ended the process (exit code 3)"),
+        ("x = 1", "sink", "there is no sink in it"),
+        ("sink = 1", "sink", "a int is not a sink"),
+        ("class sink: ...", "sink", "a class sink is not a sink"),
+        ("def sink(): ...", "sink", "a function of 0 parameters"),
+        ("def sink(a, b, c): ...", "sink", "a function of 3 parameters"),
+        (SOURCE, "Bare", "a data source without streamWriter"),
+    ],
+)
+def test_what_is_no_sink_is_said_in_one_sentence(tmp_path: Path, text: str, name: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        examine(subject(tmp_path, text, name))
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"])
+def test_another_form_of_a_name_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        Subject.parse(text)
+
+
+def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labkit.crashtest.subject.LOAD_SECONDS", 0.5)
+    with pytest.raises(InvalidInput, match="took more than"):
+        examine(subject(tmp_path, "import time\ntime.sleep(60)"))
+
+
+@pytest.mark.parametrize(
+    ("row", "seen"),
+    [
+        ("{'id': 1, 'key': 'k', 'amount': 2, 'more': 3}", Seen(1, "k", 2)),
+        ("(1, 'k', 2)", Seen(1, "k", 2)),
+        ("[1]", Seen(1, None, None)),
+        ("7", Seen(7, None, None)),
+        ("('k', 2)", Seen(None, "k", 2)),
+        ("__import__('decimal').Decimal(4)", None),
+        ("__import__('collections').namedtuple('R', 'id key')(1, 'k')", Seen(1, "k", None)),
+        ("'text'", None),
+        ("{'id': 1.5}", None),
+        ("{'id': True}", None),
+        ("object()", None),
+        ("(1, 2, 3, 4)", None),
+    ],
+)
+def test_rows_of_every_form_are_read_and_others_refused(tmp_path: Path, row: str, seen: Seen | None) -> None:
+    with Reader(subject(tmp_path, f"def read():\n    return [{row}]", "read"), tmp_path / "log") as reader:
+        if seen is not None:
+            assert reader.read() == [seen]
+        else:
+            with pytest.raises(InvalidInput, match="returned a row that is none"):
+                reader.read()
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("return None", "returned None"),
+        ("return 3", "returned a int"),
+        ("return 'rows'", "returned a str"),
+        ("return {'id': 1}", "returned a dict"),
+        ("import os; os._exit(1)", "ended the reader's process"),
+    ],
+)
+def test_a_reader_that_returns_something_else_is_refused(tmp_path: Path, body: str, sentence: str) -> None:
+    with (
+        Reader(subject(tmp_path, f"def read():\n    {body}", "read"), tmp_path / "log") as reader,
+        pytest.raises(InvalidInput, match=sentence),
+    ):
+        reader.read()
+
+
+def test_a_reader_that_raises_may_be_asked_again(tmp_path: Path) -> None:
+    text = (
+        "asked = []\ndef read():\n    print('noise')\n    asked.append(1)\n    return [1] if len(asked) > 2 else 1 / 0"
+    )
+    with Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader:
+        with pytest.raises(ReaderFailed, match=r"user_sink\.py:read raised ZeroDivisionError"):
+            reader.read()
+        assert reader.read_surely() == [Seen(1, None, None)]
+    assert "noise" in (tmp_path / "log").read_text()
+
+
+def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "READ_SECONDS", 1.0)
+    text = "import subprocess, time\ndef read():\n    subprocess.Popen(['sleep', '61.25'])\n    time.sleep(60)"
+    with (
+        Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader,
+        pytest.raises(ReaderFailed, match="took more than 1 s"),
+    ):
+        reader.read()
+    end = time.monotonic() + 5
+    while any(
+        "61.25" in process.info["cmdline"] for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]
+    ):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_file_without_a_reader_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"write read\(\) that returns the rows"):
+        Reader(subject(tmp_path, "x = 1", "read"), tmp_path / "log").__enter__()
+
+
+STORE = "from pathlib import Path\nSTORE = Path(__file__).with_name('store')\n"
+READ = "def read():\n    return [int(line) for line in STORE.read_text().split()] if STORE.exists() else []\n"
+
+
+def test_a_store_that_is_not_empty_is_never_emptied_without_reset(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("1 2")
+    with (
+        Reader(subject(tmp_path, STORE + READ, "read"), tmp_path / "log") as reader,
+        pytest.raises(InvalidInput, match=r"not empty: the reader finds 2 row.*Nothing was deleted"),
+    ):
+        check_store(reader)
+    assert (tmp_path / "store").read_text() == "1 2"
+
+
+def test_a_reset_that_empties_nothing_is_found_out(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("1 2")
+    with (
+        Reader(subject(tmp_path, STORE + READ + "def reset(): ...", "read"), tmp_path / "log") as reader,
+        pytest.raises(InvalidInput, match=r"after reset\(\) the reader still finds 2"),
+    ):
+        check_store(reader)
+
+
+def test_a_reset_is_used(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("1 2")
+    text = STORE + READ + "def reset():\n    STORE.unlink()"
+    with Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader:
+        assert check_store(reader) == 2
+        assert reader.read() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"batches": 0}, "--batches 0"),
+        ({"batches": 6}, "--batches 6"),
+        ({"options": ("path",)}, "--option path"),
+        ({"only": ("b0",)}, "--only b0"),
+        ({"limit": 0}, "more than 0"),
+        ({"reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(tmp_path: Path, given: dict, sentence: str) -> None:
+    made = subject(tmp_path, "")
+    with pytest.raises(InvalidInput, match=sentence.replace("(", r"\(")):
+        settings(f"{made.file}:{made.name}", **given)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[", "not valid TOML"),
+        ("[tool.labkit.crashtest]\nsubjct = 'x'", "did you mean 'subject'"),
+    ],
+)
+def test_a_damaged_project_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=sentence):
+        configured(path)
+
+
+def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None:
+    made = subject(tmp_path, "")
+    said = {"subject": f"{made.file}:sink", "batches": 2, "options": ["path=x"]}
+    assert combined(said).batches == 2
+    assert combined(said, batches=4).batches == 4
+    assert combined(said).options == {"path": "x"}
+    with pytest.raises(InvalidInput, match="which sink"):
+        combined({})
+
+
+def test_unknown_guarantees_and_axes_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="did you mean 'exactly-once'"):
+        guarantee_named("exactly_once")
+    with pytest.raises(InvalidInput, match="did you mean 'fractured_read'"):
+        check_axes(["fractured"])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "one JSON object a line"),
+        ("{}", "line 1: every row needs a column id"),
+        ('{"id": 1}\n{"id": 1}', "two rows have one id"),
+        ('{"id": 1}\n{"id": 2}', "need at least 12 rows"),
+    ],
+)
+def test_rows_that_prove_nothing_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=sentence):
+        read_rows(path, 3)

@@ -1,0 +1,183 @@
+"""What runs say together, why, by which lines; and the files that a build gets. A run without evidence is no pass."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from labkit.crashtest.diagnosis import diagnose
+from labkit.crashtest.effects import Effect, Kind, Point
+from labkit.crashtest.points import points
+from labkit.crashtest.report import Report, weaker
+from labkit.crashtest.rows import Rows, Seen, Shape, generate
+from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.settings import Settings
+from labkit.crashtest.subject import Door, Subject
+from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
+from labkit.judge import Guarantee, Outcome, Verdict, judge
+
+ROWS = generate(2, per_batch=4)
+A, B = ([Seen(**row) for row in batch.rows] for batch in ROWS.batches)
+GOOD, TWICE, MISSING = [*A, *B], [*A, *A, *B], B
+
+
+def judged(seen: Sequence[Seen], rows: Rows = ROWS) -> Verdict:
+    return judge(rows.expected(), history([Sample(0, 1, tuple(seen), "end")], rows, Shape.ROWS, rows.expected()))
+
+
+def log(*kinds: Kind, where: str = "call") -> list[Effect]:
+    begin = Effect(0, where, 0, Kind.BEGIN, "", 0)
+    effects = [Effect(0, where, n, kind, f"t{n}", 10 + n) for n, kind in enumerate(kinds, start=1)]
+    return [begin, *effects, Effect(0, where, len(kinds) + 1, Kind.RETURN, "", 0)]
+
+
+def results(effects: Sequence[Effect], bad: Sequence[Seen], first: str, last: str) -> list[Result]:
+    """A run for every point; from `first` to `last` a reader sees `bad` at the end."""
+    found, inside = [], False
+    for point in points(effects, [0]):
+        inside = inside or point.id == first
+        verdict = judged(bad if inside else GOOD)
+        inside = inside and point.id != last
+        found.append(Result(point.id, str(point), Group.CRASH, (point,), verdict, evidence=[{"point": point.id}]))
+    return found
+
+
+def summary(found: Sequence[Result]) -> Summary:
+    return summarise(found, Coverage(len(found), 0, len(found), sum(not each.unknown for each in found)))
+
+
+TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
+
+
+@pytest.mark.parametrize(
+    ("effects", "bad", "first", "last", "code", "said"),
+    [
+        (TWO, TWICE, "b0.call.2.after", "b0.call.4.before", "marker after the data", "effects 2..4 must be atomic"),
+        (TWO, MISSING, "b0.call.2.after", "b0.call.4.before", "marker before the data", "commit of t2 by line 12"),
+        (TWO, TWICE, "b0.call.4.after", "b0.call.returns", "replay not recognised", "commit of t4 by line 14"),
+        (TWO, MISSING, "b0.engine.commits", "b0.engine.commits", "returned too early", "before its rows were safe"),
+        (
+            log(Kind.WRITE),
+            TWICE,
+            "b0.call.1.after",
+            "b0.call.returns",
+            "replay not recognised",
+            "overwrite by batch id",
+        ),
+        (log(Kind.SEND, Kind.FLUSH), TWICE, "b0.call.2.after", "b0.call.returns", "replay not recognised", "decision"),
+        (
+            log(Kind.COMMIT, where="task 0"),
+            TWICE,
+            "b0.task0.1.after",
+            "b0.task0.returns",
+            "parts commit separately",
+            "stage and publish",
+        ),
+    ],
+)
+def test_the_diagnosis_names_the_lines_between_which_a_crash_does_harm(
+    effects: list[Effect], bad: list[Seen], first: str, last: str, code: str, said: str
+) -> None:
+    found = diagnose(summary(results(effects, bad, first, last)), effects, Shape.ROWS)
+    assert found is not None
+    assert found.code == code
+    assert said in f"{found.why} {found.recipe.name}"
+
+
+def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first() -> None:
+    lost = Result("fresh_checkpoint", "a second query", Group.IDENTITY, verdict=judged(MISSING))
+    found = diagnose(summary([*results(TWO, GOOD, "", ""), lost]), TWO, Shape.ROWS)
+    assert found is not None
+    assert found.code == "key outlives the query"
+
+
+def test_nothing_wrong_needs_no_diagnosis() -> None:
+    said = summary(results(TWO, GOOD, "", ""))
+    assert diagnose(said, TWO, Shape.ROWS) is None
+    assert (said.guarantee, said.weakest) == (Guarantee.EXACTLY_ONCE, None)
+
+
+def test_loss_and_duplicates_in_different_runs_leave_nothing() -> None:
+    both = [*results(TWO, TWICE, "b0.call.2.after", "b0.call.2.after")]
+    both[0] = Result("x", "x", Group.CRASH, verdict=judged(MISSING))
+    assert summary(both).guarantee is Guarantee.NONE
+    assert summary(both).weakest is both[0]
+
+
+UNKNOWN = Result("b0.call.1.after", "never reached", Group.CRASH, unknown="the point was never reached")
+
+
+def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:
+    said = summary([*results(TWO, GOOD, "", ""), UNKNOWN])
+    assert said.guarantee is Guarantee.UNKNOWN
+    assert said.axes["lost"] is Outcome.UNKNOWN
+    assert said.holds(Guarantee.AT_LEAST_ONCE) is None
+    assert said.coverage.hit == said.coverage.planned - 1
+
+
+def test_what_was_refuted_stays_so_although_another_run_is_unknown() -> None:
+    said = summary([*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN])
+    assert said.holds(Guarantee.EXACTLY_ONCE) is False
+
+
+def test_a_condition_is_no_part_of_the_guarantee() -> None:
+    condition = Result("other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING))
+    said = summary([*results(TWO, GOOD, "", ""), condition])
+    assert said.holds(Guarantee.EXACTLY_ONCE) is True
+    assert said.conditions == {"other_rows": Guarantee.AT_MOST_ONCE}
+    assert weaker(condition, Guarantee.EXACTLY_ONCE) == ""
+
+
+def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
+    stuck = Result("x", "x", Group.CRASH, verdict=judged(GOOD), stuck="IntegrityError")
+    said = summary([stuck])
+    assert said.guarantee is Guarantee.EXACTLY_ONCE
+    assert said.holds(Guarantee.EXACTLY_ONCE) is False
+    assert "fails again and again (IntegrityError)" in stuck.because
+
+
+def report(found: Sequence[Result], folder: Path) -> Report:
+    file = Subject(str(folder / "sink.py"), "write_batch")
+    wanted = Settings(file, Subject(file.file, "read"))
+    return Report(wanted, Door.BATCH, Shape.ROWS, summary(found), tuple(TWO))
+
+
+def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
+    good, bad = results(TWO, GOOD, "", ""), results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
+    assert report(good, tmp_path).code(Guarantee.EXACTLY_ONCE) == 0
+    assert report(bad, tmp_path).code(Guarantee.EXACTLY_ONCE) == 1
+    assert report(bad, tmp_path).code(Guarantee.AT_LEAST_ONCE) == 0
+    assert report(bad, tmp_path).code(Guarantee.AT_LEAST_ONCE, ["duplicate"]) == 1
+    assert report(bad, tmp_path).code(None) == 0
+    assert report([*good, UNKNOWN], tmp_path).code(Guarantee.EXACTLY_ONCE) == 2
+    assert report([*good, UNKNOWN], tmp_path).code(None) == 2
+
+
+def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(tmp_path: Path) -> None:
+    text = report(results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), tmp_path).text()
+    assert "guarantee         at-least-once" in text
+    assert "effects 2..4 must be atomic" in text
+    assert text.splitlines()[-3].endswith(f"labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after")
+    assert "loss of power" in text
+
+
+def test_junit_has_a_case_a_run_with_failures_and_errors(tmp_path: Path) -> None:
+    found = [*results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), UNKNOWN]
+    root = ET.fromstring(report(found, tmp_path).junit(Guarantee.EXACTLY_ONCE))
+    cases = root.findall(".//testcase")
+    failed = sum(bool(each.found("duplicate")) for each in found)
+    assert len(cases) == len(found)
+    assert len(root.findall(".//failure")) == failed == int(root.attrib["failures"])
+    assert len(root.findall(".//error")) == 1 == int(root.attrib["errors"])
+
+
+def test_the_badge_says_what_was_measured(tmp_path: Path) -> None:
+    root = ET.fromstring(report(results(TWO, GOOD, "", ""), tmp_path).badge())
+    assert root.attrib["aria-label"] == "crash-tested: exactly-once"
+
+
+def test_every_point_of_a_report_can_be_asked_for_again(tmp_path: Path) -> None:
+    plain = report(results(TWO, GOOD, "", ""), tmp_path).to_json()
+    assert {each["id"] for each in plain["runs"]} == {point.id for point in points(TWO, [0])}
+    assert all(isinstance(Point.from_json(point.to_json()), Point) for point in points(TWO, [0]))

@@ -1,0 +1,42 @@
+"""Calls a user's sink in a plain process with the taps in place: `FILE NAME TICKET BATCHES`, the ticket as JSON.
+
+No Spark: the batch is a list with the one method that the sinks of the tests ask of a DataFrame.
+"""
+
+import json
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from labkit.crashtest import tap_files, taps
+from labkit.crashtest.recorder import Ticket, recorder
+from labkit.crashtest.rows import generate
+from labkit.crashtest.subject import Subject, find
+
+
+class Frame:
+    """As much of a DataFrame as these sinks use."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = [SimpleNamespace(**row, asDict=lambda row=row: row) for row in rows]
+        context = SimpleNamespace(getLocalProperty=lambda _name: "q1")
+        self.sparkSession = SimpleNamespace(sparkContext=context)
+
+    def collect(self) -> list[Any]:
+        """The rows."""
+        return self._rows
+
+
+def main(file: str, name: str, ticket: str, batches: str) -> None:
+    """Every batch, in order."""
+    told = Ticket.from_json(json.loads(ticket))
+    tap_files.watched.add(file)
+    taps.install()
+    function = find(Subject(file, name))
+    for batch in generate(int(batches)).batches:
+        with recorder.call(told, batch.number, "call"):
+            function(Frame(list(batch.rows)), batch.number)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
