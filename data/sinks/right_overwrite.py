@@ -1,4 +1,4 @@
-"""Writes each batch to a folder named by query and batch, which a replay overwrites, then names it in a manifest."""
+"""Writes each batch to a folder named by query and batch, which a replay overwrites; its manifest makes it count."""
 
 import json
 import os
@@ -6,35 +6,30 @@ import shutil
 from pathlib import Path
 
 STORE = Path(os.environ.get("SINK_STORE", "sink-store"))
-MANIFEST = STORE / "manifest.json"
-
-
-def published():
-    """The folders that count."""
-    return json.loads(MANIFEST.read_text()) if MANIFEST.exists() else []
 
 
 def write_batch(df, batch_id):
     """A foreachBatch function."""
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    name = f"{query}-{batch_id:05}"
-    if name in published():
+    folder = STORE / f"{query}-{batch_id:05}"
+    if (folder / "manifest.json").exists():
         return
-    folder = STORE / name
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "rows.json", "w") as file:
         for row in df.collect():
             file.write(json.dumps(row.asDict()) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    draft = STORE / f"manifest-{name}.json"
-    draft.write_text(json.dumps([*published(), name]))
-    draft.replace(MANIFEST)
+    draft = folder / "manifest.json.draft"
+    draft.write_text(json.dumps(["rows.json"]))
+    draft.replace(folder / "manifest.json")
 
 
 def read():
-    """The rows of every folder that the manifest names."""
-    return [json.loads(line) for name in published() for line in (STORE / name / "rows.json").read_text().splitlines()]
+    """The files that the manifests name."""
+    manifests = sorted(STORE.glob("*/manifest.json"))
+    files = [manifest.parent / name for manifest in manifests for name in json.loads(manifest.read_text())]
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
 
 
 def reset():

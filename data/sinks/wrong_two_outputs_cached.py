@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import functions as f
 
 STORE = Path(os.environ.get("SINK_STORE", "sink-store.db"))
+throw = f.udf(lambda: os.urandom(1)[0] / 256, "double").asNondeterministic()
 TABLES = """
 CREATE TABLE IF NOT EXISTS sampled (id INTEGER PRIMARY KEY, key TEXT, amount INTEGER);
 CREATE TABLE IF NOT EXISTS rest (id INTEGER PRIMARY KEY, key TEXT, amount INTEGER);
@@ -23,7 +24,7 @@ def connect():
 
 def write_batch(df, batch_id):
     """A foreachBatch function."""
-    thrown = df.withColumn("dice", f.rand()).persist()
+    thrown = df.withColumn("dice", throw()).persist()
     db = connect()
     for table, half in (("sampled", thrown.where("dice < 0.5")), ("rest", thrown.where("dice >= 0.5"))):
         rows = [(row.id, row.key, row.amount) for row in half.collect()]

@@ -20,7 +20,7 @@ from labkit.crashtest.effects import Effect, Point
 from labkit.crashtest.points import Pair, choose, pairs, points, retry_point
 from labkit.crashtest.reader import Reader, ReaderFailed
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import FEWEST, Shape, shape_of
+from labkit.crashtest.rows import FEWEST, Shape, named, shape_of
 from labkit.crashtest.runs import Trial, Workshop, check_store, forget
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
@@ -150,7 +150,8 @@ class Campaign:
         if not result.unknown:
             samples = _ours(trial, trial.watcher.samples, resets)
             due = _delivered(trial, samples)
-            result = replace(result, verdict=judge(due, history(samples, trial.rows, self.shape, due)))
+            seen = history(samples, trial.rows, self.shape, due)
+            result = replace(result, verdict=judge([named(each, self.shape) for each in due], seen))
         self._stories[job.id] = lines(trial, resets=resets)
         forget(trial.folder)
         return self._keep(replace(result, story=text(self._stories[job.id])))

@@ -96,13 +96,16 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
 
 
 def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
+    if result.found("lost") and result.found("duplicate"):
+        why = "without any crash rows are missing and others are there twice: every action on a batch chooses anew"
+        return Diagnosis("chosen twice", why, DETERMINE)
     if result.found("lost"):
         lines = sorted(
             {each.line for each in log if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line}
         )
         where = f" (line {', '.join(map(str, lines))})" if lines else ""
         why = f"rows are missing without any crash: an error is swallowed, rows are not flushed{where}"
-        return Diagnosis("lost without a crash", f"{why}, or a choice is made twice", FLUSH)
+        return Diagnosis("lost without a crash", why, FLUSH)
     return Diagnosis("wrong without a crash", f"without any crash {result.because}", DETERMINE)
 
 
@@ -155,6 +158,11 @@ def _span(opened: Effect, closing: Effect) -> str:
 
 
 def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagnosis:
+    if opened is not None and closing is not None and opened.line == closing.line:
+        why = (
+            f"{_span(opened, closing)}: {opened.said()} makes rows last one after the other, and a replay stops at them"
+        )
+        return Diagnosis("a part is taken for the whole", why, MARKER)
     if opened is not None and closing is not None and not late:
         why = f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
         return Diagnosis("marker before the data", f"{why}, and its rows last only after {closing.said()}", MARKER)
@@ -176,6 +184,9 @@ def _extra(
         code = "parts commit separately" if _split(opened, closing) else "marker after the data"
         why = f"{_span(opened, closing)}: data made lasting by {opened.said()}"
         return Diagnosis(code, f"{why}, and what tells a replay of it by {closing.said()}", recipe)
+    if opened is not lasting[-1] and opened.where == lasting[-1].where == "call":
+        both = f"{opened.said()} and {lasting[-1].said()} make parts of a batch last"
+        return Diagnosis("outputs commit separately", f"{both}, and a batch that comes again writes both again", recipe)
     adds = "is added again" if shape is Shape.SUMS else "is written again"
     code = "additive upsert" if shape is Shape.SUMS else "replay not recognised"
     if _split(lasting[0], lasting[-1]) or opened.where.startswith("task"):

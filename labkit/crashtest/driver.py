@@ -161,7 +161,10 @@ def run(spec: dict[str, Any]) -> None:
     usual = opened(scratch)
     while True:
         cells = run_cells(spark, orders.get()["cells"])
-        report("rested", left=[] if cells else opened(scratch).beyond(usual))
+        left = [] if cells else opened(scratch).beyond(usual)
+        if left:
+            print(f"labkit: the sink left open {', '.join(left)}", file=sys.stderr, flush=True)
+        report("rested", left=left)
 
 
 def run_cells(spark: "SparkSession", specs: list[dict[str, Any]]) -> list[Cell]:

@@ -43,12 +43,17 @@ def opened(scratch: Path) -> Open:
     for process in members:
         with suppress(*_GONE):
             found = process.net_connections(kind="all")
-            own |= {each.laddr for each in found}
+            own |= {_end(each.laddr) for each in found}
             if "python" in process.name():
                 connections += found
                 files |= {each.path for each in process.open_files() if scratch not in Path(each.path).parents}
-    peers = {_peer(each.raddr) for each in connections if each.raddr and each.raddr not in own}
+    peers = {_peer(each.raddr) for each in connections if each.raddr and _end(each.raddr) not in own}
     return Open(frozenset(path for path in files if not path.endswith(".log")), frozenset(peers))
+
+
+def _end(address: Any) -> object:
+    """One end of a connection; the JVM writes loopback as an address of IPv6, and Python as one of IPv4."""
+    return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
 
 
 def _peer(address: Any) -> str:

@@ -47,7 +47,11 @@ class Reader:
         """Whether the file has a `reset`."""
 
     def __enter__(self) -> Self:
-        self.resets = self._ask("describe")["resets"]
+        try:
+            self.resets = self._ask("describe")["resets"]
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(

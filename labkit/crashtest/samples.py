@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from labkit.crashtest.rows import Rows, Seen, Shape, Token, tokens
+from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 from labkit.records import History, Observation, Reading, Record, Visibility
 
 
@@ -55,7 +55,7 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
     ids = {number: rows.ids(number) for number in range(len(rows.batches))}
     lives = keyed(told) if shape is Shape.LAST else copies(told, ids)
     return History(
-        events=_events(lives, told, batch_of),
+        events=_events(lives, told, batch_of, shape),
         keyed=shape is Shape.LAST,
         epochs=[epoch for epoch in rows.epochs() if any(epoch.start <= one.offset < epoch.end for one in delivered)],
     )
@@ -66,8 +66,8 @@ def _events(lives: Sequence[Life], told: Sequence[Told], batch_of: dict[int, int
     for number, each in enumerate(told):
         while waiting and waiting[0].born == number:
             life = waiting.pop(0)
-            offset, key, amount = life.token
-            yield Observation(offset, key, amount, batch_of.get(offset, -1), life.driver, life.visibility)
+            row = named(Record(*life.token), shape)
+            yield Observation(*row, batch_of.get(row.offset, -1), life.driver, life.visibility)
         if each.sample.moment:
             yield Reading(each.sample.moment)
 

@@ -30,7 +30,7 @@ class Settings:
     @property
     def settle(self) -> float:
         """Seconds for which the store is watched after a run."""
-        return 0.4 if self.quick else 1.0
+        return 0.6 if self.quick else 1.0
 
     @property
     def budget(self) -> float:

@@ -148,10 +148,17 @@ class Summary:
         """Runs that prove nothing."""
         return [each for each in self.results if each.unknown]
 
+    def at_best(self) -> Guarantee:
+        """What is left if nothing else is wrong than what was seen."""
+        seen = {
+            axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
+        }
+        return guarantee(_properties(seen))
+
     def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
         """Whether what is expected was measured; None where a run that could refute it proves nothing."""
         broken = [axis for axis in (*also, "stuck") if self.axes[axis] is Outcome.VIOLATED]
-        if broken or not (satisfies(self.guarantee, expected) or self.guarantee is Guarantee.UNKNOWN):
+        if broken or not satisfies(self.at_best(), expected):
             return False
         doubt = (each.unknown for each in self.results if each.group is not Group.CONDITION)
         return None if self.guarantee is Guarantee.UNKNOWN or any(doubt) else True
@@ -161,12 +168,16 @@ def summarise(results: Sequence[Result], coverage: Coverage) -> Summary:
     """Puts the runs together. An axis is violated if any demanded run violates it, unknown if one proves nothing."""
     demanded = [each for each in results if each.group is not Group.CONDITION]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
-    properties = {"no_loss": axes["lost"], "no_duplicate": axes["duplicate"], "no_unexpected": axes["unexpected"]}
+    properties = _properties(axes)
     measured = guarantee(properties)
     if Outcome.UNKNOWN in properties.values() and measured is Guarantee.EXACTLY_ONCE:
         measured = Guarantee.UNKNOWN
     conditions = {each.id: each.guarantee for each in results if each.group is Group.CONDITION}
     return Summary(tuple(results), coverage, axes, measured, conditions)
+
+
+def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    return {"no_loss": axes["lost"], "no_duplicate": axes["duplicate"], "no_unexpected": axes["unexpected"]}
 
 
 def _outcome(axis: str, results: Sequence[Result]) -> Outcome:

@@ -44,7 +44,7 @@ class Sink:
         return read_log(self.log)
 
     def kinds(self) -> list[tuple[str, int]]:
-        return [(each.kind.value, each.line) for each in self.effects() if each.kind not in BOUNDS]
+        return [(each.kind.value, each.line) for each in self.effects() if each.kind not in BOUNDS and not each.failed]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from labkit.crashtest.rows import Rows, Seen, Shape, generate, shape_of, tokens
+from labkit.crashtest.rows import Rows, Seen, Shape, generate, named, shape_of, tokens
 from labkit.crashtest.samples import Sample, history
 from labkit.errors import InvalidInput
 from labkit.judge import Guarantee, Verdict, judge
@@ -18,7 +18,8 @@ def sample(seen: Sequence[Seen], moment: str = "", unfinished: tuple[int, ...] =
 
 
 def judged(*samples: Sample, shape: Shape = Shape.ROWS, rows: Rows = ROWS) -> Verdict:
-    return judge(rows.expected(), history(samples, rows, shape, rows.expected()))
+    due = rows.expected()
+    return judge([named(each, shape) for each in due], history(samples, rows, shape, due))
 
 
 def violated(verdict: Verdict) -> set[str]:
@@ -66,6 +67,10 @@ def test_a_whole_batch_that_its_sink_has_not_finished_is_a_precommitted_read() -
 def test_a_key_that_jumps_back_is_a_regression() -> None:
     verdict = judged(sample(B), sample(A), sample(B, "end"), shape=Shape.LAST)
     assert violated(verdict) == {"no_regression"}
+
+
+def test_rows_of_one_key_that_come_late_are_none() -> None:
+    assert violated(judged(sample(B), sample([*B, *A], "end"))) == set()
 
 
 def test_a_key_that_is_gone_at_the_end_has_lost_all_its_rows() -> None:

@@ -10,7 +10,7 @@ from labkit.crashtest.diagnosis import diagnose
 from labkit.crashtest.effects import Effect, Kind, Point
 from labkit.crashtest.points import points
 from labkit.crashtest.report import Report, weaker
-from labkit.crashtest.rows import Rows, Seen, Shape, generate
+from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Door, Subject
@@ -23,7 +23,9 @@ GOOD, TWICE, MISSING = [*A, *B], [*A, *A, *B], B
 
 
 def judged(seen: Sequence[Seen], rows: Rows = ROWS) -> Verdict:
-    return judge(rows.expected(), history([Sample(0, 1, tuple(seen), "end")], rows, Shape.ROWS, rows.expected()))
+    due = rows.expected()
+    seen_at_the_end = [Sample(0, 1, tuple(seen), "end")]
+    return judge([named(each, Shape.ROWS) for each in due], history(seen_at_the_end, rows, Shape.ROWS, due))
 
 
 def log(*kinds: Kind, where: str = "call") -> list[Effect]:
@@ -158,7 +160,7 @@ def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(tm
     text = report(results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), tmp_path).text()
     assert "guarantee         at-least-once" in text
     assert "effects 2..4 must be atomic" in text
-    assert text.splitlines()[-3].endswith(f"labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after")
+    assert f"repeat            labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after\n" in text
     assert "loss of power" in text
 
 

@@ -1,0 +1,82 @@
+"""Real Spark, real SIGKILL: every wrong sink is caught with the right diagnosis, and every right one passes.
+
+What each must show was written down before it was run, in data/sinks/expected.toml.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from build_sinks import PAGE, SINKS, expected, page
+
+from labkit.crashtest.campaign import crash_test
+from labkit.crashtest.leftovers import MARK
+from labkit.crashtest.report import Report
+from labkit.judge import Outcome
+
+FAST = ("wrong_marker_after", "right_marker")
+"""Those that every run of the tests has; the others are slow."""
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SINK_STORE", str(tmp_path / "store"))
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The server that a sink needs, if it needs one."""
+    needs = expected()[request.getfixturevalue("name")].get("needs")
+    if needs == "postgres":
+        monkeypatch.setenv("SINK_POSTGRES", request.getfixturevalue("postgres"))
+    if needs == "kafka":
+        broker = request.getfixturevalue("kafka")
+        monkeypatch.setenv("SINK_KAFKA", broker.status().address)
+        monkeypatch.setenv("SINK_TOPIC", f"crashtest-{os.getpid()}-{time.time_ns()}")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    yield
+    left = []
+    for process in psutil.process_iter():
+        try:
+            left += [process.pid] if MARK in process.environ() else []
+        except psutil.Error:
+            continue
+    assert left == []
+
+
+def violated(report: Report) -> set[str]:
+    return {axis for axis, outcome in report.summary.axes.items() if outcome is Outcome.VIOLATED}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in expected()]
+)
+@pytest.mark.usefixtures("java", "server")
+def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
+    wanted = expected()[name]
+    report = crash_test(f"{SINKS / name}.py:{wanted['name']}", quick=True, folder=tmp_path / "out", seconds=600)
+    print(report.text())
+    assert [each.unknown for each in report.summary.unknown()] == []
+    assert report.guarantee == wanted["guarantee"]
+    assert violated(report) - set(wanted.get("sometimes", ())) == set(wanted["axes"])
+    assert (report.diagnosis.code if report.diagnosis else "") == wanted["pattern"]
+    assert report.summary.coverage.hit == report.summary.coverage.planned
+
+
+def test_every_sink_is_in_the_table_and_the_page_in_step() -> None:
+    assert {path.stem for path in SINKS.glob("*.py")} == set(expected())
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text) == text
+
+
+def test_every_axis_has_a_sink_that_violates_only_it() -> None:
+    alone = {each["axes"][0] for each in expected().values() if len(each["axes"]) == 1}
+    assert {"lost", "duplicate", "stuck", "precommitted_read"} <= alone
