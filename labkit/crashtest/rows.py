@@ -110,7 +110,10 @@ class Rows:
 
 
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
-    """So many batches of rows. `first` is the number of batches of another query whose rows the same store gets, under keys of its own."""
+    """So many batches of rows.
+
+    `first` is the number of batches of another query whose rows the same store gets, under keys of its own.
+    """
     letter = "m" if first else "k"
     return Rows(
         [

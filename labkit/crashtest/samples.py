@@ -61,7 +61,9 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
     )
 
 
-def _events(lives: Sequence[Life], told: Sequence[Told], batch_of: dict[int, int]) -> Iterator[Observation | Reading]:
+def _events(
+    lives: Sequence[Life], told: Sequence[Told], batch_of: dict[int, int], shape: Shape
+) -> Iterator[Observation | Reading]:
     waiting = sorted(lives, key=lambda life: (life.born, life.order, life.token))
     for number, each in enumerate(told):
         while waiting and waiting[0].born == number:
