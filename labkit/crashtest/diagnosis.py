@@ -116,6 +116,18 @@ def _identity(result: Result, axis: str) -> Diagnosis:
     return Diagnosis("identity", f"{result.title}: {result.because}", QUERY if result.stuck else MARKER)
 
 
+def _recovery(result: Result, axis: str) -> Diagnosis:
+    """Nothing but a crash of the recovery shows it: what the replay of a batch does first."""
+    second = result.points[-1]
+    where = f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
+    if axis == "regression":
+        return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back {where}", OVERWRITE)
+    if axis.endswith("_read"):
+        return Diagnosis("readable too early", f"while a batch is replayed, what was there is gone {where}", MARKER)
+    why = f"one crash does no harm, and a second one during recovery does: {result.title}"
+    return Diagnosis("recovery", why, MARKER)
+
+
 def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
     """The stretch of one batch in which a crash does harm."""
     batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))

@@ -112,13 +112,18 @@ def pairs(logs: dict[Point, Sequence[Effect]], *, quick: bool) -> tuple[list[Pai
         for second in points(log, [first.batch], driver=2)
         if second.kind not in (Kind.BEGIN, Kind.COMMITS)
     ]
-    if not quick:
-        telling = found
-    else:
-        telling = [pair for pair in found if pair.second.side is Side.AFTER and pair.second.kind in DECISIVE]
     most = QUICK_PAIRS if quick else PAIRS
-    chosen = random.Random(SEED).sample(telling, min(most, len(telling)))
+    chosen = _most_telling(found)[: most - most // 3]
+    rest = [pair for pair in found if pair not in chosen]
+    chosen += random.Random(SEED).sample(rest, min(most - len(chosen), len(rest)))
     return sorted(chosen, key=found.index), len(found)
+
+
+def _most_telling(found: Sequence[Pair]) -> list[Pair]:
+    """A batch that was wholly written and not recorded, whose replay is cut behind something that lasts."""
+    whole = [pair for pair in found if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
+    lasting = [pair for pair in whole if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
+    return sorted(lasting, key=lambda pair: -pair.first.batch)
 
 
 def retry_point(log: Sequence[Effect]) -> Point | None:
