@@ -250,7 +250,7 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         before = check_store(reader)
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
-        stable = Stable(door, place / "drivers", uuid.uuid4().hex)
+        stable = Stable(door, place / "drivers", file=wanted.subject.file, mark=uuid.uuid4().hex)
         workshop = Workshop(wanted, door, reader, stable, place / "runs")
         stack.callback(_reset, reader)
         stack.callback(workshop.close)

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from labkit.crashtest.leftovers import MARK, end, strays
-from labkit.crashtest.subject import Door
+from labkit.crashtest.subject import SUBJECT, Door
 from labkit.errors import JobFailed
 from labkit.services.sessions import session_members
 from labkit.spark.standby import Standby, check_dead, check_memory
@@ -29,7 +29,7 @@ BYTES = 1_300_000_000
 class Driver:
     """One driver, from its start to the proof of its end."""
 
-    def __init__(self, door: Door, scratch: Path, log: Path, mark: str) -> None:
+    def __init__(self, door: Door, scratch: Path, log: Path, *, file: str, mark: str) -> None:
         self.mark, self.log = mark, log
         self._standby = Standby(
             {
@@ -38,7 +38,7 @@ class Driver:
                 "scratch": str(scratch),
                 "log": str(log),
                 "cwd": str(Path.cwd()),
-                "environment": {MARK: mark},
+                "environment": {MARK: mark, SUBJECT: file},
             },
             PATIENCE,
         )
@@ -80,8 +80,8 @@ class Driver:
 class Stable:
     """Keeps drivers getting warm. Closing it ends those that nobody took."""
 
-    def __init__(self, door: Door, folder: Path, mark: str) -> None:
-        self._door, self._folder, self._mark = door, folder, mark
+    def __init__(self, door: Door, folder: Path, *, file: str, mark: str) -> None:
+        self._door, self._folder, self._file, self._mark = door, folder, file, mark
         self._waiting: list[Driver] = []
         self._count = 0
         check_memory(1)
@@ -105,7 +105,8 @@ class Stable:
             self._count += 1
             name = f"driver-{self._count}"
             log = self._folder / f"{name}.log"
-            self._waiting.append(Driver(self._door, self._folder / name, log, f"{self._mark}-{self._count}"))
+            mark = f"{self._mark}-{self._count}"
+            self._waiting.append(Driver(self._door, self._folder / name, log, file=self._file, mark=mark))
 
     def close(self) -> None:
         """Ends the drivers that wait."""

@@ -32,6 +32,8 @@ class Kind(StrEnum):
     MKDIR = "mkdir"
     STATEMENT = "statement"
     """An SQL statement inside a transaction: nothing that survives by itself."""
+    SCHEMA = "schema"
+    """A table is made or altered; no row lasts by it."""
     COMMIT = "commit"
     """A transaction becomes durable; also a statement outside of any transaction."""
     PREPARE = "prepare"

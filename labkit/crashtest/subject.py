@@ -17,6 +17,9 @@ from typing import Any
 
 from labkit.errors import InvalidInput
 
+SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
+"""In the environment of a driver under test: the user's file, for its workers."""
+
 LOAD_SECONDS = 60.0
 """How long a file may take to be imported."""
 

@@ -14,6 +14,8 @@ from labkit.crashtest.effects import Kind
 from labkit.crashtest.recorder import recorder
 
 _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
+_MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)
+"""Behind a table's definition, rows of it: in a script, or as the result of a query."""
 _READS = {"select", "pragma", "explain", "show", "values", "fetch", "begin", "start", "set", "savepoint", "release"}
 _ENDS = {"commit": Kind.COMMIT, "end": Kind.COMMIT, "rollback": Kind.ROLLBACK, "abort": Kind.ROLLBACK}
 
@@ -26,6 +28,8 @@ def kind_of(sql: str) -> Kind | None:
         return Kind.PREPARE
     if first in _ENDS:
         return _ENDS[first]
+    if first in {"create", "alter"}:
+        return Kind.STATEMENT if _MORE.search(sql) else Kind.SCHEMA
     return None if first in _READS else Kind.STATEMENT
 
 

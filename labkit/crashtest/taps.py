@@ -6,12 +6,15 @@ seen. This module must not decide what an effect means, and leaves alone whateve
 """
 
 import importlib.machinery
+import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
 from labkit.crashtest import tap_files, tap_jvm, tap_kafka, tap_sql
+from labkit.crashtest.subject import SUBJECT, module_name
 
 TAPS: dict[str, Callable[[ModuleType], None]] = {
     "sqlite3.dbapi2": tap_sql.tap_sqlite,
@@ -38,11 +41,17 @@ def install() -> None:
 
 
 class _Meeting(MetaPathFinder):
-    """Finds the modules that are to be tapped as anybody would, and taps them behind their import."""
+    """Finds the modules that are to be tapped as anybody would, and taps them behind their import.
+
+    Also finds the user's file, where a worker is to unpickle a function of it by its name.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        file = os.environ.get(SUBJECT, "")
+        if file and fullname == module_name(file):
+            return importlib.util.spec_from_file_location(fullname, file)
         if fullname not in TAPS:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
