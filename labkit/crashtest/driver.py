@@ -43,7 +43,11 @@ def report(event: str, **details: Any) -> None:
 
 
 class Hung(LabError):
-    """A query that did nothing for too long."""
+    """A query that did nothing for too long. It cannot be stopped, since that would wait for the sink."""
+
+
+hung: list[str] = []
+"""The queries that hang in this driver."""
 
 
 class Cell:
@@ -104,13 +108,8 @@ class Cell:
         if progress != self._progress:
             self._progress, self._since = progress, time.monotonic()
         if time.monotonic() - self._since > self._spec["limit"]:
-            self._query.stop()
+            hung.append(f"the query {self.name}")
             raise Hung(f"the sink did nothing for {self._spec['limit']:.0f} s in batch {done}: it hangs or waits")
-
-    def stop(self) -> None:
-        """Ends the query, if there is one."""
-        with contextlib.suppress(Exception):
-            self._query.stop()
 
 
 def enter(
@@ -161,7 +160,7 @@ def run(spec: dict[str, Any]) -> None:
     usual = opened(scratch)
     while True:
         cells = run_cells(spark, orders.get()["cells"])
-        left = [] if cells else opened(scratch).beyond(usual)
+        left = [*hung, *([] if cells else opened(scratch).beyond(usual))]
         if left:
             print(f"labkit: the sink left open {', '.join(left)}", file=sys.stderr, flush=True)
         report("rested", left=left)

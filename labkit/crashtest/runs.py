@@ -70,6 +70,7 @@ class Workshop:
         self.settings, self.reader = settings, reader
         self._door, self._stable, self._folder = door, stable, folder
         self._rested: Driver | None = None
+        self._used: list[Driver] = []
         self._count = 0
         self.healthy_log: list[Effect] = []
         """What a run without a crash did; set as soon as it is known."""
@@ -81,12 +82,15 @@ class Workshop:
         self._stable.close()
 
     def retire(self) -> None:
-        """Ends the driver that would begin the next run."""
+        """Ends the driver that would begin the next run, and those that a run has left as they were."""
         rested, self._rested = self._rested, None
-        if rested is not None:
-            self._closed(rested)
+        for driver in [*([rested] if rested else []), *self._used]:
+            self.end(driver)
 
-    def _closed(self, driver: Driver) -> None:
+    def end(self, driver: Driver) -> None:
+        """Ends one driver, and what its sink has left outside of its session."""
+        if driver in self._used:
+            self._used.remove(driver)
         left = driver.close()
         if left:
             self.strays.append(
@@ -129,14 +133,17 @@ class Workshop:
     def driver(self) -> Driver:
         """The driver that has just ended a run, or a new one."""
         rested, self._rested = self._rested, None
-        return rested or self._stable.take()
+        driver = rested or self._stable.take()
+        self._used.append(driver)
+        return driver
 
     def rest(self, driver: Driver, ending: dict[str, Any]) -> None:
         """Keeps a driver for the next run, unless the sink left something open in it."""
         if ending.get("left") == []:
+            self._used.remove(driver)
             self._rested = driver
         else:
-            self._closed(driver)
+            self.end(driver)
 
     def play(self, trial: Trial, crashes: Sequence[Point] = (), then: str = "crash") -> None:
         """Runs the job to its end, through its crashes."""
@@ -146,31 +153,35 @@ class Workshop:
             cell = self.cell(trial, number, point, then)
             ending = follow(driver.give([cell], dead))
             if ending["event"] == "killed":
-                self._closed(driver)
+                self.end(driver)
                 assert point is not None
                 self.note(trial, number, point, ending)
-                dead, driver = ending, self._stable.take()
+                dead, driver = ending, self.driver()
                 continue
             if ending["event"] == "failed" and trial.crashes:
-                ending = self._try_again(trial, driver, cell, ending)
+                driver, ending = self._try_again(trial, driver, cell, ending)
             self._conclude(trial, driver, ending, point if then == "crash" else None)
             if then == "task":
                 self.note_task(trial, crashes[0])
+                trial.stuck = trial.raised
             return
 
-    def _try_again(self, trial: Trial, driver: Driver, cell: dict[str, Any], ending: dict[str, Any]) -> dict[str, Any]:
+    def _try_again(
+        self, trial: Trial, driver: Driver, cell: dict[str, Any], ending: dict[str, Any]
+    ) -> tuple[Driver, dict[str, Any]]:
         """A job that fails after a crash is started once more, as whoever runs it would; then it is stuck."""
         trial.notes.append(f"after the crash the sink raised {ending['because']}; the job was started once more")
-        again = (
-            follow(driver.give([{**cell, "name": f"{cell['name']}-again"}])) if ending["event"] == "failed" else ending
-        )
+        if ending["left"]:
+            self.end(driver)
+            driver = self.driver()
+        again = follow(driver.give([{**cell, "name": f"{cell['name']}-again"}]))
         if again["event"] == "failed":
             trial.stuck = again["because"]
-        return again
+        return driver, again
 
     def _conclude(self, trial: Trial, driver: Driver, ending: dict[str, Any], point: Point | None) -> None:
         if ending["event"] in ("died", "unwanted"):
-            self._closed(driver)
+            self.end(driver)
             raise JobFailed(f"the sink ended its driver's process; {driver.log.name} says how.")
         self.rest(driver, ending)
         if ending["event"] == "failed" and not trial.crashes:

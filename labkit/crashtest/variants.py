@@ -54,7 +54,7 @@ def two_queries(workshop: Workshop, trial: Trial) -> None:
 
 def _rest(workshop: Workshop, trial: Trial, driver: Driver, ending: dict[str, Any]) -> None:
     if ending["event"] in ("died", "unwanted"):
-        driver.close()
+        workshop.end(driver)
         raise JobFailed("the sink ended its driver's process")
     workshop.rest(driver, ending)
     if ending["event"] == "failed":
@@ -94,7 +94,7 @@ def other_rows(workshop: Workshop, trial: Trial) -> None:
     if ending["event"] != "killed":
         workshop.rest(driver, ending)
         raise JobFailed("the point was never reached: the run ended without a crash")
-    driver.close()
+    workshop.end(driver)
     workshop.note(trial, 1, point, ending)
     _move_rows(trial, point.batch)
     trial.watcher.driver = 2
@@ -132,7 +132,7 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
         old.signal(session, signal.SIGCONT)
         time.sleep(2 * workshop.settings.settle + 1)
     finally:
-        old.close()
+        workshop.end(old)
 
 
 def _replace(workshop: Workshop, trial: Trial, go_on: Callable[[], None]) -> None:
