@@ -1,0 +1,102 @@
+"""A test as a whole on real Spark, where a healthy run is enough to see what is to be seen."""
+
+from pathlib import Path
+
+import pytest
+
+from labkit.crashtest.campaign import campaign
+from labkit.crashtest.effects import BOUNDS, Effect, Kind
+from labkit.crashtest.rows import Shape
+from labkit.crashtest.settings import settings
+from labkit.errors import InvalidInput
+from labkit.judge import Guarantee
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
+
+READ = """
+def read():
+    return [json.loads(line) for path in sorted(STORE.glob("**/part-*")) for line in path.read_text().splitlines()]
+"""
+PARTITIONS = """
+import json, os
+from pathlib import Path
+STORE = Path(__file__).with_name("store")
+def put(rows):
+    STORE.mkdir(exist_ok=True)
+    for row in rows:
+        (STORE / f"part-{row.id}").write_text(json.dumps(row.asDict()))
+def sink(df, batch):
+    df.foreachPartition(put)
+"""
+JVM = """
+import json, os
+from pathlib import Path
+STORE = Path(__file__).with_name("store")
+def sink(df, batch):
+    df.write.mode("append").json(str(STORE))
+"""
+HELPED = """
+import json, os
+from pathlib import Path
+from beside import put
+STORE = Path(__file__).with_name("store")
+def sink(df, batch):
+    STORE.mkdir(exist_ok=True)
+    put(STORE / f"part-{batch}", "".join(json.dumps(row.asDict()) + "\\n" for row in df.collect()))
+"""
+
+
+def healthy(folder: Path, text: str, **more: object) -> tuple[list[Effect], Shape, str]:
+    """The effects of a run without a crash, what its reader returns, and the report of that run alone."""
+    file = folder / "sink.py"
+    file.write_text(text + READ)
+    with campaign(settings(f"{file}:sink", batches=2, **more), folder / "out") as running:  # type: ignore[arg-type]
+        assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
+        return running.log, running.shape, running.report().text()
+
+
+def test_what_a_task_does_for_a_foreach_batch_function_is_recorded(tmp_path: Path) -> None:
+    log, _, _ = healthy(tmp_path, PARTITIONS)
+    tasks = {each.where for each in log if each.kind is Kind.WRITE}
+    assert tasks == {"task 0", "task 1"}
+    assert sum(each.kind is Kind.WRITE for each in log) == 20
+    assert {each.line for each in log if each.kind is Kind.WRITE} == {8}
+
+
+def test_a_write_of_the_jvm_is_one_effect_and_the_report_says_so(tmp_path: Path) -> None:
+    log, _, text = healthy(tmp_path, JVM)
+    assert [each.kind for each in log if each.kind not in BOUNDS] == [Kind.JVM, Kind.JVM]
+    assert "line 6 has the JVM write; within that call nothing was cut" in text
+
+
+def test_what_a_module_beside_the_sink_does_is_the_sink_s(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("def put(path, text):\n    path.write_text(text)\n")
+    log, _, _ = healthy(tmp_path, HELPED)
+    assert [each.kind for each in log if each.batch == 1 and each.kind not in BOUNDS] == [Kind.CREATE, Kind.WRITE]
+    assert {each.line for each in log if each.kind is Kind.WRITE} == {8}
+
+
+def test_the_user_s_own_rows_go_in_and_come_out(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(f'{{"id": {number * 3}, "name": "n{number % 2}"}}\n' for number in range(9)))
+    _, shape, _ = healthy(
+        tmp_path, HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)"), rows=rows
+    )
+    assert shape is Shape.ROWS
+    first = (tmp_path / "store" / "part-0").read_text().splitlines()
+    assert sorted(first) == [f'{{"id": {number * 3}, "name": "n{number % 2}"}}' for number in range(4)]
+
+
+def test_a_store_that_cannot_be_emptied_gets_rows_of_its_own_in_every_run(tmp_path: Path) -> None:
+    file = tmp_path / "sink.py"
+    file.write_text(HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)") + READ)
+    text = file.read_text().replace('f"part-{batch}"', 'f"part-{os.getpid()}-{batch}"')
+    file.write_text(text)
+    with campaign(settings(f"{file}:sink", batches=2), tmp_path / "out") as running:
+        running.healthy()
+        first, *_ = [job for job in running.jobs() if job.id == "b0.call.2.after"]
+        assert running.run(first).violated == ("duplicate",)
+    ids = list((tmp_path / "store").iterdir())
+    assert len(ids) == 5
+    with pytest.raises(InvalidInput, match="not empty"), campaign(settings(f"{file}:sink"), tmp_path / "out2"):
+        pass
