@@ -7,7 +7,6 @@ from pathlib import Path
 from pyspark.sql import functions as f
 
 STORE = Path(os.environ.get("SINK_STORE", "sink-store.db"))
-throw = f.udf(lambda: os.urandom(1)[0] / 256, "double").asNondeterministic()
 TABLES = """
 CREATE TABLE IF NOT EXISTS sampled (id INTEGER PRIMARY KEY, key TEXT, amount INTEGER);
 CREATE TABLE IF NOT EXISTS rest (id INTEGER PRIMARY KEY, key TEXT, amount INTEGER);
@@ -24,6 +23,7 @@ def connect():
 
 def write_batch(df, batch_id):
     """A foreachBatch function."""
+    throw = f.udf(lambda: os.urandom(1)[0] / 256, "double").asNondeterministic()
     thrown = df.withColumn("dice", throw()).persist()
     db = connect()
     for table, half in (("sampled", thrown.where("dice < 0.5")), ("rest", thrown.where("dice >= 0.5"))):

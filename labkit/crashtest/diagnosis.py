@@ -90,9 +90,7 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
     if weakest.group is Group.RETRY:
         why = "a task that dies is run again, and what its first attempt did stays"
         return Diagnosis("attempts", f"{why}: {weakest.title}", STAGE)
-    return Diagnosis(
-        "recovery", f"one crash does no harm, and a second one during recovery does: {weakest.title}", MARKER
-    )
+    return _recovery(weakest, axis)
 
 
 def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:

@@ -94,6 +94,25 @@ def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first
     assert found.code == "key outlives the query"
 
 
+@pytest.mark.parametrize(
+    ("readings", "code"),
+    [
+        ([[*A, *B], B], "readable too early"),
+        ([B, [*A, *B, *A]], "recovery"),
+    ],
+)
+def test_what_only_a_crash_of_the_recovery_shows_is_said_so(readings: list[list[Seen]], code: str) -> None:
+    first, second = points(TWO, [0])[-2], points(TWO, [0])[2]._replace(line=12)
+    moments = [Sample(0, 2, tuple(readings[0]), "crash 1"), Sample(1, 2, tuple(readings[1]), "crash 2")]
+    moments.append(Sample(2, 3, tuple([*A, *B] if code != "recovery" else readings[1]), "end"))
+    due = [named(each, Shape.ROWS) for each in ROWS.expected()]
+    verdict = judge(due, history(moments, ROWS, Shape.ROWS, ROWS.expected()))
+    pair = Result("pair", "a pair", Group.PAIR, (first, second), verdict)
+    found = diagnose(summary([*results(TWO, GOOD, "", ""), pair]), TWO, Shape.ROWS)
+    assert found is not None
+    assert found.code == code
+
+
 def test_nothing_wrong_needs_no_diagnosis() -> None:
     said = summary(results(TWO, GOOD, "", ""))
     assert diagnose(said, TWO, Shape.ROWS) is None
