@@ -31,6 +31,7 @@ from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.errors import InvalidInput
 from labkit.judge import judge
 from labkit.records import Record
+from labkit.services.java import find_java
 from labkit.spark.checkpoint import Checkpoint
 
 Tell = Callable[[str, str], None]
@@ -245,6 +246,7 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="labkit-crashtest-")))
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
+        find_java()
         door = examine(wanted.subject)
         reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
         before = check_store(reader)

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from labkit.crashtest.campaign import Campaign, Job, silent
 from labkit.crashtest.effects import Effect, Kind, Point, Side
 from labkit.crashtest.rows import generate
 from labkit.crashtest.runs import Trial, Workshop, follow
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Door, Subject
+from labkit.crashtest.verdict import Group
 from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.judge import Guarantee
 
 POINT = Point(1, "call", 2, Kind.COMMIT, Side.AFTER, 12)
 PROOF = {"signal": 9, "left": [], "session": 77, "killed": [77, 78], "begun": 1.0}
@@ -111,6 +114,21 @@ def test_behind_commits_n_it_must_be_there(workshop: Workshop, trial: Trial) -> 
     testify(trial.folder, point=point.id, kind="commits/N")
     with pytest.raises(JobFailed, match="not those of this point"):
         workshop.note(trial, 1, point, PROOF)
+
+
+def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
+    nobody: Any = None
+    subject = Subject(str(tmp_path / "sink.py"), "sink")
+    running = Campaign(Settings(subject, subject, seconds=1e-9), Door.BATCH, nobody, tmp_path, silent)
+    assert running.run(Job(POINT.id, str(POINT), Group.CRASH, (POINT,))).unknown.startswith("not run")
+    assert running.results[0].guarantee is Guarantee.UNKNOWN
+
+
+def test_too_few_rows_are_unknown(workshop: Workshop, trial: Trial, tmp_path: Path) -> None:
+    running = Campaign(workshop.settings, Door.BATCH, workshop, tmp_path, silent)
+    trial.rows = generate(3, per_batch=2)
+    trial.watcher.samples = []
+    assert "too few rows" in running._judged(Job("x", "x", Group.CRASH), trial).unknown
 
 
 def test_what_a_driver_says_is_followed_to_its_end() -> None:

@@ -18,8 +18,11 @@ from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
 from labkit.judge import Outcome
 
-FAST = ("wrong_marker_after", "right_marker")
+FAST = ("wrong_marker_after", "wrong_stuck")
 """Those that every run of the tests has; the others are slow."""
+
+WHOLE = ("wrong_marker_after", "wrong_partitions", "right_marker", "right_stage")
+"""Those of which everything is run that `--quick` runs."""
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +59,17 @@ def violated(report: Report) -> set[str]:
     return {axis for axis, outcome in report.summary.axes.items() if outcome is Outcome.VIOLATED}
 
 
+def check(name: str, report: Report) -> None:
+    """Compares a report with what was expected of the sink."""
+    print(report.text())
+    wanted = expected()[name]
+    assert [each.unknown for each in report.summary.unknown()] == []
+    assert report.guarantee == wanted["guarantee"]
+    assert violated(report) - set(wanted.get("sometimes", ())) == set(wanted["axes"])
+    assert (report.diagnosis.code if report.diagnosis else "") == wanted["pattern"]
+    assert report.summary.coverage.hit == report.summary.coverage.planned
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in expected()]
@@ -63,13 +77,21 @@ def violated(report: Report) -> set[str]:
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     wanted = expected()[name]
-    report = crash_test(f"{SINKS / name}.py:{wanted['name']}", quick=True, folder=tmp_path / "out", seconds=600)
-    print(report.text())
-    assert [each.unknown for each in report.summary.unknown()] == []
-    assert report.guarantee == wanted["guarantee"]
-    assert violated(report) - set(wanted.get("sometimes", ())) == set(wanted["axes"])
-    assert (report.diagnosis.code if report.diagnosis else "") == wanted["pattern"]
-    assert report.summary.coverage.hit == report.summary.coverage.planned
+    sink, only = f"{SINKS / name}.py:{wanted['name']}", tuple(wanted["shown_by"])
+    check(name, crash_test(sink, quick=True, only=only, folder=tmp_path / "out"))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.usefixtures("java")
+def test_a_whole_quick_test_says_the_same(name: str, tmp_path: Path) -> None:
+    report = crash_test(
+        f"{SINKS / name}.py:{expected()[name]['name']}", quick=True, folder=tmp_path / "out", seconds=900
+    )
+    check(name, report)
+    assert {"other_rows", "stopped_driver"} == set(report.summary.conditions)
+    assert report.summary.coverage.planned >= 12
 
 
 def test_every_sink_is_in_the_table_and_the_page_in_step() -> None:
