@@ -25,6 +25,9 @@ from labkit.crashtest.watching import Watcher
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.spark.checkpoint import Checkpoint
 
+SETTLED = 4.0
+"""Seconds after which rows that are missing are taken to be lost."""
+
 SPAN = 100_000
 """Identities that one run may use, where runs are told apart by them."""
 
@@ -58,6 +61,12 @@ class Trial:
         """Every effect, of every driver."""
         return self.folder / "effects.jsonl"
 
+    def seen(self) -> list[Seen]:
+        """What was read last, of this run's own rows."""
+        ids = {row["id"] for batch in self.rows.batches for row in batch.rows}
+        last = self.watcher.samples[-1].seen if self.watcher.samples else ()
+        return [row for row in last if row.id is None or row.id in ids]
+
     def effects(self) -> list[Effect]:
         """The log."""
         return read_log(self.log)
@@ -72,6 +81,8 @@ class Workshop:
         self._rested: Driver | None = None
         self._used: list[Driver] = []
         self._count = 0
+        self.rows_read = 0.0
+        """How many rows the reader returned for each batch of the healthy run."""
         self.healthy_log: list[Effect] = []
         """What a run without a crash did; set as soon as it is known."""
         self.strays: list[str] = []
@@ -126,9 +137,14 @@ class Workshop:
             shutil.rmtree(folder / used, ignore_errors=True)
 
     def settle(self, trial: Trial) -> None:
-        """Watches the store for a while after the end, then looks for the last time."""
-        time.sleep(self.settings.settle)
+        """Watches the store for a while after the end, longer while rows are missing, then looks for the last time."""
+        end = time.monotonic() + SETTLED
+        time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
+        while len(trial.seen()) < self.rows_read * len(trial.rows.batches) and time.monotonic() < end:
+            time.sleep(0.1)
         trial.watcher.look("end")
+        if not self.healthy_log:
+            self.rows_read = len(trial.seen()) / len(trial.rows.batches)
 
     def driver(self) -> Driver:
         """The driver that has just ended a run, or a new one."""
