@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionState
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 SERVER = os.environ.get("SINK_KAFKA", "localhost:9092")
@@ -76,7 +77,8 @@ listening = []
 def write_batch(df, batch_id):
     """A foreachBatch function. That it is called for batch N says that commits/N-1 is there."""
     if not listening:
-        listening.append(df.sparkSession.streams.addListener(listener))
+        # The batch comes with a session of its own, whose listeners do not hear of the query.
+        listening.append(SparkSession.builder.getOrCreate().streams.addListener(listener))
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     rows = df.collect()
     finish(query, batch_id - 1, rest=True)

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import psycopg
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 SERVER = os.environ.get("SINK_POSTGRES", "dbname=postgres")
@@ -55,7 +56,8 @@ listening = []
 def write_batch(df, batch_id):
     """A foreachBatch function. That it is called for batch N says that commits/N-1 is there."""
     if not listening:
-        listening.append(df.sparkSession.streams.addListener(listener))
+        # The batch comes with a session of its own, whose listeners do not hear of the query.
+        listening.append(SparkSession.builder.getOrCreate().streams.addListener(listener))
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     rows = [(row.id, row.key, row.amount) for row in df.collect()]
     with connect() as db:

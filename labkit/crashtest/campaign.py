@@ -21,7 +21,7 @@ from labkit.crashtest.points import Pair, choose, pairs, points, retry_point
 from labkit.crashtest.reader import Reader, ReaderFailed
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import FEWEST, Shape, named, shape_of
-from labkit.crashtest.runs import Trial, Workshop, check_store, forget
+from labkit.crashtest.runs import NEVER_REACHED, Trial, Workshop, check_store, forget
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
 from labkit.crashtest.subject import Door, examine
@@ -93,7 +93,7 @@ class Campaign:
                 f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
             )
         self.log = self.workshop.healthy_log = trial.effects()
-        return self._judged(Job("healthy", "no crash", Group.HEALTHY), trial)
+        return self._keep(self._judged(Job("healthy", "no crash", Group.HEALTHY), trial))
 
     def jobs(self) -> list[Job]:
         """What there is to be run after the healthy run, second crashes apart."""
@@ -121,6 +121,12 @@ class Campaign:
                     job.id, job.title, job.group, job.points, unknown=f"not run: {self.settings.budget:.0f} s were over"
                 )
             )
+        result = self._try(job)
+        if NEVER_REACHED in result.unknown:  # a sink that works beside its calls does not do the same in every run
+            result = replace(self._try(job), notes=("the first run did not pass the point and was made once more",))
+        return self._keep(result)
+
+    def _try(self, job: Job) -> Result:
         self._tell("run", job.title)
         rows = both(self.workshop) if job.id in TWO else None
         with self.workshop.trial(job.id, job.title, rows) as trial:
@@ -155,7 +161,7 @@ class Campaign:
             result = replace(result, verdict=judge([named(each, self.shape) for each in due], seen))
         self._stories[job.id] = lines(trial, resets=resets)
         forget(trial.folder)
-        return self._keep(replace(result, story=text(self._stories[job.id])))
+        return replace(result, story=text(self._stories[job.id]))
 
     def _keep(self, result: Result) -> Result:
         self.results.append(result)

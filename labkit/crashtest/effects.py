@@ -70,6 +70,8 @@ class Effect:
     target: str
     line: int
     """Of the user's file; 0: not in it."""
+    nth: int = 1
+    """Which effect of its line it is in this call: with the line it tells it from others, whatever other lines do."""
     driver: int = 1
     failed: bool = False
     """Whether it raised."""
@@ -86,7 +88,7 @@ class Effect:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Effect":
         """The effect that `to_json` gave."""
-        names = ("batch", "where", "number", "target", "line", "driver", "failed")
+        names = ("batch", "where", "number", "target", "line", "nth", "driver", "failed")
         return cls(kind=Kind(data["kind"]), **{name: data[name] for name in names})
 
 
@@ -106,6 +108,7 @@ class Point(NamedTuple):
     kind: Kind
     side: Side
     line: int = 0
+    nth: int = 1
 
     @property
     def id(self) -> str:
@@ -122,6 +125,14 @@ class Point(NamedTuple):
             return f"batch {self.batch}, {self.where} {self.kind}"
         by = f" by line {self.line}" if self.line else ""
         return f"batch {self.batch}, {self.where}, {self.side} effect {self.number} ({self.kind}{by})"
+
+    def is_here(self, effect: Effect, side: Side) -> bool:
+        """Whether this is the place on this side of an effect (before it has happened, its kind may not be known)."""
+        if (self.batch, self.where, self.side) != (effect.batch, effect.where, side):
+            return False
+        if self.kind in BOUNDS or effect.kind in BOUNDS:
+            return self.kind is effect.kind
+        return (self.line, self.nth) == (effect.line, effect.nth)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""

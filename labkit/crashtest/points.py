@@ -42,7 +42,7 @@ def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1) ->
         of_batch = [each for each in of_driver if driver > 1 or each.where != RECOVER]
         for each in sorted(of_batch, key=lambda each: (place(each.where), each.number)):
             sides = (Side.AFTER,) if each.kind in BOUNDS else (Side.BEFORE, Side.AFTER)
-            found += [Point(batch, each.where, each.number, each.kind, side, each.line) for side in sides]
+            found += [Point(batch, each.where, each.number, each.kind, side, each.line, each.nth) for side in sides]
         if of_batch:
             found.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
     return list(dict.fromkeys(found))
@@ -133,7 +133,7 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
         lasting = [each for each in of_tasks if each.kind in DURABLE or each.kind is Kind.PREPARE] or of_tasks
         if lasting:
             last = lasting[-1]
-            return Point(batch, last.where, last.number, last.kind, Side.AFTER, last.line)
+            return Point(batch, last.where, last.number, last.kind, Side.AFTER, last.line, last.nth)
     return None
 
 
@@ -142,7 +142,7 @@ def zombie_point(log: Sequence[Effect]) -> Point | None:
     for batch in (1, 0):
         for each in log:
             if each.batch == batch and each.kind in DECISIVE:
-                return Point(batch, each.where, each.number, each.kind, Side.BEFORE, each.line)
+                return Point(batch, each.where, each.number, each.kind, Side.BEFORE, each.line, each.nth)
     return None
 
 

@@ -12,9 +12,10 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -59,13 +60,16 @@ class Call:
     batch: int
     where: str
     count: int = 0
+    lines: Counter[int] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self) -> int:
-        """The number of the next effect, from 1."""
+    def next(self, kind: Kind, line: int) -> Effect:
+        """The next effect, numbered from 1, as it is before it has happened."""
         with self.lock:
             self.count += 1
-            return self.count
+            self.lines[line] += 1
+            nth = self.lines[line]
+            return Effect(self.batch, self.where, self.count, kind, "", line, nth, self.ticket.driver)
 
 
 class Recorder:
@@ -104,9 +108,10 @@ class Recorder:
 
     def _bound(self, call: Call, kind: Kind, *, failed: bool = False) -> None:
         number = 0 if kind is Kind.BEGIN else call.count + 1
-        self._log(call.ticket, Effect(call.batch, call.where, number, kind, "", 0, call.ticket.driver, failed))
+        effect = Effect(call.batch, call.where, number, kind, "", 0, 1, call.ticket.driver, failed)
+        self._log(call.ticket, effect)
         if not failed:
-            self._reach(call, kind, number, Side.AFTER)
+            self._reach(call.ticket, effect, Side.AFTER)
 
     @contextmanager
     def effect(self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None) -> Iterator[None]:
@@ -119,8 +124,8 @@ class Recorder:
         if call is None or not line:
             yield
             return
-        number = call.next()
-        self._reach(call, kind, number, Side.BEFORE)
+        effect = call.next(kind, line)
+        self._reach(call.ticket, effect, Side.BEFORE)
         self._inside.yes = failed = True
         try:
             yield
@@ -128,9 +133,9 @@ class Recorder:
         finally:
             self._inside.yes = False
             kind = decide() if decide and not failed else kind
-            text = str(target)[:200]
-            self._log(call.ticket, Effect(call.batch, call.where, number, kind, text, line, call.ticket.driver, failed))
-        self._reach(call, kind, number, Side.AFTER)
+            effect = replace(effect, kind=kind, target=str(target)[:200], failed=failed)
+            self._log(call.ticket, effect)
+        self._reach(call.ticket, effect, Side.AFTER)
 
     def _current(self) -> Call | None:
         return self._calls[-1] if self._calls else self._task()
@@ -151,14 +156,10 @@ class Recorder:
     def _log(self, ticket: Ticket, effect: Effect) -> None:
         append(ticket.log, {**effect.to_json(), "pid": os.getpid(), "at": time.time()})
 
-    def _reach(self, call: Call, kind: Kind, number: int, side: Side) -> None:
-        armed = call.ticket.armed
-        here = (call.batch, call.where, number, side)
-        if armed is None or here != (armed.batch, armed.where, armed.number, armed.side):
-            return
-        if testify(call.ticket, kind):
-            self.told(call.ticket)
-            stop(call.ticket)
+    def _reach(self, ticket: Ticket, effect: Effect, side: Side) -> None:
+        if ticket.armed is not None and ticket.armed.is_here(effect, side) and testify(ticket, effect.kind):
+            self.told(ticket)
+            stop(ticket)
 
 
 recorder = Recorder()

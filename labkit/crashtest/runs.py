@@ -25,6 +25,8 @@ from labkit.crashtest.watching import Watcher
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.spark.checkpoint import Checkpoint
 
+NEVER_REACHED = "the point was never reached"
+
 SETTLED = 4.0
 """Seconds after which rows that are missing are taken to be lost."""
 
@@ -205,7 +207,7 @@ class Workshop:
             if point is not None:
                 raise JobFailed(f"before the point was reached the sink raised {ending['because']}")
         elif point is not None and not trial.stuck:
-            raise JobFailed("the point was never reached: the run ended without this crash")
+            raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
 
     def cell(
         self, trial: Trial, number: int, point: Point | None, then: str = "crash", query: int = 1

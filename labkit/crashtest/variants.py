@@ -13,7 +13,7 @@ from typing import Any
 from labkit.crashtest.drivers import Driver
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows
-from labkit.crashtest.runs import Trial, Workshop, follow, testimony
+from labkit.crashtest.runs import NEVER_REACHED, Trial, Workshop, follow, testimony
 from labkit.errors import JobFailed
 
 REPLACED_SECONDS = 12.0
@@ -93,7 +93,7 @@ def other_rows(workshop: Workshop, trial: Trial) -> None:
     ending = follow(driver.give([workshop.cell(trial, 1, point)]))
     if ending["event"] != "killed":
         workshop.rest(driver, ending)
-        raise JobFailed("the point was never reached: the run ended without a crash")
+        raise JobFailed(f"{NEVER_REACHED}: the run ended without a crash")
     workshop.end(driver)
     workshop.note(trial, 1, point, ending)
     _move_rows(trial, point.batch)
@@ -123,7 +123,7 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
     try:
         ending = follow(old.give([workshop.cell(trial, 1, point, "stop")]))
         if ending["event"] != "stopped":
-            raise JobFailed("the point was never reached: the run ended without a stop")
+            raise JobFailed(f"{NEVER_REACHED}: the run ended without a stop")
         session = int(testimony(trial.folder / "reached-1.json", point)["session"])
         old.signal(session, signal.SIGSTOP)
         trial.crashes.append({"point": point.id, "signal": int(signal.SIGSTOP), "session": session, "at": time.time()})

@@ -11,9 +11,9 @@ from labkit.errors import InvalidInput
 
 def call(batch: int, *kinds: Kind, where: str = "call", driver: int = 1) -> list[Effect]:
     """A call of the sink with these effects, the nth by line 10 + n."""
-    begin = Effect(batch, where, 0, Kind.BEGIN, "", 0, driver)
-    effects = [Effect(batch, where, n, kind, "t", 10 + n, driver) for n, kind in enumerate(kinds, start=1)]
-    return [begin, *effects, Effect(batch, where, len(kinds) + 1, Kind.RETURN, "", 0, driver)]
+    begin = Effect(batch, where, 0, Kind.BEGIN, "", 0, 1, driver)
+    effects = [Effect(batch, where, n, kind, "t", 10 + n, 1, driver) for n, kind in enumerate(kinds, start=1)]
+    return [begin, *effects, Effect(batch, where, len(kinds) + 1, Kind.RETURN, "", 0, 1, driver)]
 
 
 TRANSACTION = (Kind.STATEMENT, Kind.COMMIT)
@@ -46,7 +46,7 @@ def test_an_effect_that_failed_and_another_driver_s_make_no_points() -> None:
 
 
 def test_a_line_that_does_the_same_again_and_again_is_hit_at_its_first_two_and_its_last() -> None:
-    log = [Effect(0, "call", n, Kind.WRITE, "t", 11) for n in range(1, 8)]
+    log = [Effect(0, "call", n, Kind.WRITE, "t", 11, n) for n in range(1, 8)]
     plan = choose(log, 1, quick=False)
     assert [point.number for point in plan.chosen if point.side is Side.BEFORE] == [1, 2, 7]
     assert plan.found == 7 * 2 + 1

@@ -170,7 +170,7 @@ def test_every_thread_of_the_process_stops(sink: Callable[..., Sink], tmp_path: 
         "    threading.Thread(target=tick, daemon=True).start()\n    os.mkdir(S + '2')\n"
     )
     made = sink(code)
-    with made.start(Point(0, "call", 2, Kind.MKDIR, Side.AFTER)) as process:
+    with made.start(Point(0, "call", 2, Kind.MKDIR, Side.AFTER, 11)) as process:
         await_stopped(process, made.evidence)
         before = made.store.stat().st_mtime_ns
         time.sleep(0.1)
@@ -185,6 +185,22 @@ def test_what_lies_in_a_buffer_is_gone_with_the_process(sink: Callable[..., Sink
         await_stopped(process, made.evidence)
         os.killpg(process.pid, signal.SIGKILL)
     assert made.store.read_text() == ""
+
+
+def test_a_point_is_found_again_where_another_line_did_more_before_it(sink: Callable[..., Sink]) -> None:
+    code = (
+        "import os\nS = os.environ['SINK_STORE']\ndef write_batch(df, batch):\n"
+        "    if os.path.exists(S + 'more'):\n        os.mkdir(S + '1')\n    os.mkdir(S + '2')\n"
+    )
+    made = sink(code)
+    point = next(point for point in points(made.effects(), [0]) if point.line == 6 and point.side is Side.AFTER)
+    Path(f"{made.store}2").rmdir()
+    Path(f"{made.store}more").touch()
+    with made.start(point) as process:
+        await_stopped(process, made.evidence)
+        assert Path(f"{made.store}1").exists()
+        os.killpg(process.pid, signal.SIGKILL)
+    assert read_testimony(made.evidence, point)["kind"] == "mkdir"
 
 
 def test_evidence_of_something_else_is_none(tmp_path: Path) -> None:

@@ -40,7 +40,18 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
     if needs == "kafka":
         broker = request.getfixturevalue("kafka")
         monkeypatch.setenv("SINK_KAFKA", broker.status().address)
-        monkeypatch.setenv("SINK_TOPIC", f"crashtest-{os.getpid()}-{time.time_ns()}")
+        monkeypatch.setenv("SINK_TOPIC", new_topic(broker.status().address))
+
+
+def new_topic(address: str) -> str:
+    """A topic with one partition: the broker makes none by itself."""
+    from kafka.admin import KafkaAdminClient, NewTopic
+
+    name = f"crashtest-{os.getpid()}-{time.time_ns()}"
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+    admin.close()
+    return name
 
 
 @pytest.fixture(autouse=True)
