@@ -134,6 +134,8 @@ class Workshop:
             except (JobFailed, ReaderFailed) as error:
                 trial.unknown = str(error)
                 self.retire()
+        for driver in list(self._used):
+            self.end(driver)
         trial.seconds = time.monotonic() - begun
         for used in ("input", "input-2"):
             shutil.rmtree(folder / used, ignore_errors=True)
@@ -156,12 +158,10 @@ class Workshop:
         return driver
 
     def rest(self, driver: Driver, ending: dict[str, Any]) -> None:
-        """Keeps a driver for the next run, unless the sink left something open in it."""
+        """Keeps a driver for the next run. One in which the sink left something open lives to the end of this one."""
         if ending.get("left") == []:
             self._used.remove(driver)
             self._rested = driver
-        else:
-            self.end(driver)
 
     def play(self, trial: Trial, crashes: Sequence[Point] = (), then: str = "crash") -> None:
         """Runs the job to its end, through its crashes."""
