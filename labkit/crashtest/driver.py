@@ -8,6 +8,7 @@ kill anything but its own session, when the supervisor is gone.
 import contextlib
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -34,12 +35,16 @@ _POLL = 0.01
 MASTER = "local[1,2]"
 """One task at a time, so that tasks write in partition order; a task that fails is tried a second time."""
 
-_channel = os.dup(1)
+_RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
+"""The last line of a traceback, at its margin."""
+
+_channel = [1]
+"""Where events go: standard output, until what the user's code prints is kept out of it."""
 
 
 def report(event: str, **details: Any) -> None:
     """One event for the supervisor, also from a thread that is about to stop this process."""
-    os.write(_channel, json.dumps({"event": event, **details}).encode() + b"\n")
+    os.write(_channel[0], json.dumps({"event": event, **details}).encode() + b"\n")
 
 
 class Hung(LabError):
@@ -203,18 +208,10 @@ def _failing(name: str) -> Iterator[None]:
 
 def told(error: Exception) -> str:
     """What the user's code raised, out of the many lines in which Spark wraps it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for start, line in enumerate(lines):
-        if line.startswith("Traceback (most recent call last)"):
-            for late in lines[start + 1 :]:
-                name, colon, text = late.partition(":")
-                if (
-                    colon
-                    and name.replace(".", "").replace("_", "").isalnum()
-                    and name[:1].isalpha()
-                    and " " not in name
-                ):
-                    return f"{name.rpartition('.')[2]}: {text.strip()}"[:300]
+    _, traceback, text = str(error).partition("Traceback (most recent call last)")
+    for line in text.splitlines() if traceback else []:
+        if found := _RAISED.fullmatch(line):
+            return f"{found['name'].rpartition('.')[2]}: {found['text']}"[:300]
     return reason(error)[:300]
 
 
@@ -225,6 +222,7 @@ def idle(ticket: Ticket) -> None:
 
 def main() -> None:
     """`python -m labkit.crashtest.driver SPEC`, started by the supervisor only."""
+    _channel[0] = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     recorder.told = idle

@@ -79,7 +79,8 @@ class Effect:
     def said(self) -> str:
         """The effect in a few words."""
         by = f" by line {self.line}" if self.line else ""
-        return f"{self.kind}{f' of {self.target}' if self.target else ''}{by}"
+        target = self.target.rpartition("/")[2] if self.target.startswith("/") else self.target
+        return f"{self.kind}{f' of {target}' if target else ''}{by}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for a log."""

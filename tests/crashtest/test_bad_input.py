@@ -8,6 +8,7 @@ import pytest
 
 from labkit.crashtest import reader as reading
 from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
+from labkit.crashtest.driver import told
 from labkit.crashtest.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.runs import check_store
@@ -66,6 +67,17 @@ def test_what_is_no_sink_is_said_in_one_sentence(tmp_path: Path, text: str, name
         examine(subject(tmp_path, text, name))
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_what_the_sink_raised_is_found_in_what_spark_makes_of_it() -> None:
+    text = (
+        "[STREAM_FAILED] Query terminated: An exception was raised by the Python Proxy. Return Message: "
+        'Traceback (most recent call last):\n  File "x.py", line 1, in call\n    db: Any = commit()\n'
+        "sqlite3.IntegrityError: UNIQUE: id\n"
+        "\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)"
+    )
+    assert told(Exception(text)) == "IntegrityError: UNIQUE: id"
+    assert told(ValueError("no traceback in it")) == "no traceback in it"
 
 
 @pytest.mark.parametrize("text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"])
