@@ -18,7 +18,7 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, err
 
 OWN_FAULT = 70
 BAD_USAGE = 64
-STOPPED = "stopped; nothing is left running; labkit run goes on with --resume FOLDER, labkit grade with the same command."
+STOPPED = "stopped; nothing is left running; run goes on with --resume FOLDER, grade with the same command again."
 
 
 class Stopped(BaseException):
