@@ -32,7 +32,9 @@ def passing(settings: Settings, tried: list[Variant]) -> Iterator[tuple[object, 
             yield chosen
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.slow) if one == "04-settings" else one for one in ALL]
+)
 def test_exactly_the_right_settings_pass(name: str):
     assert set(passing(ALL[name], list(EXERCISES[name].public))) == RIGHT[name]
     assert set(passing(ALL[name], variants(name, 1))) == RIGHT[name]

@@ -54,8 +54,11 @@ def test_without_a_crash_everything_is_exactly_once(strategy: Strategy, store: s
         )
 
 
+EVERY_STORE = [pytest.param(kind, marks=pytest.mark.slow if kind in ("postgres", "kafka") else ()) for kind in STORES]
+
+
 @pytest.mark.parametrize("again", RECOVERY_POINTS)
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", EVERY_STORE)
 @pytest.mark.parametrize("point", [FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_HANDLES, FailPoint.AFTER_COMMIT_LOG])
 def test_two_phase_survives_a_second_crash_in_recovery(point: FailPoint, store: str, again: FailPoint, tmp_path: Path):
     verdict = crashed(tmp_path, Strategy.TWO_PHASE, store, Order.DECISION, [point, again]).verdict()

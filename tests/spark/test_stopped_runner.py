@@ -52,7 +52,7 @@ def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp
         pytest.param("the second driver runs", marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     phase: str, number: signal.Signals, java: Java, tmp_path: Path
 ):
