@@ -33,6 +33,8 @@ def install() -> None:
     if _installed:
         return
     _installed.append(True)
+    if SUBJECT in os.environ:
+        tap_files.watched.add(os.environ[SUBJECT])
     tap_files.tap_files()
     sys.meta_path.insert(0, _Meeting())
     for name, tap in TAPS.items():

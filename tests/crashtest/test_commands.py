@@ -12,8 +12,7 @@ import psutil
 import pytest
 import yaml
 from build_sinks import ROOT, SINKS
-
-from labkit.crashtest.leftovers import MARK
+from crashtest_processes import left_over
 
 
 def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -21,16 +20,6 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     command = [sys.executable, "-m", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
-def left_over() -> list[int]:
-    found = []
-    for process in psutil.process_iter():
-        try:
-            found += [process.pid] if MARK in process.environ() else []
-        except psutil.Error:
-            continue
-    return found
 
 
 @pytest.mark.parametrize(

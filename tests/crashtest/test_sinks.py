@@ -8,12 +8,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from build_sinks import PAGE, SINKS, expected, page
+from crashtest_processes import left_over
 
 from labkit.crashtest.campaign import crash_test
-from labkit.crashtest.leftovers import MARK
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
 from labkit.judge import Outcome
@@ -55,16 +54,9 @@ def new_topic(address: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left(store: Path) -> Iterator[None]:
+def _nothing_is_left() -> Iterator[None]:
     yield
-    left = []
-    for process in psutil.process_iter():
-        try:
-            its = process.environ()
-            left += [process.pid] if MARK in its and its.get("SINK_STORE") == os.environ["SINK_STORE"] else []
-        except psutil.Error:
-            continue
-    assert left == []
+    assert left_over() == []
 
 
 def violated(report: Report) -> set[str]:
