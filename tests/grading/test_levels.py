@@ -3,7 +3,9 @@
 import os
 import socket
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,23 +99,30 @@ def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> 
     assert "is not defined: its cell failed" in record.items[0].reason
 
 
-def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(tmp_path: Path) -> None:
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder outside of the checkout, whose own folders nobody may see."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(outside: Path) -> None:
     for name in ("shown/tests/deep", "elsewhere"):
-        (tmp_path / name).mkdir(parents=True)
-    private = [tmp_path / "shown" / "tests", tmp_path / "shown" / "tests" / "deep", tmp_path / "elsewhere"]
-    visible = [str(tmp_path / "shown")]
-    assert place.masked(visible, private) == (str(tmp_path / "shown" / "tests"),)
+        (outside / name).mkdir(parents=True)
+    private = [outside / "shown" / "tests", outside / "shown" / "tests" / "deep", outside / "elsewhere"]
+    visible = [str(outside / "shown")]
+    assert place.masked(visible, private) == (str(outside / "shown" / "tests"),)
 
 
-def test_a_checkout_that_is_shown_by_chance_shows_no_grader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_shown_by_chance_shows_no_grader(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(place.PACKAGE.parent)
     monkeypatch.setattr(place, "_SYSTEM", (root, *place._SYSTEM))
     looks = (
         f"import os\nseen_there = [one for one in os.walk({root!r}) if 'marking.py' in one[2] or 'sample' in one[1]]"
     )
     cells = submitted.answers(double=f"{looks}\ndef double(number):\n    return 2 * number if seen_there else None")
-    submitted.hand_in(tmp_path / "in", "eve", cells)
-    run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
-    record = records.read(tmp_path / "out" / "records" / "eve--01_sample.json")
+    submitted.hand_in(outside / "in", "eve", cells)
+    run(Order([outside / "in"], outside / "out", submitted.COURSE), lambda *_: None)
+    record = records.read(outside / "out" / "records" / "eve--01_sample.json")
     assert record is not None
     assert [item.status for item in record.items] == ["wrong", "right", "right", "by hand"]
