@@ -103,6 +103,7 @@ def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
     assert [process.wait(120) for process in both] == [0, 0]
 
 
+@pytest.mark.slow
 def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(java: Java, tmp_path: Path):
     command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "exactly-once"]
     done = subprocess.run(

@@ -63,6 +63,7 @@ def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     assert not (tmp_path / "run" / "scratch").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_finished_by_resume(java: Java, tmp_path: Path):
     folder = tmp_path / "run"
     stop(folder, "the second driver runs", signal.SIGKILL)

@@ -90,7 +90,7 @@ def is_alive(pid: int) -> bool:
 def kill(server: PostgresService) -> None:
     killed = server.kill()
     assert len(killed) > 3
-    assert [pid for pid in killed if is_alive(pid)] == []
+    until(lambda: not any(map(is_alive, killed)), "the end of every process of the server")
     assert server.status().state == "stale"
 
 
