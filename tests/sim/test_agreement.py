@@ -19,8 +19,9 @@ from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation
 from labkit.sim.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make
+from labkit.sinks import SINKS
 from labkit.sinks.coordinator import Coordinator
-from labkit.stores import STORES
+from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle
 
 pytestmark = pytest.mark.usefixtures("postgres")
@@ -76,7 +77,7 @@ EVERYWHERE = [
     for (strategy, order), points in POINTS.items()
     for store in STORES
     for first in points
-    if strategy is not Strategy.IDEMPOTENT or store != "files"
+    if SINKS[strategy].capability in capabilities(store)
 ]
 
 
