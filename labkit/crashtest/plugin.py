@@ -9,6 +9,7 @@ This module must not load anything heavy before somebody asks for it.
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ class CrashTests:
             return CrashTest.from_parent(session, name=f"crashtest[{name}]", run=run, expected=expected, also=also)
 
         found = [item("healthy", lambda: [first])]
-        found += [item(job.id, lambda job=job: [running.run(job)]) for job in running.jobs()]  # type: ignore[misc]
+        found += [item(job.id, partial(lambda each: [running.run(each)], job)) for job in running.jobs()]
         pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
         return [*found, pairs]
 

@@ -97,7 +97,9 @@ class Reader:
 
     def _answer(self, verb: str) -> dict[str, Any]:
         process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None  # noqa: PT018
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(verb.encode() + b"\n")
             process.stdin.flush()
