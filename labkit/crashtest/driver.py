@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL = 0.01
+_STOPPED = 2.0
+"""Seconds between two looks after which this process must have been stopped; the sink could do nothing either."""
+
 MASTER = "local[1,2]"
 """One task at a time, so that tasks write in partition order; a task that fails is tried a second time."""
 
@@ -63,6 +66,7 @@ class Cell:
         self._spec, self._ticket = spec, Ticket.from_json(spec["ticket"])
         self._commits = Path(spec["checkpoint"]) / "commits"
         self._progress, self._since = (0, 0), time.monotonic()
+        self._looked = self._since
         self._told = False
         self._query = self._start(spark)
 
@@ -110,9 +114,11 @@ class Cell:
         done = len(list(self._commits.glob("[0-9]*"))) if self._commits.is_dir() else 0
         log = Path(self._ticket.log)
         progress = done, log.stat().st_size if log.exists() else 0
-        if progress != self._progress:
-            self._progress, self._since = progress, time.monotonic()
-        if time.monotonic() - self._since > self._spec["limit"]:
+        now = time.monotonic()
+        if progress != self._progress or now - self._looked > _STOPPED:
+            self._progress, self._since = progress, now
+        self._looked = now
+        if now - self._since > self._spec["limit"]:
             hung.append(f"the query {self.name}")
             raise Hung(f"the sink did nothing for {self._spec['limit']:.0f} s in batch {done}: it hangs or waits")
 

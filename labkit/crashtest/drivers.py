@@ -59,6 +59,12 @@ class Driver:
             self._standby.drive.order({"cells": cells})
         return self._events
 
+    @property
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What happens to the queries that it was given, from where its last reader stopped reading."""
+        assert self._events is not None
+        return self._events
+
     def _fresh(self, cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         self._standby.drive.order({"cells": cells})
         return self._standby.events

@@ -200,12 +200,20 @@ def testify(ticket: Ticket, kind: Kind) -> bool:
 
 
 def stop(ticket: Ticket) -> None:
-    """Stops this process where it is. Returns only if somebody continues it, and only a driver that was replaced."""
+    """Stops this process where it is. Returns only in a driver that was replaced, and when it was told to go on.
+
+    A thread may run on for a moment while its process is being stopped, so being continued is not enough.
+    """
     if ticket.then == "task":
         os.kill(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGSTOP)
-    while ticket.then == "crash":
-        time.sleep(1)
+    while ticket.then == "crash" or not Path(go_on(ticket.evidence)).exists():
+        time.sleep(0.01)
+
+
+def go_on(evidence: str) -> str:
+    """The file that tells whoever left this evidence to go on."""
+    return f"{evidence}.go"
 
 
 def await_kill(ticket: Ticket, batch: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from labkit.crashtest.drivers import Driver
 from labkit.crashtest.points import last_point, zombie_point
+from labkit.crashtest.recorder import go_on
 from labkit.crashtest.rows import Rows
 from labkit.crashtest.runs import NEVER_REACHED, Trial, Workshop, follow, testimony
 from labkit.errors import JobFailed
@@ -124,25 +125,41 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
         ending = follow(old.give([workshop.cell(trial, 1, point, "stop")]))
         if ending["event"] != "stopped":
             raise JobFailed(f"{NEVER_REACHED}: the run ended without a stop")
-        session = int(testimony(trial.folder / "reached-1.json", point)["session"])
+        reached = trial.folder / "reached-1.json"
+        session = int(testimony(reached, point)["session"])
         old.signal(session, signal.SIGSTOP)
         trial.crashes.append({"point": point.id, "signal": int(signal.SIGSTOP), "session": session, "at": time.time()})
         trial.watcher.driver = 2
-        _replace(workshop, trial, lambda: old.signal(session, signal.SIGCONT))
-        old.signal(session, signal.SIGCONT)
-        time.sleep(2 * workshop.settings.settle + 1)
+
+        def wake() -> None:
+            Path(go_on(str(reached))).touch()
+            old.signal(session, signal.SIGCONT)
+
+        _replace(workshop, trial, wake)
+        wake()
+        _see_out(workshop, trial, old)
     finally:
         workshop.end(old)
 
 
-def _replace(workshop: Workshop, trial: Trial, go_on: Callable[[], None]) -> None:
+def _see_out(workshop: Workshop, trial: Trial, old: Driver) -> None:
+    """Waits until the continued driver has nothing left to do, so that its last write is seen, however late it is."""
+    ending = follow(old.events)
+    while ending["event"] == "stopped":  # its main loop says so once more
+        ending = follow(old.events)
+    said = f"failed: {ending['because']}" if ending["event"] == "failed" else ending["event"]
+    trial.notes.append(f"the old driver was continued and {said}")
+    time.sleep(workshop.settings.settle)
+
+
+def _replace(workshop: Workshop, trial: Trial, wake: Callable[[], None]) -> None:
     """The new driver; if it fails while the old one is stopped, the old one is continued and it tries again."""
     new = workshop.driver()
     cell = {**workshop.cell(trial, 2, None), "limit": REPLACED_SECONDS}
     ending = follow(new.give([cell]))
     if ending["event"] == "failed":
         trial.notes.append(f"while the old driver was stopped, the new one failed: {ending['because']}")
-        go_on()
+        wake()
         time.sleep(workshop.settings.settle)
         ending = follow(new.give([{**cell, "name": f"{cell['name']}-again"}]))
     _rest(workshop, trial, new, ending)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.crashtest.campaign import campaign
+from labkit.crashtest.campaign import campaign, crash_test
 from labkit.crashtest.effects import BOUNDS, Effect, Kind
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
@@ -103,3 +103,26 @@ def test_a_store_that_cannot_be_emptied_gets_rows_of_its_own_in_every_run(tmp_pa
     assert len(ids) == 5
     with pytest.raises(InvalidInput, match="not empty"), campaign(settings(f"{file}:sink"), tmp_path / "out2"):
         pass
+
+
+LATE = """
+import json, os, time
+from pathlib import Path
+STORE = Path(__file__).with_name("store")
+def sink(df, batch):
+    STORE.mkdir(exist_ok=True)
+    rows = df.collect()
+    (STORE / f"begun-{batch}").write_text("")
+    time.sleep(6 * (batch == 1))
+    with (STORE / "part-0").open("a") as file:
+        file.write("".join(json.dumps(row.asDict()) + "\\n" for row in rows))
+"""
+
+
+def test_a_stopped_driver_is_watched_until_it_has_nothing_left_to_do(tmp_path: Path) -> None:
+    """Continued before a first effect, it writes its rows six seconds later: longer than a store is watched."""
+    file = tmp_path / "sink.py"
+    file.write_text(LATE + READ)
+    report = crash_test(f"{file}:sink", quick=True, only=("stopped_driver",), folder=tmp_path / "out")
+    print(report.text())
+    assert report.summary.conditions == {"stopped_driver": Guarantee.AT_LEAST_ONCE}
