@@ -9,7 +9,7 @@ unexport PYTHONPATH PYTHONHOME
 
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
 # Three at a time on two cores, since many tests wait for a server or a browser.
-PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 3 --dist loadscope --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
+PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
 
 .DEFAULT_GOAL := help
 .PHONY: help install java demo test test-all test-slow lab lock lint notebooks notebooks-check site stills clean doctor ci

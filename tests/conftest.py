@@ -108,9 +108,19 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[MARKER] = uuid.uuid4().hex
 
 
+LONG = ("tests/spark/test_matrix.py", "tests/grading/", "checked/", "tests/jupyter/", "tests/notebooks/", "tests/spark")
+"""What takes longest, first: `make test` hands whole modules to its processes, and the last one must be short."""
+
+
+def place(item: pytest.Item) -> int:
+    """Where a test comes in the order of `LONG`."""
+    return next((index for index, prefix in enumerate(LONG) if item.nodeid.startswith(prefix)), len(LONG))
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cells that nbval collects; a notebook says itself, in its metadata, that it is slow."""
+    """Order the tests; mark the cells that nbval collects: a notebook says itself, in its metadata, that it is slow."""
+    items.sort(key=place)
     for item in items:
         notebook = getattr(item.parent, "nb", None)
         if notebook is not None:

@@ -13,8 +13,8 @@ import sys
 def main() -> None:
     """Hands over environment and streams, and waits for the end; runs Python itself where that cannot be done."""
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
-    if len(words) == 2 and words[0] == "-m" and words[1] in os.environ["LABKIT_RUNNERS"].split():
-        request = json.dumps([words[1], dict(os.environ)]).encode()
+    if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
+        request = json.dumps([words[1:], dict(os.environ)]).encode()
         with socket.socket(socket.AF_UNIX) as connection:
             try:
                 connection.connect(os.environ["LABKIT_ZYGOTE"])

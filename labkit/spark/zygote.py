@@ -1,14 +1,16 @@
 """Starts the Python processes that Spark starts once for each query, by a fork instead of half a second of imports.
 
-Spark's source runner and its transformWithState runner are started anew for every query (StreamingPythonRunner), past
-the daemon that forks workers. Here the interpreter that Spark starts is `launcher.py`: it hands its environment and
-its standard streams to this process, which has imported what those runners import, and forks. The child runs the
-runner's own module as `python -m` would. This module must not change what a runner does.
+Spark's source runner and its transformWithState runner are started anew for every query (StreamingPythonRunner), and
+so are the daemons that fork its workers, one for every environment (PythonWorkerFactory). Here the interpreter that
+Spark starts is `launcher.py`: it hands its environment and its standard streams to this process, which has imported
+what those programs import, and forks. The child runs the program's own module as `python -m` would. This module must
+not change what a program does: what only the start of an interpreter sets, hashes and seeds, is as Spark sets it.
 
 Like every process of a driver it is in the driver's session, so it dies with it; and it ends by itself when the pipe
 from the driver closes.
 """
 
+import gc
 import json
 import os
 import runpy
@@ -26,6 +28,8 @@ RUNNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
 )
+DAEMONS = ("pyspark.daemon", "labkit.spark.daemon", "labkit.crashtest.daemon")
+FORKED = (*RUNNERS, *DAEMONS)
 """What is forked; everything else the launcher starts as it is."""
 
 LONGEST = 100
@@ -53,9 +57,11 @@ def interpreter(scratch: Path) -> dict[str, str]:
         listener.bind(str(place))
         listener.listen(64)
         command = [sys.executable, "-m", "labkit.spark.zygote", str(listener.fileno())]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()], cwd=scratch)
+        pipe, kept = subprocess.PIPE, [listener.fileno()]
+        seeded = {"PYTHONHASHSEED": "0", **os.environ}  # as Spark's context gives it to every worker
+        process = subprocess.Popen(command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded)
     _kept.append(process)
-    settings = {SOCKET: str(place), "LABKIT_PYTHON": sys.executable, "LABKIT_RUNNERS": " ".join(RUNNERS)}
+    settings = {SOCKET: str(place), "LABKIT_PYTHON": sys.executable, "LABKIT_FORKED": " ".join(FORKED)}
     return settings | {"PYSPARK_PYTHON": str(program), "PYSPARK_DRIVER_PYTHON": str(program)}
 
 
@@ -88,16 +94,17 @@ def _become(connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as request:
-        module, environment = json.loads(request.read())
+        words, environment = json.loads(request.read())
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = [module]
+    sys.argv = words
+    _seed_anew()
     code = 0
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
@@ -106,7 +113,15 @@ def _become(connection: socket.socket) -> None:
         os._exit(code & 0xFF)
 
 
+def _seed_anew() -> None:
+    """Python's own generator is seeded again in a fork; that of NumPy would give the same numbers in every process."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()
+
+
 if __name__ == "__main__":
-    for name in (*EVERY_WORKER, *STATEFUL, *RUNNERS):
+    for name in (*EVERY_WORKER, *STATEFUL, *RUNNERS, "pyspark.daemon"):
         import_module(name)
+    gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))

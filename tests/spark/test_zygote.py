@@ -12,6 +12,7 @@ from labkit.services.java import Java
 from labkit.spark import session, zygote
 
 FORKED = "import os, sys; print(os.getppid(), os.environ['WORD'], sys.stdin.read()); sys.exit(3)"
+DRAWN = "import sys, random, numpy; print(sys.argv[1:], hash('hello'), random.random(), numpy.random.random())"
 PATIENCE = 30.0
 
 
@@ -19,7 +20,9 @@ PATIENCE = 30.0
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """A zygote of the test's own, asked for a module that says who started it."""
     (tmp_path / "told.py").write_text(FORKED)
-    monkeypatch.setattr(zygote, "RUNNERS", ("told",))
+    (tmp_path / "drawn.py").write_text(DRAWN)
+    monkeypatch.setattr(zygote, "FORKED", ("told", "drawn"))
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     monkeypatch.setenv("PYTHONPATH", f"{Path(zygote.__file__).parents[2]}{os.pathsep}{tmp_path}")
     yield zygote.interpreter(tmp_path)
     for process in zygote._kept:
@@ -46,6 +49,18 @@ def test_what_is_named_is_forked_with_environment_and_streams(settings: dict[str
     parent, rest = asked(settings, "-m", "told")
     assert int(parent) == zygote._kept[0].pid
     assert rest.strip() == "passed on read"
+
+
+def test_hashes_are_as_spark_sets_them_and_random_numbers_are_not_those_of_another_process(settings: dict[str, str]):
+    draw = "import numpy; print(hash('hello'))"
+    seeded = {**os.environ, "PYTHONHASHSEED": "0"}
+    expected = subprocess.run([sys.executable, "-c", draw], env=seeded, text=True, capture_output=True, check=True)
+    first, second = (asked(settings, "-m", "drawn", "word") for _ in range(2))
+    words, (hashed, drawn, drawn_by_numpy) = first[0], first[1].split()
+    assert words == "['word']"
+    assert hashed == expected.stdout.strip() == second[1].split()[0]
+    assert drawn != second[1].split()[1]
+    assert drawn_by_numpy != second[1].split()[2]
 
 
 def test_everything_else_is_plain_python(settings: dict[str, str]):
