@@ -59,6 +59,7 @@ def test_a_wrong_solution_fails_by_the_hidden_variants_of_every_seed(path: Path)
         assert not re.search(r"\w\(|\d|hello|world|stream|table-|spark|flink", found.general), found.general
 
 
+@pytest.mark.slow  # the same rules are tried one by one above
 def test_the_kill_rate_is_printed(capsys: pytest.CaptureFixture[str]):
     assert kill_rate.main() == 0
     assert f"kill rate: {len(FILES)} of {len(FILES)} wrong solutions, 100 %" in capsys.readouterr().out

@@ -237,6 +237,7 @@ def test_an_hour_is_more_than_the_broker_allows(store: KafkaStore) -> None:
 # Orphans
 
 
+@pytest.mark.slow
 def test_one_recovery_resolves_fifty_orphans_and_no_foreign_one(
     store: KafkaStore, tmp_path: Path, killed: Callable[[str, str, Path], list[str]]
 ) -> None:
