@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg import errors, sql
+from psycopg import errors, generators, pq, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
@@ -127,6 +127,24 @@ def at_once(connection: Connection, *steps: Step) -> list[list[tuple[Any, ...]]]
             found.append(cursor.fetchall() if cursor.description else [])
             cursor.nextset()
     return found
+
+
+@contextmanager
+def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
+    """Sends statements, lets the block wait for another connection, and then waits for these.
+
+    What a statement fails with is raised behind the block, unless the block has failed.
+    """
+    query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.given) for step in steps)
+    connection.pgconn.send_query(query.encode())
+    connection.wait(generators.send(connection.pgconn))
+    try:
+        yield
+    finally:
+        results = connection.wait(generators.fetch_many(connection.pgconn))
+    for result in results:
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            raise errors.error_from_result(result, connection.info.encoding)
 
 
 @contextmanager

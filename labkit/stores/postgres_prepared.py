@@ -15,7 +15,7 @@ from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.records import Observation
 from labkit.stores import postgres_schema as names
 from labkit.stores.contract import Handle, fenced
-from labkit.stores.postgres_connection import BEGIN, Connection, Step, at_once, explained
+from labkit.stores.postgres_connection import BEGIN, Connection, Step, at_once, explained, meanwhile
 from labkit.stores.postgres_pool import Pool
 
 CHUNK = 1_000
@@ -39,7 +39,7 @@ class OpenTransaction:
         connection = self._open()
         if self._rows.keep(row):
             with self._ending_by_error(connection):
-                self._note(self._rows.send(connection))
+                self._send(connection)
 
     def prepare(self) -> None:
         """PREPARE TRANSACTION: from here on it needs neither this process nor its connection.
@@ -48,12 +48,11 @@ class OpenTransaction:
         """
         connection = self._open()
         with self._ending_by_error(connection):
-            insert, lines = self._rows.take()
-            self._note(lines)
+            self._send(connection)
             decide = Step(_DECIDE, {"name": str(self._handle), "number": self._number})
             prepare = Step(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
             try:
-                at_once(connection, *insert, decide, prepare)
+                at_once(connection, decide, prepare)
             except errors.NotNullViolation:
                 raise self._aborted() from None
         self._connection = None
@@ -64,12 +63,16 @@ class OpenTransaction:
             raise JobFailed(f"The transaction {self._handle} is not open any more; begin another.")
         return self._connection
 
-    def _note(self, lines: Sequence[str]) -> None:
-        """Says beside the transaction what it holds: a note that is there whatever becomes of it."""
-        if lines:
-            with self._pool.using() as other:
-                note = "INSERT INTO staged (handle, lines) VALUES (%s, %s)"
-                other.execute(note, [str(self._handle), "\n".join(lines)])
+    def _send(self, connection: Connection) -> None:
+        """Sends the rows that are kept, and says beside the transaction, at the same time, what it holds.
+
+        The note is there whatever becomes of the transaction, and before it is prepared.
+        """
+        insert, lines = self._rows.take()
+        if insert:
+            note = Step("INSERT INTO staged (handle, lines) VALUES (%s, %s)", [str(self._handle), "\n".join(lines)])
+            with self._pool.using() as other, meanwhile(other, note):
+                at_once(connection, *insert)
 
     @contextmanager
     def _ending_by_error(self, connection: Connection) -> Iterator[None]:
