@@ -5,7 +5,9 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ import submitted
 from labkit.errors import InvalidInput
 from labkit.grading import levels, place, records
 from labkit.grading.batch import Order, run
-from labkit.grading.inside.jobs import Level
+from labkit.grading.inside.jobs import Level, Limits
+from labkit.grading.sandbox import Ended, Sandbox
 
 
 def offered(folder: Path) -> dict[Level, str | None]:
@@ -48,6 +51,30 @@ def test_a_level_that_is_missing_is_named_with_its_reason(tmp_path: Path, monkey
         Level.PLAIN,
         {"namespaces": "It has none.", "user-namespaces": "It has none."},
     )
+
+
+def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(tmp_path: Path) -> None:
+    """Two batches at once on one machine give their sandboxes the same user id, and the kernel counts by user."""
+    level = Level.NAMESPACES
+    if why := offered(tmp_path)[level]:
+        pytest.skip(f"{level}: {why}")
+    lab, deadline = tmp_path / "lab", time.monotonic() + 120
+    crowd = (
+        "import subprocess\nkept = []\ntry:\n    while True: kept.append(subprocess.Popen(['sleep', '100']))\n"
+        "except OSError: pass"
+    )
+
+    @contextmanager
+    def at_its_second_cell(folder: str, first: str) -> Iterator[Ended | None]:
+        (tmp_path / folder).mkdir()
+        here = levels.place_of(tmp_path / folder, place.shown(lab), (), 0)
+        notebook = submitted.notebook(first, "import time; time.sleep(100)")
+        with Sandbox(level, here, lab, Limits()) as sandbox, sandbox.run(notebook, [], deadline) as running:
+            yield running.until_cell(1)
+
+    with at_its_second_cell("one", crowd) as crowded, at_its_second_cell("two", "import threading") as other:
+        assert crowded is None
+        assert other is None
 
 
 def test_plain_needs_trust(tmp_path: Path) -> None:

@@ -34,13 +34,15 @@ def confine(job: Job) -> None:
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
         build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
-    limit(job.limits, processes=job.level is not Level.PLAIN)
+    limit(job.limits)
     if job.level is Level.NAMESPACES:
         os.setgroups([])
         os.setresgid(job.place.user, job.place.user, job.place.user)
         os.setresuid(job.place.user, job.place.user, job.place.user)
         _own_users(job.place.user, job.place.user)
     if job.level is not Level.PLAIN:
+        # Only now: set before, it would be a limit for all sandboxes of this user together, also of another batch.
+        resource.setrlimit(resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes))
         # In a further one the learner's code would be root, and could mount memory that no limit counts.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         linux.drop_privileges()
@@ -59,7 +61,7 @@ def _own_users(user: int, group: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
 
 
-def limit(limits: Limits, *, processes: bool) -> None:
+def limit(limits: Limits) -> None:
     """Limits of the kernel for this process and each of its children."""
     chosen = {
         resource.RLIMIT_AS: limits.memory,
@@ -68,8 +70,6 @@ def limit(limits: Limits, *, processes: bool) -> None:
         resource.RLIMIT_CPU: int(limits.total_seconds) + 5,
         resource.RLIMIT_CORE: 0,
     }
-    if processes:
-        chosen[resource.RLIMIT_NPROC] = limits.processes
     for name, most in chosen.items():
         with nullcontext() if sys.platform == "linux" else suppress(ValueError, OSError):
             resource.setrlimit(name, (most, most))
