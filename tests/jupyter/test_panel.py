@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import build_site
 import nbformat
 import psutil
 import pytest
@@ -63,6 +64,24 @@ def panel(java, lab_server, lab_page) -> Iterator:
     yield answering(lab_page.page)
     assert driving.raised(lab_page.page) == []
     until(lambda: not at_work(lab_server.folder), "every process of every run to be gone")
+
+
+def cut(page, root: str) -> list[str]:
+    """What does not fit into the width of its shell at 200 % (1280 by 900 is 640 by 450 then)."""
+    page.evaluate("() => window.jupyterapp?.shell.collapseLeft()")
+    page.set_viewport_size({"width": 640, "height": 450})
+    found = page.evaluate(
+        """root => [...document.querySelectorAll(root)].flatMap((shell) => {
+          const right = shell.parentElement.getBoundingClientRect().right + 1;
+          return [...shell.querySelectorAll("button, label, li, code, td, .lk-say")].filter((each) => {
+            const box = each.getBoundingClientRect();
+            return box.width && box.right > right && !each.closest("details:not([open])");
+          }).map((each) => each.textContent);
+        })""",
+        root,
+    )
+    page.set_viewport_size({"width": 1280, "height": 2600})
+    return found
 
 
 def options(form, label: str) -> list[str]:
@@ -126,6 +145,21 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     page.locator(".lk-form").get_by_text("The kernel does not answer").wait_for()
     assert page.locator(".lk-form li:visible").count() == 0
     lab_page.keep("panel-reopened")
+    assert cut(page, ".lk-result") == []
+
+    notebook = nbformat.read(lab_server.folder / "panel.ipynb", as_version=4)
+    offline = lab_server.folder.parent / "panel.html"
+    offline.write_text(build_site.page(notebook, "panel"), encoding="utf-8")
+    page.goto(offline.as_uri())
+    page.locator(".lk-result").get_by_role("button", name="next step").click()
+    assert "SIGKILL" in page.locator(".lk-result .lk-say").inner_text()
+
+    notebook.cells[0].source = "# A copy from somebody else"
+    nbformat.write(notebook, lab_server.folder / "untrusted_panel.ipynb")
+    driving.open_notebook(page, lab_server, "untrusted_panel.ipynb")
+    page.wait_for_selector(".lk-static img")
+    assert page.locator(".lk-result .lk-place").count() == 0
+    lab_page.keep("panel-untrusted")
 
 
 @pytest.mark.slow
@@ -150,6 +184,10 @@ def test_a_kernel_restart_in_the_middle_ends_every_process(panel, lab_server, la
     panel.get_by_text("The kernel does not answer").wait_for(timeout=MINUTES)
     for folder in lab_server.folder.glob("runs/*"):
         assert not (folder / "scratch" / "driver-1").exists()
+
+
+def test_at_twice_the_size_nothing_is_cut_off(panel, lab_page):
+    assert cut(lab_page.page, ".lk-form") == []
 
 
 def test_axe_finds_nothing_serious(panel, lab_page):
