@@ -60,8 +60,8 @@ class PostgresStore:
 
     def hidden(self) -> Iterator[Observation]:
         """The rows of open and prepared transactions, as far as their writers have sent them."""
-        for (lines,) in self._read(names.HIDDEN):
-            yield from names.from_lines(lines)
+        for offset, key, value, batch, attempt in self._read(names.HIDDEN):
+            yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def close(self) -> None:
         """Closes every connection; the server rolls back what was open and not prepared."""
@@ -93,7 +93,7 @@ class PostgresStore:
 
             def write(row: Observation) -> None:
                 if rows.keep(row):
-                    rows.send(connection)
+                    at_once(connection, *rows.steps())
 
             try:
                 yield write
@@ -230,9 +230,8 @@ class PostgresStore:
 
     def _seal(self, connection: Connection, rows: Rows, given: dict[str, str | int]) -> None:
         """The last steps of a transaction of one writer, in the order of visibility."""
-        insert, _ = rows.take()
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-        at_once(connection, *insert, lock, Step(prepared.SEAL, given), Step("COMMIT"))
+        at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, given), Step("COMMIT"))
 
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):

@@ -68,11 +68,10 @@ class OpenTransaction:
 
         The note is there whatever becomes of the transaction, and before it is prepared.
         """
-        insert, lines = self._rows.take()
-        if insert:
-            note = Step("INSERT INTO staged (handle, lines) VALUES (%s, %s)", [str(self._handle), "\n".join(lines)])
-            with self._pool.using() as other, meanwhile(other, note):
-                at_once(connection, *insert)
+        if self._rows:
+            arrays = self._rows.take()
+            with self._pool.using() as other, meanwhile(other, Step(names.NOTE, arrays)):
+                at_once(connection, Step(names.INSERT, arrays))
 
     @contextmanager
     def _ending_by_error(self, connection: Connection) -> Iterator[None]:
@@ -121,17 +120,17 @@ class Rows:
         self._kept.append(row)
         return len(self._kept) >= self._size
 
-    def take(self) -> tuple[list[Step], list[str]]:
-        """What is to be done to send those that are kept, and the same as lines."""
-        rows, self._kept, self._size = self._kept, [], CHUNK
-        return [Step(names.INSERT, [self._name, *names.to_arrays(rows)])] if rows else [], names.to_lines(rows)
+    def __bool__(self) -> bool:
+        return bool(self._kept)
 
-    def send(self, connection: Connection) -> list[str]:
-        """Sends those that are kept; gives them as lines."""
-        steps, lines = self.take()
-        for step in steps:
-            connection.execute(step.statement, step.given)
-        return lines
+    def take(self) -> list[str]:
+        """The name and what is to be sent, for `INSERT` and `NOTE`; nothing is kept any more."""
+        rows, self._kept, self._size = self._kept, [], CHUNK
+        return [self._name, *names.to_arrays(rows)]
+
+    def steps(self) -> list[Step]:
+        """What is to be done to send those that are kept."""
+        return [Step(names.INSERT, self.take())] if self else []
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:

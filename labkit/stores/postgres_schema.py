@@ -35,8 +35,13 @@ CREATE TABLE changes (
 CREATE TABLE markers (query text, batch bigint, PRIMARY KEY (query, batch));
 CREATE TABLE epochs (query text PRIMARY KEY, incarnation bigint NOT NULL);
 CREATE TABLE committed (handle text PRIMARY KEY);
-CREATE TABLE staged (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text NOT NULL, lines text NOT NULL);
-ALTER TABLE staged ALTER COLUMN lines SET STORAGE EXTERNAL;
+CREATE TABLE staged (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text NOT NULL,
+  offsets text NOT NULL, keys text NOT NULL, given text NOT NULL, batches text NOT NULL, attempts text NOT NULL
+);
+ALTER TABLE staged ALTER COLUMN offsets SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL,
+  ALTER COLUMN given SET STORAGE EXTERNAL, ALTER COLUMN batches SET STORAGE EXTERNAL,
+  ALTER COLUMN attempts SET STORAGE EXTERNAL;
 CREATE INDEX staged_of_handle ON staged (handle);
 CREATE FUNCTION my_start() RETURNS timestamptz LANGUAGE sql
 AS 'SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()';
@@ -58,6 +63,7 @@ CREATE TRIGGER total_set AFTER INSERT OR UPDATE ON totals FOR EACH ROW EXECUTE F
 `visible` numbers the transactions in the order in which they became visible; rows that were visible at once carry
 their number themselves. `committed` holds the handle of every committed transaction, written in that transaction.
 `opened` and `staged` say what open and prepared transactions there are and what they hide: nobody can look into them.
+`staged` keeps rows as the arrays, column by column, in which they were sent: whoever asks for them unpacks them.
 """
 
 HISTORY = """
@@ -67,7 +73,13 @@ SELECT "offset", key, value, batch, attempt FROM (
   UNION ALL SELECT number, 0, "offset", key, value, batch, attempt FROM changes
 ) AS seen ORDER BY number NULLS LAST, id
 """
-HIDDEN = "SELECT lines FROM staged WHERE handle NOT IN (SELECT handle FROM committed) ORDER BY id"
+HIDDEN = """
+SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt FROM staged, unnest(
+  offsets::bigint[], keys::text[], given::bigint[], batches::bigint[], attempts::bigint[]
+) WITH ORDINALITY AS hidden ("offset", key, value, batch, attempt, nth)
+WHERE handle NOT IN (SELECT handle FROM committed) ORDER BY id, nth
+"""
+NOTE = "INSERT INTO staged (handle, offsets, keys, given, batches, attempts) VALUES (%s, %s, %s, %s, %s, %s)"
 _GIVEN = "SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])"
 INSERT = 'INSERT INTO rows (handle, "offset", key, value, batch, attempt) ' + _GIVEN.replace("*", "%s, *", 1)
 APPEND = 'INSERT INTO rows (number, "offset", key, value, batch, attempt) ' + _GIVEN.replace(
@@ -165,24 +177,3 @@ def to_arrays(rows: Sequence[Observation]) -> list[str]:
 
 
 _QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})
-_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-
-
-def to_lines(rows: Iterable[Observation]) -> list[str]:
-    """Rows as a note beside their transaction says them: in the text format of COPY."""
-    return [
-        f"{row.offset}\t{key_to_text(row.key).translate(_ESCAPES)}\t{row.value}\t{row.batch}\t{row.attempt}"
-        for row in rows
-    ]
-
-
-_UNESCAPE = re.compile(r"\\(.)")
-_PLAIN = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
-
-
-def from_lines(lines: str) -> Iterator[Observation]:
-    """The rows that `to_lines` gave, joined by line ends."""
-    for line in lines.split("\n"):
-        offset, key, value, batch, attempt = line.split("\t")
-        plain = key_from_text(_UNESCAPE.sub(lambda found: _PLAIN[found[1]], key))
-        yield Observation(int(offset), plain, int(value), int(batch), int(attempt))

@@ -139,10 +139,22 @@ def test_a_name_that_the_server_would_not_take_is_refused_before_anything_is_ope
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda text: text.replace("x", "\\")))
 def test_any_key_survives_as_text(key: str) -> None:
-    rows = [Observation(1, key, 2, 3, 4), Observation(5, key + "\0\\", 6, 7, 8)]
-    assert list(postgres_schema.from_lines("\n".join(postgres_schema.to_lines(rows)))) == rows
     assert "\0" not in postgres_schema.key_to_text(key)
     assert postgres_schema.key_from_text(postgres_schema.key_to_text(key)) == key
+
+
+def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_keys_are(store: PostgresStore) -> None:
+    odd = ["", " ", "NULL", '"', "\\", "\\0", "\0", "{a,b}", "a\nb\tc\r", "'", "%s", "é\u2028", "w" * 3000]
+    rows = [Observation(number, odd[number % len(odd)] + str(number), number, 0, 1) for number in range(2500)]
+    transaction = store.begin(HANDLE)
+    for row in rows:
+        transaction.write(row)
+    assert list(store.hidden()) == rows[:2001], "one alone, then a thousand at a time"
+    transaction.prepare()
+    assert list(store.hidden()) == rows
+    store.commit(HANDLE)
+    assert list(store.hidden()) == []
+    assert list(store.history()) == rows
 
 
 def test_a_bare_name_is_the_schema_and_any_path_gives_one_of_its_own() -> None:
