@@ -53,6 +53,7 @@ def test_a_level_that_is_missing_is_named_with_its_reason(tmp_path: Path, monkey
     )
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(tmp_path: Path) -> None:
     """Two batches at once on one machine give their sandboxes the same user id, and the kernel counts by user."""
     level = Level.NAMESPACES
