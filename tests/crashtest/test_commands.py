@@ -64,7 +64,8 @@ def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
         f'[tool.labkit.crashtest]\nsubject = "{SINKS}/wrong_marker_after.py:write_batch"\nexpect = "exactly-once"\n'
     )
     words = ["-p", "labkit.crashtest.plugin", "--crashtest", "--crashtest-quick", "--junit-xml=junit.xml"]
-    done = run(tmp_path, "pytest", "-p", "no:cacheprovider", *words)
+    here = ["-c", "pyproject.toml"]  # a temporary folder may lie in a project with settings of its own
+    done = run(tmp_path, "pytest", "-p", "no:cacheprovider", *here, *words)
     print(done.stdout, done.stderr)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     cases = {case.attrib["name"]: case for case in ET.parse(tmp_path / "junit.xml").iter("testcase")}
