@@ -143,7 +143,7 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
 
 
 def _see_out(workshop: Workshop, trial: Trial, old: Driver) -> None:
-    """Waits until the continued driver has nothing left to do, so that its last write is seen, however late it is."""
+    """Waits until the continued driver's query has ended or hangs (`--limit`), so that a late write is seen, too."""
     ending = follow(old.events)
     while ending["event"] == "stopped":  # its main loop says so once more
         ending = follow(old.events)
