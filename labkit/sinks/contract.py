@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -107,7 +107,7 @@ class Deferring(Sink[StoreT]):
         if first is None:
             return None
         transaction = self.begin(handle)
-        for row in self.announced(prepend(first, rows), handle.batch):
+        for row in self.announced(chain([first], rows), handle.batch):
             transaction.write(row)
         self.reach(FailPoint.BEFORE_PRE_COMMIT, handle.batch)
         transaction.prepare()
@@ -127,12 +127,6 @@ class Deferring(Sink[StoreT]):
             yield items[:half]
             self.reach(FailPoint.MID_COMMIT, batch)
         yield items[half:]
-
-
-def prepend(first: ItemT, rest: Iterator[ItemT]) -> Iterator[ItemT]:
-    """`first`, then the rest."""
-    yield first
-    yield from rest
 
 
 CHUNK = 1_000
@@ -161,7 +155,8 @@ def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) 
 
     When the consumer comes back for the second row, the first has been written: that is the failpoint.
     """
-    for number, row in enumerate(rows):
-        yield row
-        if number == 0:
-            reach(FailPoint.MID_WRITE, batch)
+    rest = iter(rows)
+    for first in islice(rest, 1):
+        yield first
+        reach(FailPoint.MID_WRITE, batch)
+    yield from rest

@@ -36,8 +36,8 @@ class OpenTransaction:
 
     def write(self, row: Observation) -> None:
         """Sends the first row at once and the others in chunks. Raises `JobFailed` if it is not open any more."""
-        connection = self._open()
-        if self._rows.keep(row):
+        if self._rows.keep(row) or self._connection is None:
+            connection = self._open()
             with self._ending_by_error(connection):
                 self._send(connection)
 

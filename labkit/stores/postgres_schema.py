@@ -170,10 +170,10 @@ def key_from_text(text: str) -> str:
 
 def to_arrays(rows: Sequence[Observation]) -> list[str]:
     """The columns of the rows as PostgreSQL writes arrays."""
-    offsets, _, values, batches, attempts = zip(*(row[:5] for row in rows), strict=True) if rows else ((),) * 5
-    keys = ",".join(f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows)
-    made = [",".join(map(str, column)) for column in (offsets, values, batches, attempts)]
-    return [f"{{{column}}}" for column in (made[0], keys, *made[1:])]
+    keys = ",".join([f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows])
+    offset, value, batch, attempt = [",".join([str(row[column]) for row in rows]) for column in _NUMBERS]
+    return [f"{{{column}}}" for column in (offset, keys, value, batch, attempt)]
 
 
+_NUMBERS = [Observation._fields.index(name) for name in ("offset", "value", "batch", "attempt")]
 _QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})

@@ -1,13 +1,14 @@
 """What a batch costs in PostgreSQL: two_phase beside one plain transaction with the same rows, without Spark.
 
-Every batch goes the way of the foreachBatch door: the store is opened, two participants write, the driver commits,
-the store is closed. The ways take turns and begin in turn, so that a busy machine slows all of them; processor time is
-counted as well, since waiting for a busy machine is none.
+Every batch goes the way of the foreachBatch door: two participants, each with the store opened for itself, write side
+by side as tasks do, the driver commits, the stores are closed. The ways take turns and begin in turn, so that a busy
+machine slows all of them; processor time is counted as well, since waiting for a busy machine is none.
 """
 
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from labkit.cli.bench import servers
 from labkit.cli.bench.rows import Rows, median, percentile
 from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
-from labkit.sinks import coordinate
+from labkit.sinks import Vote, coordinate
 from labkit.stores import open_store
 from labkit.stores.contract import Elsewhere, Handle
 
@@ -28,6 +29,8 @@ SIZES = {3: 20, 100: 20, 10_000: 4}
 PLAIN, TWO_PHASE = Strategy.BATCH_MARKER, Strategy.TWO_PHASE
 WAYS = (Strategy.APPEND, PLAIN, TWO_PHASE)
 """Append takes a transaction a chunk of rows; batch_marker is one plain transaction for the whole batch."""
+
+PARTICIPANTS = 2
 
 AT_MOST = 5.0
 """Milliseconds a batch that two_phase may take beyond one plain transaction."""
@@ -51,27 +54,34 @@ def measure(rounds: int) -> Rows:
 def _taken(place: Path, server: int | None, rows: int, batches: int) -> dict[Strategy, list[Spent]]:
     """The first batch of every way, which opens connections, counts for nothing."""
     taken: dict[Strategy, list[Spent]] = {way: [] for way in WAYS}
-    for batch in range(batches + 1):
-        for way in WAYS if batch % 2 else reversed(WAYS):
-            taken[way].append(once(way, place, batch, rows, server))
+    with ThreadPoolExecutor(PARTICIPANTS) as tasks:
+        for batch in range(batches + 1):
+            for way in WAYS if batch % 2 else reversed(WAYS):
+                taken[way].append(once(way, place, batch, rows, server, tasks))
     with closing(open_store("postgres", place / "store")) as store:
         if isinstance(store, Elsewhere):
             store.destroy()
     return {way: spent[1:] for way, spent in taken.items()}
 
 
-def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None) -> Spent:
-    """Writes and commits one batch by two participants."""
+def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, tasks: Executor) -> Spent:
+    """Writes and commits one batch by two participants, one for each half of the rows."""
     all_rows = [Observation(number, f"w{number}", number, batch, 1) for number in range(rows)]
     parts = [all_rows[: rows // 2], all_rows[rows // 2 :]]
     order = Order.ENGINE if way is TWO_PHASE else Order.NONE
     options = {"store": "postgres", "location": place / "store", "query": str(way), "log": place / "log"}
+    handles = [Handle(str(way), batch, number, 1, 0) for number in range(len(parts))]
+
+    def pre_commit(handle: Handle, part: Sequence[Observation]) -> Vote | None:
+        sink = coordinate(way, order, incarnation=1, **options).sink  # type: ignore[arg-type]
+        with closing(sink.store):
+            return sink.pre_commit(handle, iter(part))
+
     before = _processor_times(server)
     begun = time.perf_counter(), time.process_time()
     coordinator = coordinate(way, order, incarnation=1, **options)  # type: ignore[arg-type]
     with closing(coordinator.sink.store):
-        handles = [Handle(str(way), batch, number, 1, 0) for number in range(len(parts))]
-        votes = [coordinator.sink.pre_commit(*each) for each in zip(handles, map(iter, parts), strict=True)]
+        votes = list(tasks.map(pre_commit, handles, parts))
         coordinator.commit(batch, [vote for vote in votes if vote is not None])
     clock, here = time.perf_counter() - begun[0], time.process_time() - begun[1]
     after = _processor_times(server)
