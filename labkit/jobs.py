@@ -16,11 +16,17 @@ HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
 SIX_WORDS = shipped("six_words.jsonl")
 """What the socket sends when nobody names another input."""
 
+EIGHT_WORDS = shipped("eight_words.jsonl")
+"""Four words, twice: with Spark's hash each has one of four partitions to itself."""
+
 JABBERWOCKY = shipped("jabberwocky.txt")
 """A short real text: what the job `totals` counts when nobody names another one."""
 
 PARTITIONS = 3
 """Shuffle partitions of the small job. With Spark's hash, `hello` and `world` share one of two and part at three."""
+
+MOST_PARTITIONS = 16
+"""While a point in a task is armed, all tasks of its batch wait for each other, each in a process of its own."""
 
 
 class Job(StrEnum):

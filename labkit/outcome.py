@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InvalidInput, LabError
+from labkit.jobs import PARTITIONS
 from labkit.judge import Verdict
 from labkit.masters import Victim
 from labkit.records import Observation
@@ -152,6 +153,8 @@ def crash(
     delete_checkpoint: bool = False,
     query: str | None = None,
     later_records_per_batch: int | None = None,
+    partitions: int = PARTITIONS,
+    later_partitions: int | None = None,
     master: str | None = None,
     victim: str = "driver",
     between: str = "nothing",
@@ -179,6 +182,8 @@ def crash(
         delete_checkpoint=delete_checkpoint,
         query=query,
         later_records_per_batch=later_records_per_batch,
+        partitions=partitions,
+        later_partitions=later_partitions,
         master=master,
         victim=victim,
         between=between,

@@ -15,6 +15,7 @@ from labkit.counting import Count, Each, Running, Totals
 from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.jobs import (
+    MOST_PARTITIONS,
     NOT_REPLAYABLE,
     OF_THE_SOURCE,
     PARTITIONS,
@@ -52,6 +53,9 @@ class Scenario:
     checkpoint: Keep = Keep.KEPT
     query: str | None = None
     later_records_per_batch: int | None = None
+    partitions: int = PARTITIONS
+    """Tasks that write each batch."""
+    later_partitions: int | None = None
     between: Between = Between.NOTHING
     master: str | None = None
     """Of a cluster, whose executors are processes of their own; None: threads of the driver."""
@@ -61,6 +65,15 @@ class Scenario:
     def batch_size(self, driver: int) -> int:
         """Records in one micro-batch that the nth driver plans, from 1."""
         return self.records_per_batch if driver == 1 else self.later_records_per_batch or self.records_per_batch
+
+    def tasks(self, driver: int) -> int:
+        """Tasks that write each batch of the nth driver, from 1."""
+        return self.partitions if driver == 1 else self.later_partitions or self.partitions
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of one batch in the driver that has most of them."""
+        return max(self.tasks(1), self.tasks(2))
 
     @cached_property
     def count(self) -> Count:
@@ -100,6 +113,8 @@ class Scenario:
             "--state": (self.state, default_state(self.job)),
             "--query": (self.query, None),
             "--later-records-per-batch": (self.later_records_per_batch, None),
+            "--partitions": (self.partitions, PARTITIONS),
+            "--later-partitions": (self.later_partitions, None),
             "--between": (self.between, Between.NOTHING),
             "--master": (self.master, None),
             "--victim": (self.victim, Victim.DRIVER),
@@ -125,6 +140,8 @@ class Scenario:
             "checkpoint": self.checkpoint.value,
             "query": self.query,
             "later_records_per_batch": self.later_records_per_batch,
+            "partitions": self.partitions,
+            "later_partitions": self.later_partitions,
             "between": self.between.value,
             "master": self.master,
             "victim": self.victim.value,
@@ -146,6 +163,8 @@ class Scenario:
             delete_checkpoint=data["checkpoint"] == Keep.DELETED,
             query=data["query"],
             later_records_per_batch=data["later_records_per_batch"],
+            partitions=data.get("partitions", PARTITIONS),
+            later_partitions=data.get("later_partitions"),
             between=data.get("between", Between.NOTHING.value),
             master=data.get("master"),
             victim=data.get("victim", Victim.DRIVER.value),
@@ -166,6 +185,8 @@ def plan(
     delete_checkpoint: bool = False,
     query: str | None = None,
     later_records_per_batch: int | None = None,
+    partitions: int = PARTITIONS,
+    later_partitions: int | None = None,
     between: str = Between.NOTHING.value,
     master: str | None = None,
     victim: str = "driver",
@@ -189,6 +210,8 @@ def plan(
         checkpoint=Keep.DELETED if delete_checkpoint else Keep.KEPT,
         query=_query(query),
         later_records_per_batch=_later(wanted, later_records_per_batch),
+        partitions=_tasks("--partitions", wanted, partitions),
+        later_partitions=None if later_partitions is None else _tasks("--later-partitions", wanted, later_partitions),
         between=_between(between, store, wanted),
         master=master,
         victim=Victim(_known("--victim", victim, [member.value for member in Victim])),
@@ -200,6 +223,8 @@ def plan(
         raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
     if scenario.between is not Between.NOTHING and not scenario.crashes:
         raise InvalidInput(f"--between {between}: it happens after a crash; name one with --crash.")
+    if later_partitions is not None and not scenario.crashes:
+        raise InvalidInput(f"--later-partitions {later_partitions}: it is for after a crash; name one with --crash.")
     for crash in scenario.crashes:
         check_crash(crash, strategy, scenario.order)
     _check_cluster(scenario)
@@ -267,12 +292,20 @@ def _later(job: Job, records: int | None) -> int | None:
     return records
 
 
+def _tasks(option: str, job: Job, tasks: int) -> int:
+    if not 1 <= tasks <= MOST_PARTITIONS:
+        raise InvalidInput(f"{option} {tasks}: a batch is written by 1 to {MOST_PARTITIONS} tasks.")
+    if tasks != PARTITIONS and job not in STATEFUL:
+        raise InvalidInput(f"{option}: only the jobs running and kafka may have other numbers of tasks.")
+    return tasks
+
+
 def _check_cluster(scenario: Scenario) -> None:
     """What a master that is not local can do, and who can be killed there."""
     if scenario.master is not None:
         if scenario.job is Job.SOCKET:
             raise InvalidInput("--master: the job socket runs on this machine's threads only; leave --master out.")
-        check_master(scenario.master, scenario.crashes if scenario.job is Job.RUNNING else (), PARTITIONS)
+        check_master(scenario.master, scenario.crashes if scenario.job is Job.RUNNING else (), scenario.most_tasks)
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 

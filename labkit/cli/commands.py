@@ -13,6 +13,7 @@ from labkit.cli.release import release
 from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
+from labkit.jobs import PARTITIONS
 
 app = typer.Typer(
     name="labkit",
@@ -164,6 +165,11 @@ def run(
     later_records_per_batch: Annotated[
         int | None, typer.Option(help="Records in one micro-batch after the first crash; default: the same.")
     ] = None,
+    partitions: Annotated[int, typer.Option(help="Tasks that write each batch of running and kafka.")] = PARTITIONS,
+    later_partitions: Annotated[
+        int | None,
+        typer.Option(help="Such tasks after the first crash; default: the same. The state keeps its partitions."),
+    ] = None,
     between: Annotated[
         str,
         typer.Option(
@@ -223,6 +229,8 @@ def run(
             delete_checkpoint=delete_checkpoint,
             query=query,
             later_records_per_batch=later_records_per_batch,
+            partitions=partitions,
+            later_partitions=later_partitions,
             between=between,
             master=master,
             victim=victim,
@@ -241,6 +249,7 @@ def run(
 
 _LATER = (
     *("state", "delete_checkpoint", "query", "later_records_per_batch", "between"),
+    *("partitions", "later_partitions"),
     *("master", "victim", "commit_group"),
 )
 

@@ -90,6 +90,7 @@ class Cell:
         self._spec = spec
         self._folder = RunFolder(Path(spec["folder"]))
         self._scenario = Scenario.from_json(spec["scenario"])
+        self._tasks = self._scenario.tasks(self._driver)
         self._armed = Armed.from_json(spec["armed"])
         self._phase: Callable[[], str | None] = self._recovering
         self._opened = self._open()
@@ -125,7 +126,7 @@ class Cell:
             store=scenario.store,
             location=folder.store(scenario.store),
             source=f"{scenario.job} {scenario.input}",
-            partitions=PARTITIONS,
+            partitions=self._tasks,
             armed=self._armed,
             query=scenario.query,
         )
@@ -138,17 +139,21 @@ class Cell:
 
     def _recovering(self) -> str | None:
         if self._settled():
-            from labkit.spark.jobs import JOBS, keep_state
+            from labkit.spark.jobs import JOBS, keep_state, rescaled, shuffle_into
             from labkit.spark.start import launch, register
 
             plan = JOBS[self._scenario.job]
             keep_state(self._spark, self._scenario.state)
+            shuffle_into(self._spark, self._tasks)
             if plan.source is not None:
                 register(self._spark, plan.source)
                 lines = self._lines(plan.source.name())
             else:
                 lines = self._topic() if self._scenario.job is Job.KAFKA else self._socket()
-            self._query = launch(plan.compute(lines), self._opened, plan.output_mode, endless=plan.endless)
+            rows = plan.compute(lines)
+            if self._tasks != self._scenario.partitions:
+                rows = rescaled(rows, self._tasks)
+            self._query = launch(rows, self._opened, plan.output_mode, endless=plan.endless)
             self._phase = self._draining if plan.endless else self._running
         return None
 
@@ -234,10 +239,13 @@ def run(spec: dict[str, Any]) -> None:
 
 def demands(cells: Sequence[dict[str, Any]]) -> tuple[int, set[str]]:
     """How many tasks of these cells must be able to run at once, and the stores that they write to."""
-    armings = [Armed.from_json(cell["armed"]) for cell in cells if cell["scenario"]["job"] == Job.RUNNING]
-    in_task = sum(1 for armed in armings if armed is not None and armed.crash.point.in_task)
-    free = 1 if in_task < len(cells) else 0
-    return PARTITIONS * in_task + free, {cell["scenario"]["store"] for cell in cells}
+    in_task = []
+    for cell in cells:
+        scenario, armed = Scenario.from_json(cell["scenario"]), Armed.from_json(cell["armed"])
+        if scenario.job is Job.RUNNING and armed is not None and armed.crash.point.in_task:
+            in_task.append(scenario.tasks(cell["driver"]))
+    free = 1 if len(in_task) < len(cells) else 0
+    return sum(in_task) + free, {cell["scenario"]["store"] for cell in cells}
 
 
 def stand_by(spark: "SparkSession", spec: dict[str, Any]) -> list[dict[str, Any]]:

@@ -54,6 +54,20 @@ def keep_state(spark: "SparkSession", state: State) -> None:
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
 
 
+def shuffle_into(spark: "SparkSession", tasks: int) -> None:
+    """Chooses the tasks of a shuffle for the queries that are started from now on."""
+    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+
+
+def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
+    """The same rows, written by so many tasks.
+
+    The state cannot be cut anew: Spark takes the number of its partitions from the checkpoint (OffsetSeqMetadata),
+    whatever the session says.
+    """
+    return rows.repartition(tasks, "key")
+
+
 def running(lines: "DataFrame") -> "DataFrame":
     """One row (offset, word, running count) for every record."""
     return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")

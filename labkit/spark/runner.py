@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from labkit.errors import InvalidInput, LabError
-from labkit.jobs import PARTITIONS, Job
+from labkit.jobs import Job
 from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
 from labkit.spark.flight import Flight, Tell
@@ -182,7 +182,8 @@ def _master(load: Sequence[Run]) -> str:
         return load[0].scenario.master
     if load[0].scenario.job is Job.TOTALS:
         return f"local[{_cores()}]"
-    return f"local[{(PARTITIONS + 1) * (len(load) + 1)}]"
+    tasks = max(run.scenario.most_tasks for run in load)
+    return f"local[{(tasks + 1) * (len(load) + 1)}]"
 
 
 class Fleet:

@@ -412,6 +412,54 @@ from labkit import lab
 lab.show("pipeline.half_committed")
 
 # %% [markdown]
+# ## Back with fewer tasks
+#
+# Four tasks prepare a transaction each. Two of the four are committed, then the driver dies, and the job comes back with
+# **two** tasks; in its second batch it dies at the same point once more. How many transactions does each recovery
+# commit, and which guarantee is left? (Real Spark and PostgreSQL again, about half a minute.)
+
+# %%
+from labkit import lab
+from labkit.jobs import EIGHT_WORDS
+
+said = lab.predict({"committed after the first crash": None, "after the second": None, "guarantee": None})
+case = {"sink": "two_phase", "store": "postgres", "input": EIGHT_WORDS, "records_per_batch": 4}
+rescaled = lab.crash(["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, later_partitions=2, **case)
+
+# %% tags=["nbval-check-output"]
+from labkit import lab
+
+lab.need("rescaled", cell="the cell above")
+first, second = (sum(step.startswith("committed") for step in crash["recovery"]) for crash in rescaled.crashes)
+found = {"committed after the first crash": first, "after the second": second}
+print(said.beside(found | {"guarantee": rescaled.verdict.guarantee}))
+assert all(crash["signal"] == 9 for crash in rescaled.crashes)
+
+# %% [raw] tags=["expected"]
+#                                  it was
+# committed after the first crash  4
+# after the second                 2
+# guarantee                        exactly-once
+# Nothing was predicted, so nothing is compared.
+
+# %% [markdown]
+# A handle is a name and needs no task: the driver that comes back commits all four, though it has only two tasks
+# itself. Which tasks there are matters to Spark's *state*, not to the transactions. And the state cannot be cut anew. Spark was
+# told to use two partitions after the crash; the plan of the second batch says what it used:
+
+# %% tags=["nbval-check-output"]
+import json
+
+from labkit import lab
+
+lab.need("rescaled", cell="the cell that restarts with fewer tasks")
+settings = json.loads(rescaled.checkpoint_file("offsets/1").splitlines()[1])["conf"]
+print("partitions of the state in batch 1:", settings["spark.sql.shuffle.partitions"])
+
+# %% [raw] tags=["expected"]
+# partitions of the state in batch 1: 4
+
+# %% [markdown]
 # ## Your turn
 #
 # **Simulated**, too, and you choose each step: *let the job die between its two commits, then let its
@@ -499,6 +547,7 @@ lab.check("08-orphan")
 # - A prepared transaction needs neither its program nor its connection, and it survives the server's death.
 # - It holds its locks until somebody decides. Whoever prepares must recover, and must recover before replaying.
 # - Commits of several transactions are not one step: readers can see a part.
+# - A transaction is finished by its name: a job may come back with other tasks than those that prepared.
 # - A marker in the same transaction says what was committed, and where one transaction is enough, it is all you need.
 #
 # ## Check yourself

@@ -28,6 +28,10 @@ NAMES = {
     "--later-records-per-batch 0": "--later-records-per-batch 0: a batch needs at least 1 record.",
     "--job totals --later-records-per-batch 2": "--later-records-per-batch: only the jobs running and kafka may change "
     "their batches.",
+    "--partitions 0": "--partitions 0: a batch is written by 1 to 16 tasks.",
+    "--job totals --partitions 4": "--partitions: only the jobs running and kafka may have other numbers of tasks.",
+    "--later-partitions 2": "--later-partitions 2: it is for after a crash; name one with --crash.",
+    "--crash sink.mid_write --later-partitions 17": "--later-partitions 17: a batch is written by 1 to 16 tasks.",
     "--crash sink.after_precommit": "--crash sink.after_precommit: there is no failpoint 'sink.after_precommit'; "
     "did you mean 'sink.after_pre_commit'?",
     "--crash sink.mid_commit@0": f"append has no failpoint sink.mid_commit; it has {APPEND_HAS}.",
@@ -135,8 +139,10 @@ def without_java(folder: Path, answer: str | None) -> dict[str, str]:
     return {"PATH": f"{tools}:/bin" if answer else str(tools), "JAVA_HOME": "", "PYTHONPATH": str(folder)}
 
 
-@pytest.mark.parametrize(("answer", "part"), [(None, "none"), ("11.0.2", "is Java 11.0.2")])
-@pytest.mark.parametrize("verb", ["run", "demo", "matrix"])
+@pytest.mark.parametrize(
+    ("verb", "answer", "part"),
+    [("run", None, "none"), ("demo", None, "none"), ("matrix", None, "none"), ("run", "11.0.2", "is Java 11.0.2")],
+)
 def test_without_a_java_that_will_do_nothing_is_started(verb: str, answer: str | None, part: str, tmp_path: Path):
     out = tmp_path / "out"
     sentence = refusal(verb, "--out", out, code=69, **without_java(tmp_path, answer))

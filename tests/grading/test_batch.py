@@ -70,7 +70,7 @@ def grades(out: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [18, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(count: int, tmp_path: Path) -> None:
     generate(tmp_path / "in", count)
     subprocess.run(command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True)

@@ -37,6 +37,7 @@ def check_full(folder: Path, notebooks: list[str]) -> None:
                 assert item.hidden[1] >= 3, item
 
 
+@pytest.mark.slow  # tests/exercises/test_solutions.py asks the same without sandboxes
 def test_the_reference_gets_full_marks(tmp_path: Path) -> None:
     check_full(tmp_path, [name for name in NOTEBOOKS if name not in WITH_SPARK])
 

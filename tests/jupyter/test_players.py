@@ -188,6 +188,7 @@ def saved(lab, lab_server):
     return lab_server.folder / "players.ipynb"
 
 
+@pytest.mark.slow
 def test_after_a_save_the_players_still_step(lab, saved, lab_server, browser):
     """Opened again with no kernel that knows anything: every player steps, and the live one says what it cannot do."""
     with urllib.request.urlopen(lab_server.api("sessions"), timeout=10) as answer:
