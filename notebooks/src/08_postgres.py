@@ -422,6 +422,7 @@ lab.show("pipeline.half_committed")
 from labkit import lab
 from labkit.jobs import EIGHT_WORDS
 
+lab.need("runs", cell="the cell that runs Spark")
 said = lab.predict({"committed after the first crash": None, "after the second": None, "guarantee": None})
 case = {"sink": "two_phase", "store": "postgres", "input": EIGHT_WORDS, "records_per_batch": 4}
 rescaled = lab.crash(["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, later_partitions=2, **case)
