@@ -39,7 +39,7 @@ def run(folder: Path, test: str, *options: str, require: str = "") -> subprocess
     (folder / "test_it.py").write_text(test)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", *options, folder],
+        [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", "-p", "no:nbval", *options, folder],
         env=environment | {"LABKIT_REQUIRE": require},
         capture_output=True,
         text=True,
