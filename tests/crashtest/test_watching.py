@@ -69,10 +69,7 @@ def test_what_does_not_change_is_kept_once_and_quiet_moments_always(store: Path,
     ]
 
 
-def test_a_reader_that_fails_meanwhile_is_counted_and_at_a_quiet_moment_heard(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("labkit.crashtest.reader.READ_SECONDS", 0.3)
+def test_a_reader_that_fails_meanwhile_is_counted_and_at_a_quiet_moment_heard(store: Path, tmp_path: Path) -> None:
     store.unlink()
     with (
         Reader(Subject(str(tmp_path / "sink.py"), "read"), tmp_path / "log") as reader,
