@@ -10,6 +10,7 @@ unexport PYTHONPATH PYTHONHOME
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
 # Three at a time on two cores, since many tests wait for a server or a browser.
 PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
+BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install java archive demo test test-all test-slow lab lock lint notebooks notebooks-check site stills clean doctor ci
@@ -20,10 +21,12 @@ help: ## list the verbs
 demo: install java ## install what is missing (first time: one or two minutes), then crash a real Spark job and judge it
 	@$(BIN)/labkit demo
 
-test: install java archive lint notebooks-check ## lint, type-check and test, without what is slow (at most ten minutes)
+test: install java notebooks-check ## lint, type-check and test, without what is slow (at most ten minutes)
+	@$(BESIDE) lint archive
 	@$(PYTEST) -m "not slow" tests checked
 
-test-all: install java archive lint notebooks-check ## the same and the slow tests: the whole crash matrix
+test-all: install java notebooks-check ## the same and the slow tests: the whole crash matrix
+	@$(BESIDE) lint archive
 	@$(PYTEST) tests checked
 
 test-slow: install java archive notebooks-check ## only the slow tests
@@ -63,7 +66,7 @@ lock: ## write requirements*.lock anew from pyproject.toml (needs uv)
 	uv pip compile $(LOCK_FLAGS) --extra dev pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK_FLAGS) --group java -o requirements-java.lock
 
-LOCK_FLAGS := --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
+LOCK_FLAGS := --quiet --constraint requirements-at-most.txt --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
 
 ci: ## what the continuous integration runs
 	@bash .ci/run
