@@ -66,7 +66,7 @@ lock: ## write requirements*.lock anew from pyproject.toml (needs uv)
 	uv pip compile $(LOCK_FLAGS) --extra dev pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK_FLAGS) --group java -o requirements-java.lock
 
-LOCK_FLAGS := --quiet --constraint requirements-at-most.txt --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
+LOCK_FLAGS := --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
 
 ci: ## what the continuous integration runs
 	@bash .ci/run
