@@ -19,7 +19,7 @@ from labkit.cli.bench import servers
 from labkit.cli.bench.rows import Rows, median, percentile
 from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
-from labkit.sinks import Vote, coordinate
+from labkit.sinks import Coordinator, Vote, coordinate
 from labkit.stores import open_store
 from labkit.stores.contract import Elsewhere, Handle
 
@@ -69,17 +69,20 @@ def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, 
     all_rows = [Observation(number, f"w{number}", number, batch, 1) for number in range(rows)]
     parts = [all_rows[: rows // 2], all_rows[rows // 2 :]]
     order = Order.ENGINE if way is TWO_PHASE else Order.NONE
-    options = {"store": "postgres", "location": place / "store", "query": str(way), "log": place / "log"}
     handles = [Handle(str(way), batch, number, 1, 0) for number in range(len(parts))]
 
+    def opened() -> Coordinator:
+        location, log = place / "store", place / "log"
+        return coordinate(way, order, store="postgres", location=location, query=str(way), incarnation=1, log=log)
+
     def pre_commit(handle: Handle, part: Sequence[Observation]) -> Vote | None:
-        sink = coordinate(way, order, incarnation=1, **options).sink  # type: ignore[arg-type]
+        sink = opened().sink
         with closing(sink.store):
             return sink.pre_commit(handle, iter(part))
 
     before = _processor_times(server)
     begun = time.perf_counter(), time.process_time()
-    coordinator = coordinate(way, order, incarnation=1, **options)  # type: ignore[arg-type]
+    coordinator = opened()
     with closing(coordinator.sink.store):
         votes = list(tasks.map(pre_commit, handles, parts))
         coordinator.commit(batch, [vote for vote in votes if vote is not None])
