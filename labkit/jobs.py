@@ -16,8 +16,8 @@ HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
 SIX_WORDS = shipped("six_words.jsonl")
 """What the socket sends when nobody names another input."""
 
-EIGHT_WORDS = shipped("eight_words.jsonl")
-"""Four words, twice: with Spark's hash each has one of four partitions to itself."""
+TWELVE_WORDS = shipped("twelve_words.jsonl")
+"""Four words, three times: with Spark's hash each has one of four partitions to itself."""
 
 JABBERWOCKY = shipped("jabberwocky.txt")
 """A short real text: what the job `totals` counts when nobody names another one."""
