@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from labkit.chains import Chains, chains
 from labkit.choices import able
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, Order, nearest
@@ -28,9 +27,6 @@ from labkit.outcome import (
     silent,
     words,
 )
-from labkit.panel import panel
-from labkit.servers import Copied, kafka, postgres, ten_steps
-from labkit.servers import copy as copy_topic
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
 from labkit.sim.kafka_log.timeouts import Examined, Timeouts
@@ -40,7 +36,11 @@ from labkit.spark.flight import Tell
 from labkit.spark.memory import Life, live
 from labkit.spark.run import history
 from labkit.spark.runner import PATIENCE
-from labkit.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
+from labkit.teach.chains import Chains, chains
+from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
+from labkit.teach.hands_on import copy as copy_topic
+from labkit.teach.panel import panel
+from labkit.teach.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
 from labkit.view import charts, costs
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
@@ -214,7 +214,7 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
 def _exercises() -> ModuleType | None:
     """The exercises, where they are: the copy of the lab in which submissions run has none."""
-    name = "labkit.exercises.check"
+    name = "labkit.teach.exercises.check"
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

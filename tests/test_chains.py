@@ -3,8 +3,8 @@
 import pytest
 
 from labkit import lab
-from labkit.chains import predicted
 from labkit.errors import InvalidInput
+from labkit.teach.chains import predicted
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from labkit.background import Mark, Stage, Stages
 from labkit.errors import Cancelled, InvalidAction, InvalidInput, ServiceUnavailable
 from labkit.expected import expectations
 from labkit.failpoints import FailPoint
-from labkit.panel import CrashPanel
 from labkit.scenario import plan
 from labkit.spark.layout import RunFolder
 from labkit.spark.run import Run
+from labkit.teach.panel import CrashPanel
 from labkit.view.result import fragment
 
 

@@ -17,7 +17,7 @@ In the source, the expected text follows its cell as a raw cell, which neither c
 It is what the cell prints, without blanks at the ends of lines. An exercise is a cell tagged `task` (its text), a stub
 tagged `exercise` that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. No
 learner's or checked copy has a solution; the instructor's copy has it in place of the stub. The stubs also go into
-`labkit/exercises/stubs.json`, from which `lab.reset` gives them back. A notebook that `make test` should leave to
+`labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. A notebook that `make test` should leave to
 `make test-all` begins with
 
     # ---

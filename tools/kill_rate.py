@@ -12,11 +12,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from labkit.exercises.check import judged
-from labkit.exercises.contract import AnswerFailed, Finding
-from labkit.exercises.namespace import InNotebook
-from labkit.exercises.registry import find
 from labkit.grading.hidden import variants
+from labkit.teach.exercises.check import judged
+from labkit.teach.exercises.contract import AnswerFailed, Finding
+from labkit.teach.exercises.namespace import InNotebook
+from labkit.teach.exercises.registry import find
 
 ROOT = Path(__file__).parent.parent
 WRONG = ROOT / "tests" / "grading" / "wrong"

@@ -367,7 +367,7 @@ def bench(
     as_json: Json = False,
 ) -> int:
     """Measure this machine: start, explore, player, live, crash, postgres, kafka, totals, grade: twenty minutes."""
-    from labkit.cli.bench import run_bench
+    from bench import run_bench
 
     return run_bench(only or [], rounds, as_json, stores=store or (), words=words)
 

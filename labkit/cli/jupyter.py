@@ -1,4 +1,4 @@
-"""`labkit lab`: gives its place to JupyterLab. Which settings that takes is `labkit.services.jupyter`."""
+"""`labkit lab`: gives its place to JupyterLab. Which settings that takes is `labkit.teach.jupyter`."""
 
 import importlib.util
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.jupyter import check_port, command, environment, first_notebook, notebook_folder
+from labkit.teach.jupyter import check_port, command, environment, first_notebook, notebook_folder
 
 
 def run_lab(folder: Path | None, port: int | None, *, browser: bool) -> NoReturn:

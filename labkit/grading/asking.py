@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import msgspec
 
 from labkit.errors import MissingSolution
-from labkit.exercises.contract import AnswerFailed, Plain
 from labkit.grading.inside.frames import FrameError, receive, send
 from labkit.grading.inside.serving import MOST_QUESTION, NotPlain, plain
+from labkit.teach.exercises.contract import AnswerFailed, Plain
 
 AGAIN = 16
 """How many questions are asked once more when a judge is content."""

@@ -13,8 +13,8 @@ from types import ModuleType
 
 from labkit import __version__
 from labkit.errors import InvalidInput
-from labkit.exercises.contract import Exercise, Variant
 from labkit.grading.place import PACKAGE
+from labkit.teach.exercises.contract import Exercise, Variant
 
 Variants = Callable[[str, int], Sequence[Variant]]
 """The hidden variants of an exercise for a seed. The same arguments give the same variants."""
@@ -55,8 +55,8 @@ def load(file: Path | None) -> Course:
 
 @cache
 def _own() -> Course:
-    from labkit.exercises.registry import EXERCISES
     from labkit.grading.hidden import variants
+    from labkit.teach.exercises.registry import EXERCISES
 
     notebooks = PACKAGE.parent / "notebooks"
     sources = [*PACKAGE.rglob("*.py"), *notebooks.glob("*.ipynb")]

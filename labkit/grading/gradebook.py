@@ -15,11 +15,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from labkit.exercises.contract import Exercise
 from labkit.grading import records
 from labkit.grading.course import Course
 from labkit.grading.records import ItemRecord, Record
 from labkit.stores import durable
+from labkit.teach.exercises.contract import Exercise
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COMMON = 5

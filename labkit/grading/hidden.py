@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from labkit.exercises.contract import Kind, Variant
-from labkit.exercises.registry import find
+from labkit.teach.exercises.contract import Kind, Variant
+from labkit.teach.exercises.registry import find
 
 Drawn = Sequence[tuple[str, Mapping[str, Any]]]
 """Names and parameters."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from labkit.errors import GradingError, MissingSolution
-from labkit.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
 from labkit.grading.asking import Unanswered
 from labkit.grading.records import ItemRecord, VariantRecord
+from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
 
 JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
 """Judges an answer by one variant, in this process or elsewhere."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.exercises.contract import Exercise
 from labkit.grading.inside import serving
 from labkit.grading.reading import Cell, Notebook
+from labkit.teach.exercises.contract import Exercise
 
 SET_UP = {"parameters", "setup"}
 MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")

@@ -23,12 +23,12 @@ import msgspec
 import psutil
 
 from labkit.errors import GradingError, LabError
-from labkit.exercises.contract import Answer, Exercise, Finding, Plain, Variant
 from labkit.grading import course as courses
 from labkit.grading.asking import Unanswered
 from labkit.grading.inside.frames import FrameError, receive, send
 from labkit.grading.marking import Known
 from labkit.grading.parent import end_with_parent
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Plain, Variant
 
 SECONDS = 300.0
 """What one judgement may take."""

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from labkit import __version__
 from labkit.errors import LabError
-from labkit.exercises.contract import Exercise, Variant
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted
@@ -31,6 +30,7 @@ from labkit.grading.sandbox import Sandbox
 from labkit.grading.spark_judging import SparkJudge
 from labkit.grading.submissions import Submission
 from labkit.stores import durable
+from labkit.teach.exercises.contract import Exercise, Variant
 
 _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 

@@ -1,6 +1,6 @@
 """The crash panel's shell in a notebook: an anywidget that shows what it is given and says what was clicked.
 
-This module must not know what can be chosen or what a run is: `labkit.panel` does.
+This module must not know what can be chosen or what a run is: `labkit.teach.panel` does.
 """
 
 from collections.abc import Callable, Mapping

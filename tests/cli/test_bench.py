@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from labkit.cli import bench
-from labkit.cli.bench import crash, kafka, kafka_delay, player, postgres, start, totals
-from labkit.cli.bench.crash import STOCK, Times
-from labkit.cli.bench.kafka import IDEMPOTENT, TRANSACTIONAL, Written
-from labkit.cli.bench.machine import machine
-from labkit.cli.bench.postgres import Spent
-from labkit.cli.bench.rows import by_key, median, percentile, ratio, spread
-from labkit.cli.bench.totals import Taken
+import bench
+from bench import crash, kafka, kafka_delay, player, postgres, start, totals
+from bench.crash import STOCK, Times
+from bench.kafka import IDEMPOTENT, TRANSACTIONAL, Written
+from bench.machine import machine
+from bench.postgres import Spent
+from bench.rows import by_key, median, percentile, ratio, spread
+from bench.totals import Taken
 from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Order, Strategy
 from labkit.records import Observation

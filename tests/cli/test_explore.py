@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command import labkit, refusal
 
-from labkit.cli import bench
+import bench
 from labkit.cli.matrix import agreement
 from labkit.sim.explore import explore
 from labkit.sim.scenarios import every

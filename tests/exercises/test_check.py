@@ -8,12 +8,12 @@ from exercise_sources import all_sources, run
 
 from labkit import lab
 from labkit.errors import InvalidInput, MissingSolution
-from labkit.exercises import check as checking
-from labkit.exercises import namespace as namespaces
-from labkit.exercises import progress
-from labkit.exercises.contract import AnswerFailed, Kind, Level
-from labkit.exercises.namespace import InNotebook, plain
-from labkit.exercises.registry import EXERCISES
+from labkit.teach.exercises import check as checking
+from labkit.teach.exercises import namespace as namespaces
+from labkit.teach.exercises import progress
+from labkit.teach.exercises.contract import AnswerFailed, Kind, Level
+from labkit.teach.exercises.namespace import InNotebook, plain
+from labkit.teach.exercises.registry import EXERCISES
 
 SOURCES = all_sources()
 

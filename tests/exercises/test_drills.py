@@ -5,16 +5,16 @@ from itertools import islice
 import pytest
 from exercise_sources import all_sources, run
 
-from labkit.exercises import barriers, commitment
-from labkit.exercises.asking import Asker
-from labkit.exercises.closing import Closed, Run
-from labkit.exercises.namespace import InNotebook
-from labkit.exercises.registry import EXERCISES
-from labkit.exercises.searching import Known
 from labkit.sim import MODELS
 from labkit.sim.drills import DRILLS
 from labkit.sim.explore import explore, reachable
 from labkit.sim.trace import Trace, blueprint, make, replay
+from labkit.teach.exercises import barriers, commitment
+from labkit.teach.exercises.asking import Asker
+from labkit.teach.exercises.closing import Closed, Run
+from labkit.teach.exercises.namespace import InNotebook
+from labkit.teach.exercises.registry import EXERCISES
+from labkit.teach.exercises.searching import Known
 from labkit.view.scene import draw
 from labkit.view.scenes.drills import DRILL_DRAWINGS
 from labkit.view.stepper import Player

@@ -5,12 +5,12 @@ from itertools import product
 
 import pytest
 
-from labkit.exercises import barriers, delivery, guarantees
-from labkit.exercises.constants import Settings
-from labkit.exercises.contract import Variant
-from labkit.exercises.namespace import InNotebook
-from labkit.exercises.registry import EXERCISES
 from labkit.grading.hidden import variants
+from labkit.teach.exercises import barriers, delivery, guarantees
+from labkit.teach.exercises.constants import Settings
+from labkit.teach.exercises.contract import Variant
+from labkit.teach.exercises.namespace import InNotebook
+from labkit.teach.exercises.registry import EXERCISES
 
 ALL = {"01-links": guarantees.LINKS, "02-chain": delivery.CHAIN, "04-settings": barriers.SETTINGS}
 RIGHT = {

@@ -10,11 +10,11 @@ import pytest
 from exercise_sources import ROOT, all_sources, run
 
 from labkit.errors import MissingSolution
-from labkit.exercises.check import judged
-from labkit.exercises.contract import Kind
-from labkit.exercises.namespace import InNotebook
-from labkit.exercises.registry import EXERCISES
 from labkit.grading.hidden import variants
+from labkit.teach.exercises.check import judged
+from labkit.teach.exercises.contract import Kind
+from labkit.teach.exercises.namespace import InNotebook
+from labkit.teach.exercises.registry import EXERCISES
 
 SEEDS = range(5)
 SOURCES = all_sources()

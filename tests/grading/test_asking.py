@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from labkit.errors import MissingSolution
-from labkit.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 from labkit.grading.asking import Asked, Patience
 from labkit.grading.inside.frames import FrameError, receive, send
 from labkit.grading.marking import mark
+from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 
 PATIENCE = Patience(call_seconds=0.5, item_seconds=3, calls=50, value_bytes=1000, total_bytes=5000)
 Other = Callable[[socket.socket, bytes], None]

@@ -8,9 +8,9 @@ from pathlib import Path
 import kill_rate
 import pytest
 
-from labkit.exercises import searching
-from labkit.exercises.contract import Kind
-from labkit.exercises.registry import EXERCISES
+from labkit.teach.exercises import searching
+from labkit.teach.exercises.contract import Kind
+from labkit.teach.exercises.registry import EXERCISES
 
 FILES = kill_rate.wrong_files()
 CODE = [

@@ -8,14 +8,14 @@ import psutil
 import pytest
 
 from labkit.errors import GradingError
-from labkit.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 from labkit.grading import spark_judging
 from labkit.grading.marking import Known
 from labkit.grading.spark_judging import SparkJudge
+from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 
 COURSE = """
 import os, pathlib, signal, time
-from labkit.exercises.contract import Exercise, Finding, Kind, Level
+from labkit.teach.exercises.contract import Exercise, Finding, Kind, Level
 
 def judge(answer, variant):
     value = answer.value()

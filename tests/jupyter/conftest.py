@@ -1,7 +1,7 @@
 """A real JupyterLab for tests, with the settings that a learner has, and pages in a real browser that look at it.
 
 `lab_server` serves a folder of its own; write notebooks into it with `write_notebook`, open one in a `lab_page`,
-both with `labkit.services.jupyter.driving`. A page fails its test when it asks another host for anything or logs
+both with `bench.jupyter_driving`. A page fails its test when it asks another host for anything or logs
 an error.
 """
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from lab_pages import LabPage, opened_page
 
-from labkit.services.jupyter.driving import write_notebook
-from labkit.services.jupyter.server import Server, serving
+from bench.jupyter_driving import write_notebook
+from bench.jupyter_server import Server, serving
 
 
 @pytest.fixture(scope="session")

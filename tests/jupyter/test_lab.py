@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.jupyter_driving import open_notebook
+from bench.jupyter_server import Server, serving
 from labkit.errors import InvalidInput
-from labkit.services import jupyter
-from labkit.services.jupyter.driving import open_notebook
-from labkit.services.jupyter.server import Server, serving
+from labkit.teach import jupyter
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ def test_the_wheel_carries_the_settings(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
     code = (
-        "import labkit.services.jupyter as j, sys; from pathlib import Path;"
+        "import labkit.teach.jupyter as j, sys; from pathlib import Path;"
         "print(j.HERE); print(*j.environment({}).values(), sep='\\n')"
     )
     told = subprocess.run(

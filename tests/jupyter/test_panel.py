@@ -11,7 +11,7 @@ import psutil
 import pytest
 from nbformat import v4
 
-driving = pytest.importorskip("labkit.services.jupyter.driving", reason="the fixtures of tests/jupyter are not there")
+driving = pytest.importorskip("bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there")
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from lab_pages import LabPage, opened_page
 
-from labkit.services.jupyter.driving import cells, open_notebook, raised, run_all, save, selected_cell, write_notebook
+from bench.jupyter_driving import cells, open_notebook, raised, run_all, save, selected_cell, write_notebook
 
 pytestmark = pytest.mark.browser
 

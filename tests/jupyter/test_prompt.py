@@ -6,8 +6,8 @@ import pytest
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import import_item
 
-from labkit.services.jupyter import SEARCHED
-from labkit.services.jupyter.prompt import PromptConnection
+from labkit.teach.jupyter import SEARCHED
+from labkit.teach.jupyter.prompt import PromptConnection
 
 
 class Handler:

@@ -14,10 +14,10 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput
 from labkit.judge import Guarantee
-from labkit.servers import Kafka, copy, ten_steps
-from labkit.servers import kafka as by_hand
 from labkit.services.java import Java
 from labkit.stores import servers
+from labkit.teach.hands_on import Kafka, copy, ten_steps
+from labkit.teach.hands_on import kafka as by_hand
 
 PATIENCE = 30.0
 
@@ -115,7 +115,7 @@ def test_the_checker_in_python() -> None:
 KERNEL = """
 import sys
 from labkit import lab
-from labkit.servers import private
+from labkit.teach.hands_on import private
 broker = lab.kafka()
 topic = broker.topic()
 print(topic.plain("hello"))

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.servers import Postgres, private
-from labkit.servers import postgres as by_hand
 from labkit.stores import servers
+from labkit.teach.hands_on import Postgres, private
+from labkit.teach.hands_on import postgres as by_hand
 
 PATIENCE = 30.0
 
@@ -86,7 +86,7 @@ sys.stdin.read()
 
 def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != servers.POSTGRES}
-    code = KERNEL.replace("import sys", "import sys\nfrom labkit.servers import private", 1)
+    code = KERNEL.replace("import sys", "import sys\nfrom labkit.teach.hands_on import private", 1)
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as kernel:

@@ -1,6 +1,6 @@
 """Drills: simulators in which one rule is left open, so that everything which a learner may answer is an action.
 
-A learner's function closes the rule again: `labkit.exercises` asks it, and takes only the actions that it answers. What
+A learner's function closes the rule again: `labkit.teach.exercises` asks it, and takes only the actions that it answers. What
 happens then is a run of the open model, so a counterexample replays anywhere without the learner's code. A drill must
 not contain what would answer its exercise.
 """

@@ -1,4 +1,4 @@
-// The form of the crash panel. Python decides what can be chosen and says how far a run has come (labkit/panel.py).
+// The form of the crash panel. Python decides what can be chosen and says how far a run has come (labkit/teach/panel.py).
 
 const SIGNS = { waiting: "○", now: "●", done: "✓", part: "◐", skipped: "–", stopped: "✗" };
 const PATIENCE = 5000, SILENCE = 15000;

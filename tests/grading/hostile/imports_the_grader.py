@@ -5,7 +5,7 @@ import importlib
 able = []
 for name in (
     "labkit.grading.marking", "labkit.grading.hidden", "labkit.grading.batch", "labkit.grading.worker",
-    "labkit.exercises.registry", "labkit.exercises.check", "course", "tests.grading.sample.course",
+    "labkit.teach.exercises.registry", "labkit.teach.exercises.check", "course", "tests.grading.sample.course",
 ):
     try:
         importlib.import_module(name); able.append(name)

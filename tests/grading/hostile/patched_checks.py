@@ -2,7 +2,7 @@
 # The lab's own checks and the code that answers are replaced.
 # %%
 import sys
-from labkit.exercises import contract
+from labkit.teach.exercises import contract
 from labkit.grading.inside import frames, serving
 contract.Finding = lambda **_: None
 serving.plain = lambda value, depth=0: True

@@ -2,7 +2,7 @@
 
 import random
 
-from labkit.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 
 COURSE = "sample"
 NOTEBOOKS = "notebooks"

@@ -1,0 +1,92 @@
+"""Start, crash, restart, verdict of the three-record scenario: the lab's drivers beside PySpark's own settings.
+
+The same query, source, sink, store and judge, killed at the same point in the same way. Only how the sessions are
+started differs, and each round runs every way once, so that a busy machine slows all of them.
+"""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.rows import Rows, median, ratio, spread
+from labkit import lab
+from labkit.errors import JobFailed
+from labkit.scenario import plan
+from labkit.spark.archive import make_archive
+from labkit.spark.run import prepare
+from labkit.spark.runner import Setup
+
+STOCK = "stock PySpark settings"
+STANDBY = "labkit, warm standby"
+WAYS = {
+    "labkit": Setup(),
+    "labkit without an archive": Setup(archive=False),
+    STANDBY: Setup(standby=True),
+    STOCK: Setup(profile="stock"),
+}
+"""The ways in which the drivers of one and the same scenario are started."""
+
+SCENARIO = plan(sink="two_phase", store="files", crashes=["sink.after_pre_commit@0"])
+
+
+class Times(NamedTuple):
+    """Seconds of one run."""
+
+    to_crash: float
+    """From the first driver's start, or the standby's, to the failpoint."""
+    to_committed: float
+    """From the first SIGKILL until the next driver has renamed `commits/0` into its place."""
+    to_verdict: float
+    """From the beginning until the judge has spoken and the report is written."""
+
+
+def measure(rounds: int) -> Rows:
+    """Medians by way, and ratios to the stock settings within the same round."""
+    make_archive()
+    taken: dict[str, list[Times]] = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
+        for round_ in range(rounds):
+            for number, (way, setup) in enumerate(WAYS.items()):
+                taken[way].append(once(Path(folder) / f"{round_}-{number}", setup))
+    return table_of(taken)
+
+
+def once(folder: Path, setup: Setup) -> Times:
+    """One run. Raises `JobFailed` when its verdict is not the one that the sink promises."""
+    parked = [0.0]
+
+    def tell(event: str, _details: object) -> None:
+        if event == "parked":
+            parked[0] = time.monotonic()
+
+    begun = time.monotonic()
+    outcome = lab.finish(prepare(SCENARIO, folder), tell, setup=setup)
+    ended = time.monotonic()
+    if outcome.verdict.guarantee != "exactly-once":
+        raise JobFailed(f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why.")
+    return Times(parked[0] - begun, outcome.run.seconds["crash_1_to_committed"], ended - begun)
+
+
+def table_of(taken: Mapping[str, Sequence[Times]]) -> Rows:
+    """A row for every way."""
+    stock = taken[STOCK]
+    rows: Rows = []
+    for way, times in taken.items():
+        rows.append(
+            {
+                "crash": way,
+                "start to crash s": median([one.to_crash for one in times]),
+                "SIGKILL to committed s": median([one.to_committed for one in times]),
+                "range of it": spread([one.to_committed for one in times]),
+                "start to verdict s": median([one.to_verdict for one in times]),
+                "start to verdict, of stock": ratio(
+                    [one.to_verdict for one in times], [one.to_verdict for one in stock]
+                ),
+                "SIGKILL to committed, of stock": ratio(
+                    [one.to_committed for one in times], [one.to_committed for one in stock]
+                ),
+            }
+        )
+    return rows

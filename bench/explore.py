@@ -1,0 +1,115 @@
+"""How many states of a simulator this machine explores in a second.
+
+Times are processor time of this process; every search stands beside a simpler one of the same round, so that a busy
+machine slows both.
+"""
+
+import random
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from bench.rows import Rows
+from labkit.cli.explore import without_collector
+from labkit.sim.explore import explore
+from labkit.sim.model import Model
+from labkit.sim.trace import Replay, make
+
+
+class Measure(NamedTuple):
+    """One configuration of a simulator that is explored."""
+
+    model: str
+    given: dict[str, object]
+
+
+EXPLORED = {
+    "textbook 2PC, 6 participants": Measure("two_phase_commit", {"textbook": True, "participants": 6}),
+    "2PC with failures, 3 participants": Measure("two_phase_commit", {"participants": 3, "losses": 0}),
+    "pipeline, two_phase, 3 batches": Measure("pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}),
+    "pipeline, wal, 2 batches": Measure(
+        "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1}
+    ),
+    "barriers, 2 sources, 2 counts": Measure("barriers", {}),
+}
+STEPS = 200
+"""Length of the trace in which a step forward and back is timed."""
+
+
+def measure(rounds: int) -> Rows:
+    """States in a second with properties and parents, beside the same search without either; memory; a step."""
+    models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
+    for _ in range(rounds):
+        for name, model in models.items():
+            taken[name].append((_seconds(partial(explore, model)), _seconds(partial(bare, model))))
+    rows = [_explored(name, models[name], taken[name]) for name in models]
+    return [*rows, _stepped(rounds)]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    with without_collector():
+        begun = time.process_time()
+        work()
+        return time.process_time() - begun
+
+
+def bare(model: Model[Any]) -> int:
+    """The yardstick: every state once, no property, no parent, no limit."""
+    level = [model.initial()]
+    seen = set(level)
+    while level:
+        reached = (model.apply(state, action) for state in level for action in model.actions(state))
+        level = [state for state in reached if state not in seen and not seen.add(state)]  # type: ignore[func-returns-value]
+    return len(seen)
+
+
+def _explored(name: str, model: Model[Any], taken: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    found = explore(model)
+    seconds = statistics.median(full for full, _ in taken)
+    return {
+        "explored": name,
+        "unique states": found.unique_states,
+        "generated states": found.generated_states,
+        "unique states/s": round(found.unique_states / seconds),
+        "generated states/s": round(found.generated_states / seconds),
+        "time vs bare search": round(statistics.median(full / simple for full, simple in taken), 2),
+        "bytes/state": _bytes_for_a_state(model),
+    }
+
+
+def _bytes_for_a_state(model: Model[Any]) -> int:
+    tracemalloc.start()
+    found = explore(model, max_states=20_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return round(peak / found.unique_states)
+
+
+def _stepped(rounds: int) -> dict[str, Any]:
+    walked = long_walk()
+    last = walked.actions[-1]
+    times = []
+    for _ in range(100 * rounds):
+        begun = time.process_time()
+        walked.back()
+        walked.forward(last)
+        times.append(time.process_time() - begun)
+    return {"explored": f"a step back and forward in a trace of {STEPS} steps", "microseconds": _micro(times)}
+
+
+def _micro(times: Sequence[float]) -> float:
+    return round(statistics.median(times) * 1e6, 1)
+
+
+def long_walk() -> Replay:
+    """A schedule of 200 steps: one participant never votes, and those in doubt ask again and again."""
+    choose, walked = random.Random(1), Replay(make("two_phase_commit", {"participants": 8}))
+    while len(walked.actions) < STEPS:
+        enabled = walked.model.actions(walked.state)
+        going_on = [action for action in enabled if action.name in ("start", "read", "hear", "inquire")]
+        walked.forward(choose.choice([action for action in going_on if action.which != 7]))
+    return walked

@@ -1,0 +1,60 @@
+"""How fast submissions are graded: a notebook without Spark in a sandbox, and the same cells by papermill as it comes.
+
+Both are warm, and take turns; neither judges. The last row grades a whole batch on all cores, with everything.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.rows import Rows, median, ratio, spread
+from labkit.cli.grade import need_grader
+
+AT_MOST = 1.2
+AT_LEAST = 25
+_BATCH = 40
+
+
+def measure(rounds: int) -> Rows:
+    """Seconds for one submission each way, and submissions a minute. Raises `ServiceUnavailable` without a grader."""
+    need_grader("labkit bench --only grade")
+    from bench import plain_grading
+    from bench.sample_submissions import specimen
+
+    apart: list[float] = []
+    bare: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, specimen(Path(folder)) as one:
+        one.execute()
+        plain_grading.execute(one.notebook)
+        for _ in range(rounds):
+            bare.append(plain_grading.execute(one.notebook))
+            apart.append(one.execute())
+    of_plain = ratio(apart, bare)
+    return [
+        {"grade": "plain papermill", "seconds": median(bare), "range": spread(bare)},
+        {
+            "grade": f"in a sandbox ({one.sandbox.level})", "seconds": median(apart), "range": spread(apart),
+            "of plain": of_plain, "at most": AT_MOST, "held": of_plain <= AT_MOST,
+        },
+        _batch(),
+    ]  # fmt: skip
+
+
+def _batch() -> dict[str, Any]:
+    """A batch of right answers on all cores, with everything: start, judging, records and pages."""
+    from bench.sample_submissions import hand_in
+    from labkit.grading.batch import Order, run
+    from labkit.grading.course import load
+    from labkit.grading.gradebook import write_all
+
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
+        given, out = Path(folder, "in"), Path(folder, "out")
+        hand_in(given, _BATCH)
+        begun = time.perf_counter()
+        done = run(Order([given], out, trust=True), lambda *_: None)
+        write_all(out, load(None))
+        rate = round(60 * _BATCH / (time.perf_counter() - begun), 1)
+    return {
+        "grade": f"batch of {_BATCH} ({done.level})", "a minute": rate, "at least": AT_LEAST, "held": rate >= AT_LEAST,
+    }  # fmt: skip

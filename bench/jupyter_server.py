@@ -1,0 +1,102 @@
+"""A JupyterLab that a test or a measurement starts and stops: a free port, folders of its own, nothing left behind.
+
+Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. This module
+must not open a browser.
+"""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.errors import ServiceUnavailable
+from labkit.teach.jupyter import WORKSPACE, command, environment
+
+PATIENCE = 60.0
+"""Seconds until the server must answer."""
+
+
+class Server(NamedTuple):
+    """A running JupyterLab: where it listens, what it shows, and what a request must carry."""
+
+    port: int
+    folder: Path
+    token: str
+
+    def page(self, notebook: str) -> str:
+        """The address that opens a notebook, its tabs of last time forgotten."""
+        return f"http://127.0.0.1:{self.port}/lab/workspaces/{WORKSPACE}/tree/{notebook}?token={self.token}&reset"
+
+    def api(self, path: str) -> str:
+        """An address of the server's own interface."""
+        return f"http://127.0.0.1:{self.port}/api/{path}?token={self.token}"
+
+
+@contextmanager
+def serving(folder: Path, home: Path) -> Iterator[Server]:
+    """JupyterLab on a folder with at least one notebook, its state in `home`. Raises `ServiceUnavailable`."""
+    server = Server(free_port(), folder, secrets.token_hex(16))
+    home.mkdir(parents=True, exist_ok=True)
+    words = command(folder, port=server.port, browser=False)
+    words += [f"--IdentityProvider.token={server.token}", "--LabApp.expose_app_in_browser=True"]
+    log = home / "server.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            words, env=environment(_apart(home)), stdout=said, stderr=said, start_new_session=True
+        )
+    try:
+        _wait(server, process, log)
+        yield server
+    finally:
+        _stop(process)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _apart(home: Path) -> dict[str, str]:
+    """The variables by which Jupyter's own folders lie in one place."""
+    names = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    return {**os.environ, **{name: str(home / place) for name, place in names.items()}}
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            urllib.request.urlopen(server.api("status"), timeout=1).close()  # noqa: S310  # our own server
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    last = log.read_text(encoding="utf-8", errors="replace")[-500:]
+    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; it said last: {last}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Told to end, it ends its kernels first; whoever does not end is killed, and its kernels notice."""
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,155 @@
+"""What transactions cost in Kafka: throughput, the latency of a commit, resuming, and the delay until rows are visible.
+
+All producers are kafka-python's with the settings of the Kafka store, and write its records, one flush a transaction;
+an idempotent producer flushes after as many records. The ways take turns and begin in turn. This module must not use
+a producer in another way than the store does.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench import kafka_delay, servers
+from bench.rows import Rows, median, percentile, ratio
+from labkit.errors import JobFailed
+from labkit.records import Observation
+from labkit.stores.contract import Handle
+from labkit.stores.kafka import KafkaStore
+from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka_transaction import explained
+from labkit.stores.kafka_writer import initialise
+
+SIZES = {10: 30, 100: 30, 1_000: 10, 10_000: 2}
+"""Records of a transaction, and how many such transactions a producer writes in a round."""
+
+IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
+RESUMES = 10
+"""Prepared transactions that are committed in a round, each by a client of its own."""
+
+
+class Written(NamedTuple):
+    """One producer's part of a round: seconds in all, and of every commit (none without transactions)."""
+
+    records: int
+    seconds: float
+    commits: Sequence[float]
+
+
+def measure(rounds: int) -> Rows:
+    """A row for every number of records in a transaction, one for resuming, and one for every reader's delay."""
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, servers.kafka():
+        written = _written(Path(folder) / "written", rounds)
+        resumed = _resumed(Path(folder) / "resumed", rounds * RESUMES)
+        delays = kafka_delay.measure(Path(folder) / "delays", rounds)
+    return [*throughput(written), resuming(resumed), *kafka_delay.table_of(delays)]
+
+
+@contextmanager
+def _topic(folder: Path) -> Iterator[Topic]:
+    """The topic of a store, deleted in the end."""
+    with closing(KafkaStore(folder)) as store:
+        try:
+            yield store.topic
+        finally:
+            store.destroy()
+
+
+def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
+    """The first transaction of each producer opens its connections and counts for nothing."""
+    taken: dict[int, dict[str, list[Written]]] = {size: {IDEMPOTENT: [], TRANSACTIONAL: []} for size in SIZES}
+    with _topic(folder) as topic, _writer(topic, None) as idempotent, _writer(topic, "bench") as transactional:
+        writers = {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}
+        for way, writer in writers.items():
+            write(topic, writer, 10, 1, in_transactions=way == TRANSACTIONAL)
+        for round_ in range(rounds):
+            for size, times in SIZES.items():
+                for way in writers if round_ % 2 == 0 else reversed(writers):
+                    found = write(topic, writers[way], size, times, in_transactions=way == TRANSACTIONAL)
+                    taken[size][way].append(found)
+    return taken
+
+
+@contextmanager
+def _writer(topic: Topic, transactional_id: str | None) -> Iterator[Any]:
+    name = None if transactional_id is None else f"{topic.name()}.{transactional_id}"
+    writer = topic.writer(name)
+    try:
+        with explained(topic.address):
+            if name is not None:
+                initialise(writer, topic.timeout)
+            yield writer
+    finally:
+        writer.close(timeout=10)
+
+
+def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: bool) -> Written:
+    """So many transactions of so many records, one after the other. Raises `JobFailed` if a record was refused."""
+    commits = []
+    begun = time.perf_counter()
+    for number in range(times):
+        if in_transactions:
+            writer.begin_transaction()
+        sent: list[Any] = [
+            topic.send(writer, Observation(place, f"w{place}", place, number, 1), None) for place in range(size)
+        ]
+        writer.flush()
+        if not all(future.succeeded() for future in sent):
+            raise JobFailed("Kafka refused a record, so the time counts for nothing.")
+        if in_transactions:
+            before = time.perf_counter()
+            writer.commit_transaction()
+            commits.append(time.perf_counter() - before)
+    return Written(size * times, time.perf_counter() - begun, commits)
+
+
+def _resumed(folder: Path, times: int) -> list[float]:
+    """Seconds in which a client that has just been made commits what another one prepared."""
+    taken = []
+    with _topic(folder), closing(KafkaStore(folder)) as writing:
+        for batch in range(times):
+            handle = Handle("bench", batch, 0, 1, 0)
+            transaction = writing.begin(handle)
+            for number in range(10):
+                transaction.write(Observation(number, f"w{number}", number, batch, 1))
+            transaction.prepare()
+            begun = time.perf_counter()
+            with closing(KafkaStore(folder)) as resuming_:
+                resuming_.commit(handle)
+                taken.append(time.perf_counter() - begun)
+    return taken
+
+
+def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
+    """Records a second of both producers, their ratio within a round, and the latency of a commit."""
+    rows: Rows = []
+    for size, ways in taken.items():
+        speeds = {way: [one.records / one.seconds for one in found] for way, found in ways.items()}
+        commits = [1000 * seconds for one in ways[TRANSACTIONAL] for seconds in one.commits]
+        rows.append(
+            {
+                "kafka": f"{size:,} records a transaction",
+                "idempotent records/s": round(median(speeds[IDEMPOTENT])),
+                "transactional records/s": round(median(speeds[TRANSACTIONAL])),
+                "of idempotent": ratio(speeds[TRANSACTIONAL], speeds[IDEMPOTENT]),
+                "median ms": median(commits),
+                "p99 ms": percentile(commits, 99),
+                "of": "commit",
+                "times": len(commits),
+            }
+        )
+    return rows
+
+
+def resuming(seconds: Sequence[float]) -> dict[str, object]:
+    """A commit by another client, with its connections, until the markers are written."""
+    times = [1000 * each for each in seconds]
+    return {
+        "kafka": "prepared by one client, committed by another",
+        "median ms": median(times),
+        "p99 ms": percentile(times, 99),
+        "of": "resume and commit",
+        "times": len(times),
+    }

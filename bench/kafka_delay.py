@@ -1,0 +1,132 @@
+"""How long a record takes until a reader has it, at either isolation level: the price of read_committed.
+
+Two readers, each a process of its own, read along while transactions are written; all use the machine's monotonic
+clock, and a record carries the time at which it was handed to its producer. This module must not be used across
+machines: their clocks differ.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from bench.rows import Rows, median, percentile
+from labkit.errors import JobFailed
+from labkit.records import Observation
+from labkit.stores.kafka import KafkaStore
+from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Reader
+from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka_transaction import explained
+from labkit.stores.kafka_writer import initialise
+
+SIZES = {10: 20, 100: 20, 1_000: 5}
+"""Records of a transaction, and how many such transactions are written in a round."""
+
+WARM = 10
+LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
+PATIENCE = 60.0
+
+Delays = Mapping[str, Sequence[float]]
+"""Seconds of every record by the isolation level of its reader."""
+
+
+def measure(folder: Path, rounds: int) -> dict[int, Delays]:
+    """The delays of every size, all records of all rounds."""
+    with closing(KafkaStore(folder)) as store:
+        try:
+            blocks = _read_along(store.topic, [WARM, *[*SIZES] * rounds])
+        finally:
+            store.destroy()
+    found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
+    for size, delays in blocks[1:]:  # behind the one in which the readers connected
+        for level in LEVELS:
+            found[size][level] += delays[level]
+    return dict(found)
+
+
+def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
+    """Writes a block of transactions of each size, and goes on when both readers have all of it."""
+    found = []
+    with ExitStack() as until_then:
+        writer = topic.writer(f"{topic.name()}.bench")
+        until_then.callback(writer.close, timeout=10)
+        blocks = [size * SIZES[size] for size in sizes]
+        readers = {level: until_then.enter_context(_reader(topic, level, blocks)) for level in LEVELS}
+        until_then.enter_context(explained(topic.address))
+        initialise(writer, topic.timeout)
+        for size in sizes:
+            for number in range(SIZES[size]):
+                _write(topic, writer, size, number)
+            found.append((size, {level: _delays(each, size * SIZES[size]) for level, each in readers.items()}))
+    return found
+
+
+def _write(topic: Topic, writer: Any, size: int, number: int) -> None:
+    writer.begin_transaction()
+    for place in range(size):
+        topic.send(writer, Observation(time.monotonic_ns(), f"w{place}", place, number, 1), None)
+    writer.flush()
+    writer.commit_transaction()
+
+
+_FOLLOW = "import sys; from bench.kafka_delay import follow; follow(*sys.argv[1:])"
+
+
+@contextmanager
+def _reader(topic: Topic, level: str, blocks: Sequence[int]) -> Iterator["subprocess.Popen[str]"]:
+    """A reader that is reading. It is killed at the latest when the block is left."""
+    command = [sys.executable, "-c", _FOLLOW, topic.address, topic.name(), level, *map(str, blocks)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline() != "ready\n":
+                raise JobFailed(f"A reader at {level} did not start.")
+            yield process
+        finally:
+            process.kill()
+
+
+def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
+    assert reader.stdout is not None
+    found: list[float] = json.loads(reader.stdout.readline() or "[]")
+    if len(found) != count:
+        raise JobFailed(f"A reader got {len(found)} of {count} records, so the delays count for nothing.")
+    return found
+
+
+def follow(address: str, topic: str, level: str, *blocks: str) -> None:
+    """A reader: prints `ready`, then the delays of each block of so many records. Ends when none comes for too long."""
+    print("ready", flush=True)
+    delays = (_since(entry.row.offset) for entry in Reader(address, topic, level).follow(PATIENCE))
+    for count in map(int, blocks):
+        print(json.dumps(list(islice(delays, count))), flush=True)
+
+
+def _since(nanoseconds: int) -> float:
+    return (time.monotonic_ns() - nanoseconds) / 1e9
+
+
+def table_of(delays: Mapping[int, Delays]) -> Rows:
+    """A row for every size and level; at read_committed what it takes longer than at the other."""
+    rows: Rows = []
+    for size, by_level in delays.items():
+        times = {level: [1000 * delay for delay in found] for level, found in by_level.items()}
+        early = times[READ_UNCOMMITTED]
+        for level, found in times.items():
+            rows.append(
+                {
+                    "kafka": f"{size:,} records a transaction, reader at {level}",
+                    "median ms": median(found),
+                    "p99 ms": percentile(found, 99),
+                    "of": "delay until visible",
+                    "times": len(found),
+                    "price, median ms": round(median(found) - median(early), 2),
+                    "price, p99 ms": round(percentile(found, 99) - percentile(early, 99), 2),
+                }
+            )
+    return rows

@@ -1,0 +1,129 @@
+"""What a batch costs in PostgreSQL: two_phase beside one plain transaction with the same rows, without Spark.
+
+Every batch goes the way of the foreachBatch door: two participants, each with the store opened for itself, write side
+by side as tasks do, the driver commits, the stores are closed. The ways take turns and begin in turn, so that a busy
+machine slows all of them; processor time is counted as well, since waiting for a busy machine is none.
+"""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from bench import servers
+from bench.rows import Rows, median, percentile
+from labkit.failpoints import Order, Strategy
+from labkit.records import Observation
+from labkit.sinks import Coordinator, Vote, coordinate
+from labkit.stores import open_store
+from labkit.stores.contract import Elsewhere, Handle
+
+SIZES = {3: 20, 100: 20, 10_000: 4}
+"""Rows of a batch, and how many such batches each way writes in a round."""
+
+PLAIN, TWO_PHASE = Strategy.BATCH_MARKER, Strategy.TWO_PHASE
+WAYS = (Strategy.APPEND, PLAIN, TWO_PHASE)
+"""Append takes a transaction a chunk of rows; batch_marker is one plain transaction for the whole batch."""
+
+PARTICIPANTS = 2
+
+AT_MOST = 5.0
+"""Milliseconds a batch that two_phase may take beyond one plain transaction."""
+
+
+class Spent(NamedTuple):
+    """What one batch took, in seconds: on the clock, and of a processor here and in the server."""
+
+    clock: float
+    here: float
+    server: float
+
+
+def measure(rounds: int) -> Rows:
+    """A row for every size and way."""
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, servers.postgres() as server:
+        taken = {rows: _taken(Path(folder) / str(rows), server, rows, rounds * SIZES[rows]) for rows in SIZES}
+    return [row for rows, ways in taken.items() for row in table_of(rows, ways)]
+
+
+def _taken(place: Path, server: int | None, rows: int, batches: int) -> dict[Strategy, list[Spent]]:
+    """The first batch of every way, which opens connections, counts for nothing."""
+    taken: dict[Strategy, list[Spent]] = {way: [] for way in WAYS}
+    with ThreadPoolExecutor(PARTICIPANTS) as tasks:
+        for batch in range(batches + 1):
+            for way in WAYS if batch % 2 else reversed(WAYS):
+                taken[way].append(once(way, place, batch, rows, server, tasks))
+    with closing(open_store("postgres", place / "store")) as store:
+        if isinstance(store, Elsewhere):
+            store.destroy()
+    return {way: spent[1:] for way, spent in taken.items()}
+
+
+def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, tasks: Executor) -> Spent:
+    """Writes and commits one batch by two participants, one for each half of the rows."""
+    all_rows = [Observation(number, f"w{number}", number, batch, 1) for number in range(rows)]
+    parts = [all_rows[: rows // 2], all_rows[rows // 2 :]]
+    order = Order.ENGINE if way is TWO_PHASE else Order.NONE
+    handles = [Handle(str(way), batch, number, 1, 0) for number in range(len(parts))]
+
+    def opened() -> Coordinator:
+        location, log = place / "store", place / "log"
+        return coordinate(way, order, store="postgres", location=location, query=str(way), incarnation=1, log=log)
+
+    def pre_commit(handle: Handle, part: Sequence[Observation]) -> Vote | None:
+        sink = opened().sink
+        with closing(sink.store):
+            return sink.pre_commit(handle, iter(part))
+
+    before = _processor_times(server)
+    begun = time.perf_counter(), time.process_time()
+    coordinator = opened()
+    with closing(coordinator.sink.store):
+        votes = list(tasks.map(pre_commit, handles, parts))
+        coordinator.commit(batch, [vote for vote in votes if vote is not None])
+    clock, here = time.perf_counter() - begun[0], time.process_time() - begun[1]
+    after = _processor_times(server)
+    return Spent(clock, here, sum(after[pid] - before.get(pid, 0.0) for pid in after))
+
+
+def _processor_times(server: int | None) -> dict[int, float]:
+    """Seconds of each process of the server; connections are kept, so none of those that matter goes meanwhile."""
+    found = {}
+    for each in [] if server is None else psutil.Process(server).children():
+        with suppress(psutil.NoSuchProcess):
+            times = each.cpu_times()
+            found[each.pid] = times.user + times.system
+    return found
+
+
+def table_of(rows: int, taken: Mapping[Strategy, Sequence[Spent]]) -> Rows:
+    """Medians, and what each way takes beyond one plain transaction of the same turn."""
+    return [_row(rows, way, spent, taken[PLAIN]) for way, spent in taken.items()]
+
+
+def _row(rows: int, way: Strategy, spent: Sequence[Spent], plain: Sequence[Spent]) -> dict[str, object]:
+    clock = [1000 * one.clock for one in spent]
+    more = median([1000 * (one.clock - other.clock) for one, other in zip(spent, plain, strict=True)])
+    row: dict[str, object] = {
+        "postgres": f"{way}, {rows:,} rows",
+        "ms": median(clock),
+        "fastest ms": round(min(clock), 2),
+        "p95 ms": percentile(clock, 95),
+        "CPU ms here": _mean([one.here for one in spent]),
+        "CPU ms in the server": _mean([one.server for one in spent]),
+        "more than a plain transaction, ms": more,
+        "more of the fastest, ms": round(min(clock) - 1000 * min(one.clock for one in plain), 2),
+    }
+    if way is TWO_PHASE:
+        row[f"at most {AT_MOST:g} ms more"] = more <= AT_MOST
+    return row
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    """Milliseconds. A server's processor time comes in hundredths of a second, so only a mean says anything."""
+    return round(1000 * sum(seconds) / len(seconds), 2)

@@ -1,0 +1,186 @@
+"""The job `totals` on five million words: words a second with every sink, and what each phase of a commit costs.
+
+All runs share one driver with Spark's own settings, one after the other, round after round, behind a run that only
+warms it and is thrown away. A figure counts only if the table that the sink left is right.
+"""
+
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from bench import flink, servers
+from bench.rows import Rows, by_key, median, ratio
+from labkit.errors import InvalidInput, JobFailed
+from labkit.failpoints import Order, Strategy, orders
+from labkit.lab import silent
+from labkit.scenario import Scenario, plan
+from labkit.sinks import check_capability
+from labkit.spark import stopwatch
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.run import Run, prepare, release
+from labkit.spark.runner import Setup, conduct
+from labkit.stores import open_store
+
+WORDS, VOCABULARY, LINE, BATCHES, SEED = 5_000_000, 10_000, 10, 10, 1
+AT_MOST = 10.0
+"""Milliseconds a batch that two_phase's pre-commit and commit may take beyond append's write, without a server."""
+
+AT_LEAST = 0.97
+"""Of the words a second of one plain transaction in a server (batch_marker) that two_phase must reach there."""
+
+STORES = ("sqlite", "files", "postgres")
+SERVERS = ("postgres",)
+
+
+ItemT = TypeVar("ItemT")
+
+
+class Taken(NamedTuple):
+    """One run: seconds from its first plan to its last commit, and seconds by phase of every batch."""
+
+    seconds: float
+    phases: Sequence[Mapping[str, float]]
+
+
+def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> Rows:
+    """A row for every strategy, order and store."""
+    with ExitStack() as until_then:
+        base = Path(until_then.enter_context(tempfile.TemporaryDirectory(prefix="labkit-bench-")))
+        if "postgres" in stores:
+            until_then.enter_context(servers.postgres())
+        expected = write_words(base / "words.txt", words)
+        scenarios = {name(scenario): scenario for scenario in every(base / "words.txt", words, stores)}
+        warm = prepare(next(iter(scenarios.values())), base / "warm")
+        plans = [(*plan_, round_) for round_ in range(rounds) for plan_ in _in_turn(scenarios.items(), round_)]
+        runs = [prepare(scenario, base / f"{round_}-{scenario.name}") for _, scenario, round_ in plans]
+        for run in runs:
+            stopwatch.ask(Checkpoint(run.folder.checkpoint).log)
+        conduct([warm, *runs], base / "scratch", silent, setup=Setup(active=1))
+        taken: dict[str, list[Taken]] = {label: [] for label in scenarios}
+        for (label, _, _), run in zip(plans, runs, strict=True):
+            taken[label].append(read(run, expected))
+            release(run)
+        rows = table_of(taken, words)
+        python = flink.interpreter()
+        if python is not None and "files" in stores:
+            times = [flink.seconds(python, base / "words.txt", len(os.sched_getaffinity(0))) for _ in range(rounds)]
+            yardstick = [run.seconds for run in taken["append on files"]]
+            shown = {"words/s": round(words / median(times, 6)), "time vs append": ratio(times, yardstick)}
+            rows.append({"totals": "PyFlink, written nowhere", **shown})
+    return rows
+
+
+def _in_turn(these: Iterable[ItemT], round_: int) -> Sequence[ItemT]:
+    """The same in every round, in turn from either end."""
+    return list(these) if round_ % 2 == 0 else list(these)[::-1]
+
+
+def write_words(path: Path, words: int) -> Counter[str]:
+    """Seeded words by Zipf's law, ten a line; returns how often each of them was written."""
+    choose, written = random.Random(SEED), Counter[str]()
+    vocabulary = [f"w{number}" for number in range(VOCABULARY)]
+    bounds = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
+    with path.open("w", encoding="utf-8") as file:
+        for start in range(0, words, 1000):
+            some = choose.choices(vocabulary, cum_weights=bounds, k=min(1000, words - start))
+            written.update(some)
+            file.writelines(" ".join(some[at : at + LINE]) + "\n" for at in range(0, len(some), LINE))
+    return written
+
+
+def every(path: Path, words: int, stores: Sequence[str] = STORES) -> Iterator[Scenario]:
+    """Each strategy in each of its orders on each store that can carry it."""
+    lines = -(-words // LINE)
+    for store in stores:
+        for strategy in Strategy:
+            for order in orders(strategy) if can_carry(strategy, store) else ():
+                yield plan(
+                    job="totals",
+                    input=path,
+                    sink=strategy,
+                    store=store,
+                    order=None if order is Order.NONE else order,
+                    records_per_batch=-(-lines // BATCHES),
+                )
+
+
+def can_carry(strategy: Strategy, store: str) -> bool:
+    """Whether this store can do what the strategy needs."""
+    try:
+        check_capability(strategy, store)
+    except InvalidInput:
+        return False
+    return True
+
+
+def name(scenario: Scenario) -> str:
+    """Strategy, order where there is a choice, and store."""
+    order = "" if scenario.order is Order.NONE else f" ({scenario.order})"
+    return f"{scenario.strategy}{order} on {scenario.store}"
+
+
+def read(run: Run, expected: Mapping[str, int]) -> Taken:
+    """The times of a run that has ended. Raises its error, or `JobFailed` when its table is wrong."""
+    if run.error is not None:
+        raise run.error
+    store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
+    try:
+        found = {row.key: row.value for row in store.history()}
+    finally:
+        store.close()
+    if found != expected:
+        raise JobFailed(f"{name(run.scenario)} left a wrong table, so its times count for nothing.")
+    checkpoint = run.folder.checkpoint
+    last = max(Checkpoint(checkpoint).commit_log())
+    ended = (checkpoint / "commits" / str(last)).stat().st_ctime
+    return Taken(
+        ended - (checkpoint / "offsets" / "0").stat().st_ctime,
+        list(stopwatch.read(Checkpoint(checkpoint).log).values()),
+    )
+
+
+def table_of(taken: Mapping[str, Sequence[Taken]], words: int) -> Rows:
+    """Medians over all batches of all rounds, and what a commit costs beyond append's write on the same store."""
+    rows: Rows = [_row(label, runs, taken, words) for label, runs in taken.items()]
+    rows.sort(key=lambda row: row["totals"].split(" on ")[1], reverse=True)
+    append = {store: row for store in STORES if (row := by_key(rows, "totals").get(f"append on {store}"))}
+    for row in rows:
+        store = row["totals"].split(" on ")[1]
+        more = round(row["pre-commit ms"] + row["commit ms"] - append[store]["write ms"], 1)
+        row["pre-commit + commit - append's write, ms"] = more
+        row["whole sink - append's, ms"] = round(row["sink ms"] - append[store]["sink ms"], 1)
+        if row["totals"].startswith("two_phase") and store not in SERVERS:
+            row[f"at most {AT_MOST:g} ms more"] = more <= AT_MOST
+        if row["totals"].startswith("two_phase") and store in SERVERS:
+            row.update(_beside_plain(taken[row["totals"]], taken[f"batch_marker on {store}"]))
+    return rows
+
+
+def _beside_plain(runs: Sequence[Taken], plain: Sequence[Taken]) -> dict[str, object]:
+    """The speed of the whole job, of that with one plain transaction a batch."""
+    of_plain = ratio([run.seconds for run in plain], [run.seconds for run in runs], 3)
+    return {"speed of batch_marker's": of_plain, f"at least {AT_LEAST:g}": of_plain >= AT_LEAST}
+
+
+def _row(label: str, runs: Sequence[Taken], taken: Mapping[str, Sequence[Taken]], words: int) -> dict[str, object]:
+    batches = [phases for run in runs for phases in run.phases]
+    append = taken[f"append on {label.split(' on ')[1]}"]
+    shown = {"write": "write", "pre-commit": "pre_commit", "commit": "commit"}
+    times = {f"{title} ms": 1000 * _median_of(batches, [phase]) for title, phase in shown.items()}
+    return {
+        "totals": label,
+        "words/s": round(words / median([run.seconds for run in runs], 6)),
+        "time vs append": ratio([run.seconds for run in runs], [run.seconds for run in append]),
+        **{title: round(value, 1) for title, value in times.items()},
+        "sink ms": round(1000 * _median_of(batches, list(shown.values())), 1),
+    }
+
+
+def _median_of(batches: Sequence[Mapping[str, float]], phases: Sequence[str]) -> float:
+    return median([sum(batch.get(phase, 0.0) for phase in phases) for batch in batches], 6)

@@ -1,0 +1,109 @@
+"""Every chain of a source, an engine and a sink as a grid, each square a search of all its schedules.
+
+What the links are is told in `labkit.sim.chains`; here each chain is searched, and what is known of it on real Spark
+is put beside. This module must not count anything and must know no rule of a protocol.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from labkit.expected import expectations
+from labkit.failpoints import Order
+from labkit.judge import Guarantee, Outcome
+from labkit.sim import chains as links
+from labkit.sim.chains import Chain
+from labkit.sim.explore import explore
+from labkit.sim.trace import make, replay
+from labkit.teach.study import Search
+from labkit.verdict import guarantee
+from labkit.view.grid import Grid, Name, Square
+
+__all__ = ["Chains", "chains"]
+
+ON_THE_WAY = {
+    "no_regression": "a value jumps back",
+    "no_fractured_read": "half a batch is seen",
+    "no_orphan": "a transaction stays open",
+}
+"""What a chain's reader may meet although the end may be right, by the claim that is broken."""
+
+ON_A_SOCKET = ("append", "two_phase")
+"""The sinks that notebook 07 runs behind Spark's socket source."""
+
+
+class Chains:
+    """Every chain of source, engine and sink with all its schedules, as `chains["log", "note, then commit", "wal"]`."""
+
+    def __init__(self) -> None:
+        self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
+        self.grid = Grid({_name(each): _square(each, found) for each, found in self.searches.items()})
+
+    def __getitem__(self, name: tuple[str, str, str]) -> Search:
+        """The search of one chain. Raises `InvalidInput` with the nearest name of a link."""
+        return self.searches[links.chain(*name)]
+
+    def __iter__(self) -> Iterator[Chain]:
+        return iter(self.searches)
+
+    def __str__(self) -> str:
+        return str(self.grid)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        return self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
+
+
+@cache
+def chains() -> Chains:
+    """Tries every schedule of every chain, with one crash at any step: once, since nothing in it can change."""
+    return Chains()
+
+
+def _name(chain: Chain) -> Name:
+    return chain.source, chain.sink, chain.engine
+
+
+def _square(chain: Chain, search: Search) -> Square:
+    shown = next((name for name in ("no_loss", "no_duplicate", *ON_THE_WAY) if name in search.violated), None)
+    steps: Sequence[str] = ()
+    if shown:
+        steps = replay(search.counterexample(shown)).told()
+    return Square(
+        guarantee=search.guarantee.value,
+        origin=f"Simulated: every schedule with at most one crash, {search.states} states.",
+        because=f"A shortest run that shows it: {search.violated[shown]}" if shown else "No schedule breaks a claim.",
+        call=search.call,
+        meanwhile=[said for name, said in ON_THE_WAY.items() if name in search.violated],
+        real=said_of_spark(chain),
+        steps=steps,
+    )
+
+
+def said_of_spark(chain: Chain) -> str:
+    """What is known of this chain on real Spark; empty where it was not run."""
+    if chain.source == "log" and chain.keeps_checkpoint:
+        worst, points = predicted(chain)
+        return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
+    if chain.source == "socket" and chain.keeps_checkpoint and chain.sink in ON_A_SOCKET and _is_default(chain):
+        return f"Real Spark with its socket source (notebook 07): {Guarantee.AT_MOST_ONCE.value}."
+    return ""
+
+
+def _is_default(chain: Chain) -> bool:
+    return chain.order in (Order.NONE, Order.DECISION)
+
+
+def predicted(chain: Chain) -> tuple[Guarantee, int]:
+    """The weakest guarantee that is predicted of real Spark for a sink in its order, and at how many failpoints.
+
+    The predictions were written by hand, and tests compare each with a real run.
+    """
+    cells = {
+        cell.point: each
+        for cell, each in expectations().items()
+        if (cell.strategy, cell.order) == (chain.sink, chain.order)
+    }
+    found = {"no_loss": any(each.lost for each in cells.values()), "no_unexpected": False}
+    found["no_duplicate"] = any(each.duplicate for each in cells.values())
+    return guarantee({name: Outcome.VIOLATED if is_so else Outcome.HOLDS for name, is_so in found.items()}), len(cells)

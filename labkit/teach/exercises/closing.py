@@ -1,0 +1,144 @@
+"""A drill whose open rule is closed by a learner's function: only what it answers may happen.
+
+The closed model has the drill's name, version and parameters, so that its traces are traces of the open drill. This
+module must not judge.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from labkit.sim.drills.base import Choosing, Programmed, Question
+from labkit.sim.model import Action, Model, Property
+from labkit.teach.exercises.asking import Asker, Unusable, a_list
+
+MAX_STEPS = 50
+"""Steps of the longest answer; right ones need far fewer."""
+
+Allows = Callable[[Asker, Any, Any, Action], bool]
+"""Whether a learner's function lets an open action happen: of the function, the drill, a state and the action."""
+
+
+class Closed(Model[Any]):
+    """A drill in which each open action is one answer."""
+
+    def __init__(self, drill: Choosing, ask: Asker, allows: Allows) -> None:
+        super().__init__(drill.values)
+        self.name, self.version = drill.name, drill.version
+        self.drill, self.ask, self._allows = drill, ask, allows
+
+    def initial(self) -> Any:
+        """The drill's."""
+        return self.drill.initial()
+
+    def actions(self, state: Any) -> Sequence[Action]:
+        """What the drill enables and the learner's function allows."""
+        drill, ask, allows = self.drill, self.ask, self._allows
+        return [
+            each for each in drill.actions(state) if each.name not in drill.steps or allows(ask, drill, state, each)
+        ]
+
+    def apply(self, state: Any, action: Action) -> Any:
+        """The drill's."""
+        return self.drill.apply(state, action)
+
+    def properties(self) -> Sequence[Property[Any]]:
+        """The drill's."""
+        return self.drill.properties()
+
+    def text(self, state: Any) -> str:
+        """The drill's."""
+        return self.drill.text(state)
+
+    def sentence(self, action: Action) -> str:
+        """The drill's."""
+        return self.drill.sentence(action)
+
+    def refused(self, state: Any) -> list[Question]:
+        """What was asked in a state in which nothing is allowed any more."""
+        if self.actions(state):
+            return []
+        questions = (self.drill.question(state, each) for each in self.drill.actions(state))
+        return [question for question in questions if question is not None]
+
+    def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
+        """What was asked for an action."""
+        return self.drill.question(before, action)
+
+
+class Busy(NamedTuple):
+    """A state of a drill, and what the learner's last answer still has to do."""
+
+    state: Hashable
+    todo: tuple[Action, ...] = ()
+
+
+class Run(Model[Busy]):
+    """A drill in which an answer is a list of steps that a crash may cut short."""
+
+    def __init__(self, drill: Programmed, ask: Asker, of: str) -> None:
+        super().__init__(drill.values)
+        self.name, self.version = drill.name, drill.version
+        self.drill, self.ask, self._of = drill, ask, of
+
+    def initial(self) -> Busy:
+        """The drill's, and nothing to do."""
+        return Busy(self.drill.initial())
+
+    def actions(self, state: Busy) -> Sequence[Action]:
+        """The next step of an answer, and everything that is not up to the learner. Raises `Unusable`."""
+        steps = self.drill.steps
+        enabled = self.drill.actions(state.state)
+        free = [action for action in enabled if action.name not in steps]
+        if not state.todo:
+            return free
+        if state.todo[0] not in enabled:
+            raise Unusable(f"{self.ask.name} asks for {state.todo[0]}, which is not possible then.")
+        return [state.todo[0], *free]
+
+    def apply(self, state: Busy, action: Action) -> Busy:
+        """One step; a new question is asked where the drill says so. Raises `Unusable`."""
+        after = self.drill.apply(state.state, action)
+        question = self.drill.asks(state.state, action, after)
+        if question is not None:
+            return Busy(after, self._program(after, question))
+        if self.drill.forgets(action, after):
+            return Busy(after)
+        return Busy(after, state.todo[1:] if state.todo[:1] == (action,) else state.todo)
+
+    def _program(self, after: Any, question: Question) -> tuple[Action, ...]:
+        steps = a_list(self.ask, self.ask(*question), self._of)
+        if len(steps) > MAX_STEPS:
+            raise Unusable(f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}.")
+        try:
+            return tuple(self.drill.program(after, steps))
+        except ValueError as error:
+            raise Unusable(f"{self.ask.told(*question)}: {error}") from None
+
+    def properties(self) -> Sequence[Property[Busy]]:
+        """The drill's claims, of the drill's states."""
+        return [_of_state(claim) for claim in self.drill.properties()]
+
+    def text(self, state: Busy) -> str:
+        """The drill's, and what is still to be done."""
+        return f"{self.drill.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
+
+    def sentence(self, action: Action) -> str:
+        """The drill's."""
+        return self.drill.sentence(action)
+
+    def refused(self, _state: Busy) -> list[Question]:
+        """Nothing: a list of steps does not refuse any."""
+        return []
+
+    def asked(self, before: Busy, action: Action, after: Busy) -> Question | None:
+        """What was asked after an action."""
+        return self.drill.asks(before.state, action, after.state)
+
+
+def _of_state(claim: Property[Any]) -> Property[Busy]:
+    where = claim.where
+    return claim._replace(
+        holds=lambda busy: claim.holds(busy.state),
+        because=lambda busy: claim.because(busy.state),
+        where=None if where is None else lambda busy: where(busy.state),
+    )

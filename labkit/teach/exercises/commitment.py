@@ -1,0 +1,133 @@
+"""Exercises of notebook 05: a participant that comes back, atomicity as an invariant, and who has to wait."""
+
+from typing import Any
+
+from labkit.sim.model import Action, Model
+from labkit.sim.trace import make
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.closing import Closed
+from labkit.teach.exercises.constants import Statements
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
+from labkit.teach.exercises.invariants import Watch
+from labkit.teach.exercises.searching import search
+
+NOTEBOOK = "05_two_phase_commit"
+RETURNS = {"abort": "return_abort", "commit": "return_commit", "wait": "return_wait"}
+
+
+def _returns(ask: Asker, drill: Any, state: Any, action: Action) -> bool:
+    """Whether a participant comes back as the learner's function says."""
+    question = drill.question(state, action)
+    answer = ask(*question)
+    if not isinstance(answer, str) or answer not in RETURNS:
+        raise Unusable(f'{ask.call(*question)} returned {shown(answer)}; return "abort", "commit" or "wait".')
+    return action.name == RETURNS[answer]
+
+
+def judge_recovery(answer: Answer, variant: Variant) -> Finding:
+    """Every schedule of two-phase commit with crashes of anybody and lost messages."""
+    drill: Any = make("recovery_drill", dict(variant.parameters))
+    return search(answer, "recover", lambda ask: Closed(drill, ask, _returns), "nobody_blocked")
+
+
+def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
+    """The participants' logs, as lists of words."""
+    return ([list(map(str, participant.log)) for participant in state.participants],)
+
+
+WATCH = Watch("atomic", "two_phase_commit", "atomic", _logs)
+TWO: dict[str, object] = {"participants": 2, "losses": 0}
+THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}
+
+STATEMENTS = Statements(
+    "blocked_answer",
+    {
+        "a": "It would be right if nobody had been told. The coordinator may have told another participant to commit "
+        "before it died (two_phase_commit.aborts_alone).",
+        "b": "Its yes does not speak for the others: one of them may have voted no.",
+        "c": "It has promised to be able to do either, and cannot know which was decided. It keeps its locks and asks "
+        "until the coordinator is back with its log (two_phase_commit.blocked).",
+        "d": "The others may be in doubt too, and then nobody of them knows. If one of them does know the outcome, "
+        "asking it helps; two-phase commit itself does not demand that.",
+    },
+    "c",
+)
+
+EXERCISES = (
+    Exercise(
+        name="05-recovery",
+        notebook=NOTEBOOK,
+        title="a participant comes back",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="recover",
+        task="recover(log) says what a participant does that starts again and finds this log: abort, commit or wait.",
+        hints=(
+            "Which of the four logs that a participant can have leaves it a choice of its own?",
+            "Its newest entry is the last. Before its yes it may abort alone; after its yes it has promised.",
+            "There are three cases: nothing was written, the last entry is a promise, the last entry is an outcome.",
+        ),
+        lines=5,
+        public=(
+            Variant("two participants, one crash, one lost message", (("participants", 2), ("crashes", 1))),
+            Variant("two participants, two crashes", (("participants", 2), ("crashes", 2), ("losses", 0))),
+        ),
+        judge=judge_recovery,
+        withheld=("labkit.sim.two_phase_commit",),
+    ),
+    Exercise(
+        name="05-atomic",
+        notebook=NOTEBOOK,
+        title="all or nothing, as a property",
+        kind=Kind.INVARIANT,
+        level=Level.MEDIUM,
+        points=3,
+        answer="atomic",
+        task="atomic(logs) says of the participants' logs whether the transfer is still in one piece.",
+        hints=(
+            "It must hold in every state of a good system, also when one has committed and others have not yet.",
+            "Which two entries must never be in two logs at the same time?",
+            'An abort that a participant decides alone is written as "abort_alone".',
+        ),
+        lines=4,
+        public=(
+            Variant(
+                "two participants",
+                (
+                    ("good", (("all rules kept", TWO),)),
+                    (
+                        "bad",
+                        (
+                            ("the yes is not logged", {**TWO, "broken": "forget_vote"}),
+                            ("who is in doubt aborts alone", {**TWO, "broken": "heuristic"}),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "three participants",
+                (
+                    ("good", (("all rules kept", THREE),)),
+                    ("bad", (("commit before all votes", {**THREE, "broken": "early"}),)),
+                ),
+            ),
+        ),
+        judge=WATCH.judge,
+        withheld=("labkit.sim.two_phase_parts",),
+    ),
+    Exercise(
+        name="05-blocked",
+        notebook=NOTEBOOK,
+        title="in doubt",
+        kind=Kind.EXPLAIN,
+        level=Level.MEDIUM,
+        points=1,
+        answer="blocked_answer",
+        task="A participant has voted yes, and the coordinator is dead. What may it do?",
+        hints=("What could the coordinator have told somebody else before it died?", "Step through aborts_alone."),
+        lines=1,
+        public=(Variant("statements"),),
+        judge=STATEMENTS.judge,
+    ),
+)

@@ -1,0 +1,140 @@
+"""Judges answers that are no functions: settings, predictions, choices among statements, texts for a person.
+
+This module must not know any exercise, and must not run a simulator itself.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from labkit.errors import InvalidInput
+from labkit.sim.explore import Exploration, explore
+from labkit.sim.trace import make
+from labkit.teach.exercises.asking import Unusable, shown
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
+
+MAX_STATES = 200_000
+"""States of the largest configuration by which settings are judged."""
+SHORTEST = 40
+"""Characters of the shortest text that is kept for a person."""
+
+
+def named_values(name: str, value: Plain, known: Mapping[str, Sequence[Plain] | type]) -> dict[str, Any]:
+    """A dict with exactly these keys, each with one of its options or of its type. Raises `Unusable`."""
+    if type(value) is not dict or set(value) != set(known):
+        raise Unusable(f"{name} must be a dict with the keys {', '.join(known)}; it is {shown(value)}.")
+    for key, options in known.items():
+        given = value[key]
+        if isinstance(options, type):
+            if type(given) is not options:
+                raise Unusable(f"{name}[{key!r}] must be of type {options.__name__}; it is {shown(given)}.")
+        elif not any(type(given) is type(each) and given == each for each in options):
+            raise Unusable(f"{name}[{key!r}] is {shown(given)}; choose from {', '.join(map(repr, options))}.")
+    return value
+
+
+@cache
+def _searched(model: str, values: str) -> Exploration:
+    """Every schedule of a configuration; searched once, however many learners choose it."""
+    return explore(make(model, json.loads(values)), max_states=MAX_STATES)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a simulator, judged by every schedule under the failures of a variant.
+
+    `chosen` are the keys with their options; `parameters` makes of the answer what the model takes; `claims` must hold.
+    """
+
+    name: str
+    model: str
+    chosen: Mapping[str, Sequence[Plain]]
+    claims: Sequence[str]
+    parameters: Callable[[dict[str, Any], Variant], dict[str, object]]
+
+    def judge(self, answer: Answer, variant: Variant) -> Finding:
+        """By one variant."""
+        try:
+            chosen = named_values(self.name, answer.value(), self.chosen)
+            model = make(self.model, self.parameters(chosen, variant))
+        except (Unusable, InvalidInput) as error:
+            return Finding(False, str(error), general=f"{self.name} is not possible there.")
+        found = _searched(self.model, json.dumps(dict(model.values)))
+        broken = [each for each in found.violations if each.property in self.claims]
+        if not broken:
+            told = f"with {said(chosen)} every one of {found.unique_states:,} states was tried, and the guarantee holds"
+            return Finding(True, f"{told[0].upper()}{told[1:]}.", told)
+        first = min(broken, key=lambda each: len(each.trace.actions))
+        claim = next(each for each in model.properties() if each.name == first.property)
+        message = f"With {said(chosen)}: {first.because}"
+        general = f"With {said(chosen)} some schedule breaks this: {claim.sentence}"
+        return Finding(
+            False, message, first.because, claim.sentence, str(first.trace), len(first.trace.actions), general
+        )
+
+
+def said(values: Mapping[str, Any]) -> str:
+    """Values by name, for a sentence."""
+    return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A prediction: the points are for making it. `outcome` runs what was predicted; `trace` is the run to step."""
+
+    name: str
+    asked: Mapping[str, Sequence[Plain] | type]
+    outcome: Callable[[Variant], tuple[dict[str, Plain], str | None]]
+
+    def judge(self, answer: Answer, variant: Variant) -> Finding:
+        """Runs only if a prediction is there; keeps both side by side."""
+        value = answer.value()
+        try:
+            predicted = named_values(self.name, value, self.asked)
+        except Unusable as error:
+            return Finding(False, str(error))
+        came, trace = self.outcome(variant)
+        agree = [key for key in self.asked if predicted[key] == came[key]]
+        beside = "; ".join(
+            f"{key}: you said {shown(predicted[key])}, it was {shown(came[key])}"
+            + ("" if key in agree else "  <- not so")
+            for key in self.asked
+        )
+        message = f"{beside}. {len(agree)} of {len(self.asked)} as you said; the points are for predicting."
+        return Finding(True, message, said(came), said(predicted), trace)
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Worked statements to choose from, each with a reason; a check answers every one."""
+
+    name: str
+    reasons: Mapping[str, str]
+    right: str
+
+    def judge(self, answer: Answer, _variant: Variant) -> Finding:
+        """The reason for the choice, and then for all others."""
+        value = answer.value()
+        if type(value) is not str or value not in self.reasons:
+            return Finding(False, f"{self.name} is {shown(value)}; choose from {', '.join(map(repr, self.reasons))}.")
+        others = " ".join(f"{key}) {reason}" for key, reason in self.reasons.items() if key != value)
+        passed = value == self.right
+        head = "Yes." if passed else "No."
+        more = f" And the others: {others}" if passed else ""
+        return Finding(passed, f"{head} {value}) {self.reasons[value]}{more}", f"you chose {value}")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that a person reads."""
+
+    name: str
+
+    def judge(self, answer: Answer, _variant: Variant) -> Finding:
+        """Whether there is something to read."""
+        value = answer.value()
+        if type(value) is not str or len(value.strip()) < SHORTEST:
+            return Finding(False, f"{self.name} must be a text of at least {SHORTEST} characters.")
+        return Finding(True, f"{len(value.split())} words; no machine gives points for them.", value)

@@ -1,0 +1,114 @@
+"""Exercises of notebook 07: a sink that survives on real Spark, and a text for a person to read."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from labkit.errors import InvalidInput
+from labkit.failpoints import POINTS, Order, Strategy, orders
+from labkit.outcome import Outcome, crash, silent
+from labkit.teach.exercises.asking import Unusable
+from labkit.teach.exercises.constants import Text, named_values, said
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
+
+NOTEBOOK = "07_crash_spark"
+CHOSEN = {
+    "sink": tuple(each.value for each in Strategy),
+    "store": ("files", "sqlite"),
+    "order": ("engine", "decision", None),
+}
+
+
+def judge_sink(answer: Answer, variant: Variant) -> Finding:
+    """A real run, killed by SIGKILL at the variant's failpoint. Raises a `LabError` when the run itself failed."""
+    try:
+        chosen = named_values("sink_settings", answer.value(), CHOSEN)
+        point = _point(chosen, variant["point"])
+        found, seen = _run(chosen, f"{point}@{variant['batch']}", int(variant["records_per_batch"]))
+    except (Unusable, InvalidInput) as error:
+        return Finding(False, str(error), general="These settings do not go together.")
+    at = f"With {said(chosen)}, killed at {point}@{variant['batch']}"
+    if found.verdict.guarantee != "exactly-once":
+        general = f"With {said(chosen)}, killed once more: {found.verdict.guarantee}."
+        message = f"{at}: {found.verdict.guarantee}. {found.verdict.because}."
+        return Finding(False, message, seen, "exactly-once", general=general)
+    if found.verdict.regression:
+        back = found.verdict.regression[0]
+        message = f"{at}: a reader saw a value jump back, at offset {back}."
+        general = f"With {said(chosen)}, killed once more, a reader saw a value jump back."
+        return Finding(False, message, seen, "no value jumps back", general=general)
+    return Finding(True, f"{at}: exactly-once, and no value jumped back. Seen: {seen}.", seen)
+
+
+def _point(chosen: dict[str, Any], wanted: str) -> str:
+    """The variant's failpoint, or the last that this sink has before it: a sink that commits at once has fewer."""
+    strategy = Strategy(chosen["sink"])
+    possible = [each.value for each in orders(strategy)]
+    order = chosen["order"] or possible[0]
+    if order not in possible:
+        raise InvalidInput(f'{strategy} takes the order {" or ".join(possible)}, or None; it is "{order}".')
+    known = [each.value for each in POINTS[strategy, Order(order)]]
+    return wanted if wanted in known else "sink.after_pre_commit"
+
+
+def _run(chosen: dict[str, Any], at: str, records_per_batch: int) -> tuple[Outcome, str]:
+    with TemporaryDirectory(prefix="labkit-exercise-") as folder:
+        order = None if chosen["order"] in (None, "none") else chosen["order"]
+        found = crash(
+            at,
+            sink=chosen["sink"],
+            store=chosen["store"],
+            order=order,
+            records_per_batch=records_per_batch,
+            folder=Path(folder) / "run",
+            tell=silent,
+        )
+        return found, found.seen
+
+
+TEXT = Text("why_text")
+
+EXERCISES = (
+    Exercise(
+        name="07-sink",
+        notebook=NOTEBOOK,
+        title="a sink that survives",
+        kind=Kind.CONFIGURE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="sink_settings",
+        task="Choose sink, store and order so that real Spark, killed when the sink has committed and commits/N is not "
+        "written, gives exactly-once and shows no value that jumps back.",
+        hints=(
+            "The batch runs again. Which sinks know that it is there?",
+            "In engine order two_phase does not. In decision order nothing is committed at that moment.",
+        ),
+        lines=1,
+        public=(
+            Variant(
+                "committed, not noted", (("point", "sink.after_commit"), ("batch", 0), ("records_per_batch", 1_000))
+            ),
+        ),
+        judge=judge_sink,
+        needs_spark=True,
+    ),
+    Exercise(
+        name="07-why",
+        notebook=NOTEBOOK,
+        title="explain it to a colleague",
+        kind=Kind.EXPLAIN,
+        level=Level.MEDIUM,
+        points=3,
+        answer="why_text",
+        task="In three to six sentences: why can an idempotent sink be exactly-once in the end and still show a value "
+        "that jumps back, and for whom does that matter?",
+        hints=(
+            "Name the moment of the crash, and what the reader has seen by then.",
+            "Who reads a table only at the end of the day, and who reads it all the time?",
+        ),
+        lines=4,
+        public=(Variant("a text"),),
+        judge=TEXT.judge,
+        by_hand=True,
+    ),
+)

@@ -1,0 +1,135 @@
+"""Exercises of notebook 02: a receiver that knows a message again, a chain that waits, predictions."""
+
+from typing import Any
+
+from labkit.sim.trace import make
+from labkit.teach.exercises.closing import Run
+from labkit.teach.exercises.constants import Prediction, Settings, Statements
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.searching import search
+from labkit.teach.study import replay
+
+NOTEBOOK = "02_delivery"
+
+
+def judge_dedup(answer: Answer, variant: Variant) -> Finding:
+    """Every schedule of one sender and one receiver over a network that loses and doubles, with crashes."""
+    drill: Any = make("deduplication_drill", dict(variant.parameters))
+    return search(answer, "receive", lambda ask: Run(drill, ask, "steps"), "ends")
+
+
+def _weak_chain(chosen: dict[str, Any], variant: Variant) -> dict[str, object]:
+    return {"productions": "weak", **chosen, **dict(variant.parameters)}
+
+
+CHAIN = Settings(
+    "chain_settings",
+    "delivery",
+    {"retry": (True, False), "dedup": ("none", "connection", "volatile", "durable"), "ids": ("derived", "fresh")},
+    ("no_loss", "no_duplicate", "ends"),
+    _weak_chain,
+)
+
+
+def _worked_twice(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    walk = replay("delivery.worked_on_twice")
+    executions = walk.facts["executions"]
+    assert isinstance(executions, list)
+    return {"executions": max(executions), "effects": walk.verdict.rows}, str(walk.trace)
+
+
+PREDICTION = Prediction("predicted_02", {"executions": int, "effects": int}, _worked_twice)
+
+STATEMENTS = Statements(
+    "tcp_answer",
+    {
+        "a": "It is true that a connection delivers each byte once, but only while it lives. After a crash the sender "
+        "repeats on a new connection, which knows nothing of the old one (delivery.broken_connection).",
+        "b": "The receiver must know the message by an id of its own, noted where a crash does not reach it, together "
+        "with what came of the message. Then it does not matter how often anybody sends.",
+        "c": "A longer timeout makes repetitions rarer. A sender whose acknowledgement was lost still cannot know, and "
+        "will repeat in the end (delivery.lost_acknowledgement).",
+        "d": "Acknowledging first does stop the repetition, and loses the message if the receiver dies before its "
+        "write (delivery.acknowledged_too_early).",
+    },
+    "b",
+)
+
+EXERCISES = (
+    Exercise(
+        name="02-predict",
+        notebook=NOTEBOOK,
+        title="executions and effects",
+        kind=Kind.PREDICT,
+        level=Level.EASY,
+        points=1,
+        answer="predicted_02",
+        task="The receiver dies before its durable write and is sent the record again. How often does it work on the "
+        "record, and how many effects are there in the end?",
+        hints=(
+            "Which of the two does the durable write of output and id protect?",
+            "A crash before the write takes the work, and nobody has noted the id.",
+        ),
+        lines=1,
+        public=(Variant("delivery.worked_on_twice"),),
+        judge=PREDICTION.judge,
+    ),
+    Exercise(
+        name="02-dedup",
+        notebook=NOTEBOOK,
+        title="know it again",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="receive",
+        task="receive(id, table, memory) returns the steps that a receiver takes with a message.",
+        hints=(
+            "A crash can come between any two steps. Which two of them must not be apart?",
+            "What is in memory is gone after a crash, and the sender sends again whatever was not acknowledged.",
+            "A message that is known must be acknowledged once more: its first acknowledgement may have been lost.",
+        ),
+        lines=3,
+        public=(
+            Variant("one record, a loss, a crash", (("records", 1), ("duplicates", 0))),
+            Variant("two records, doubled", (("records", 2), ("drops", 0), ("duplicates", 1), ("crashes", 1))),
+            Variant("two under way", (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0))),
+        ),
+        judge=judge_dedup,
+        withheld=("labkit.sim.delivery.model",),
+    ),
+    Exercise(
+        name="02-chain",
+        notebook=NOTEBOOK,
+        title="a chain that waits",
+        kind=Kind.CONFIGURE,
+        level=Level.MEDIUM,
+        points=2,
+        answer="chain_settings",
+        task="Processes between the first and the last may not write durably (weak productions). Choose retry, dedup "
+        "and ids so that every record comes out exactly once, with a crash of anybody and a lost message.",
+        hints=(
+            "A production that is made again after a crash: by what can the next process know it?",
+            "Where does the last process keep the ids that it has seen, if it may die too?",
+        ),
+        lines=1,
+        public=(Variant("three processes, a crash, a loss", (("processes", 3), ("records", 1), ("duplicates", 0))),),
+        judge=CHAIN.judge,
+    ),
+    Exercise(
+        name="02-tcp",
+        notebook=NOTEBOOK,
+        title="does TCP take care of it?",
+        kind=Kind.EXPLAIN,
+        level=Level.EASY,
+        points=1,
+        answer="tcp_answer",
+        task="What keeps a record from counting twice when a receiver dies and is sent the record again?",
+        hints=(
+            "What does each of the four know after a crash?",
+            "Look at delivery.broken_connection and delivery.table_in_the_store.",
+        ),
+        lines=1,
+        public=(Variant("statements"),),
+        judge=STATEMENTS.judge,
+    ),
+)

@@ -1,0 +1,142 @@
+"""Exercises of notebook 09: how long a transaction must be allowed to be open, silent loss, and whose offsets count."""
+
+from functools import cache
+
+from labkit.sim.explore import Violation, explore
+from labkit.sim.kafka_log.timeouts import longest_open
+from labkit.sim.trace import make
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.constants import Prediction, Statements
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.study import replay
+
+NOTEBOOK = "09_kafka"
+TICKS = ("interval", "checkpoint", "tolerated", "downtime")
+LONGEST = 20
+"""Ticks of the longest timeout that the simulator takes; what the variants need is shorter by far."""
+
+
+def judge_timeout(answer: Answer, variant: Variant) -> Finding:
+    """Every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout."""
+    ask = Asker(answer, "transaction_timeout")
+    asked = tuple(int(variant[name]) for name in TICKS)
+    try:
+        ticks = ask(*asked)
+        if type(ticks) is not int or not ticks >= 1:
+            raise Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+    except Unusable as error:
+        return unusable(ask.name, error)
+    told = ask.told(*asked)
+    if loss := _loss(asked, min(ticks, LONGEST)):
+        at = len(loss.trace.actions)
+        message = f"{told}, and with that a record can be lost: {loss.because}"
+        expected, general = "No schedule loses a record.", "With one of the answers a record can be lost."
+        return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
+    if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
+        message = (
+            f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
+        )
+        general = "One of the answers is more than twice as long as needed."
+        return Finding(False, message, told, "At most twice of what is needed.", general=general)
+    return steady(ask, f"No schedule loses a record: {told}")
+
+
+@cache
+def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
+    interval, checkpoint, tolerated, downtime = asked
+    given = {
+        "partitions": 1,
+        "records": 2 if checkpoint > interval else 1,  # an earlier checkpoint delays one only if it has a record
+        "isolation": "read_committed",
+        "interval": interval,
+        "checkpoint_timeout": checkpoint,
+        "lapses": tolerated,
+        "crashes": 1 if downtime else 0,
+        "downtime": downtime or 1,
+        "timeout": ticks,
+        "ticks": longest_open(interval, checkpoint, tolerated, downtime) + 2,
+    }
+    found = explore(make("kafka_log", given))
+    return next((each for each in found.violations if each.property == "no_loss"), None)
+
+
+def _burst(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    walk = replay("kafka_log.burst_then_silence")
+    return {"lost": list(walk.verdict.lost), "restarts": walk.state.failures}, str(walk.trace)
+
+
+PREDICTION = Prediction("predicted_09", {"lost": list, "restarts": int}, _burst)
+
+STATEMENTS = Statements(
+    "offsets_answer",
+    {
+        "a": "It would be so if the job asked the group where to go on. A job that recovers from its checkpoint does "
+        "not, which the four copies above show.",
+        "b": "The offsets in the checkpoint go with the transactions that it decided. The group's offsets tell a "
+        "dashboard how far the job is; falsified, they change nothing.",
+        "c": "A consume-transform-produce loop without a checkpoint must do that; a job with checkpoints has them "
+        "there already, and the two would have to agree.",
+        "d": "read_committed says which records a reader gets to see, and not where it goes on after a crash.",
+    },
+    "b",
+)
+
+EXERCISES = (
+    Exercise(
+        name="09-predict",
+        notebook=NOTEBOOK,
+        title="a burst, and then silence",
+        kind=Kind.PREDICT,
+        level=Level.EASY,
+        points=1,
+        answer="predicted_09",
+        task="Two records at once, then nothing; the transaction is aborted after 5 s, the checkpoint comes after 10 s "
+        "and completes. Which offsets are lost in the end, and how often does the job restart?",
+        hints=("Who notices that the transaction is gone, and when?", "The refused commit is only logged."),
+        lines=1,
+        public=(Variant("kafka_log.burst_then_silence"),),
+        judge=PREDICTION.judge,
+    ),
+    Exercise(
+        name="09-timeout",
+        notebook=NOTEBOOK,
+        title="how long may a transaction be open?",
+        kind=Kind.CONFIGURE,
+        level=Level.HARD,
+        points=4,
+        answer="transaction_timeout",
+        task="transaction_timeout(interval, checkpoint, tolerated, downtime) gives a timeout, in ticks, with which no "
+        "schedule loses a record, and which is at most twice as long as needed.",
+        hints=(
+            "The clock starts with the first record, and that may come right after a barrier.",
+            "An expired checkpoint leaves its transaction to the next, which starts when interval and expiry are over.",
+            "Then the job may die before the commit, and be down. At the last tick it is too late.",
+        ),
+        lines=1,
+        public=(
+            Variant("nothing fails", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 0))),
+            Variant("the job may be down", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 2))),
+            Variant(
+                "a checkpoint may take long", (("interval", 1), ("checkpoint", 3), ("tolerated", 0), ("downtime", 0))
+            ),
+            Variant("a checkpoint may expire", (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0))),
+        ),
+        judge=judge_timeout,
+        withheld=("labkit.sim.kafka_log.timeouts",),
+    ),
+    Exercise(
+        name="09-offsets",
+        notebook=NOTEBOOK,
+        title="whose offsets count",
+        kind=Kind.EXPLAIN,
+        level=Level.EASY,
+        points=1,
+        answer="offsets_answer",
+        task="A job with checkpoints copies from Kafka to Kafka. What are the offsets of its consumer group for?",
+        hints=("Which of them did the job look at when it started again?", "Look at the four copies above."),
+        lines=1,
+        public=(Variant("statements"),),
+        judge=STATEMENTS.judge,
+    ),
+)

@@ -1,0 +1,101 @@
+"""Judges the key by which a sink upserts: every run of the pipeline, put into a table by the learner's key.
+
+The run does not depend on the key, so the schedules are those of the simulator; what is left in the table at the end
+goes to the one judge. This module must not count lost or duplicate rows.
+"""
+
+import json
+from functools import cache
+from typing import Any
+
+from labkit.judge import Verdict, judge
+from labkit.records import History, Observation, Reading, Record
+from labkit.sim.explore import explore
+from labkit.sim.model import Mood, Property
+from labkit.sim.pipeline.claims import expected, is_over
+from labkit.sim.pipeline.parts import Seen, State
+from labkit.sim.trace import make
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
+from labkit.teach.exercises.invariants import Watched
+from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
+
+SENTENCE = "In the end the table holds one row for every record."
+
+
+class Table:
+    """What a sink leaves that upserts by the learner's key; the same rows are judged once."""
+
+    def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
+        self.ask, self.expected = ask, expected(words)
+        self.verdict = cache(self._verdict)
+
+    def row(self, seen: Seen) -> dict[str, Plain]:
+        """A row as the learner's function gets it."""
+        record = self.expected[seen.offset]
+        return {
+            "offset": record.offset,
+            "word": record.key,
+            "count": record.value,
+            "batch": seen.batch,
+            "attempt": seen.attempt,
+        }
+
+    def key(self, seen: Seen) -> str:
+        """The key of a row, as text. Raises `Unusable`."""
+        row = self.row(seen)
+        key = self.ask(row)
+        parts = key if type(key) is list else [key]
+        if not parts or any(type(part) not in (int, str) for part in parts):
+            raise Unusable(f"{self.ask.told(row)}: a key is a number, a text, or a list of these.")
+        return json.dumps(key)
+
+    def _verdict(self, seen: tuple[Seen, ...]) -> Verdict:
+        table = {self.key(row): row for row in seen if row.offset >= 0}
+        rows = (
+            Observation(*Record(*self.expected[row.offset]), row.batch, row.attempt)
+            for row in sorted(table.values(), key=lambda row: (row.attempt, row.offset))
+        )
+        return judge(self.expected, History([*rows, Reading("end")]))
+
+    def because(self, state: State) -> str:
+        """Which row is missing, and what took its place, or which is there twice, and by which keys."""
+        rows = [row for row in state.store.seen if row.offset >= 0]
+        verdict = self.verdict(state.store.seen)
+        if verdict.lost:
+            lost = next(row for row in rows[::-1] if row.offset == verdict.lost[0])
+            over = next(row for row in rows[rows.index(lost) :] if row.offset != lost.offset and self._same(row, lost))
+            return (
+                f"the row of offset {lost.offset} is gone: the row of offset {over.offset} has the same key "
+                f"{shown(self.ask(self.row(lost)))} and took its place."
+            )
+        offset = verdict.duplicate[0]
+        keys = dict.fromkeys(self.key(row) for row in rows if row.offset == offset)
+        return f"the row of offset {offset} is there {len(keys)} times, by the keys {' and '.join(keys)}."
+
+    def _same(self, one: Seen, other: Seen) -> bool:
+        return self.key(one) == self.key(other)
+
+
+def judge_key(answer: Answer, variant: Variant) -> Finding:
+    """Every schedule of a job that appends, with crashes and deleted checkpoint folders."""
+    ask = Asker(answer, "key")
+    model = make("pipeline", {"strategy": "append", **dict(variant.parameters)})
+    table = Table(ask, tuple(str(model.values["words"]).split("-")))
+
+    def holds(state: Any) -> bool:
+        verdict = table.verdict(state.store.seen)
+        return not verdict.lost and not verdict.duplicate
+
+    claim = Property("one_row_each", Mood.ALWAYS, SENTENCE, holds, table.because, is_over)
+    try:
+        found = explore(Watched(model, claim), max_states=MAX_STATES)
+    except Unusable as error:
+        return unusable("key", error)
+    if not found.violations:
+        return steady(ask, f"In all {found.unique_states:,} states the table ends with one row for every record")
+    first = found.violations[0]
+    said = first.because
+    general = "After some run the table does not hold one row for every record."
+    message = f"{said[0].upper()}{said[1:]}"
+    return Finding(False, message, said, SENTENCE, str(first.trace), len(first.trace.actions), general)

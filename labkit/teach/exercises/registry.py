@@ -1,0 +1,31 @@
+"""Every exercise by its name: one module a notebook, one line here to register it."""
+
+from labkit.errors import InvalidInput
+from labkit.failpoints import nearest
+from labkit.teach.exercises import (
+    barriers,
+    commitment,
+    crashes,
+    delivery,
+    guarantees,
+    kafka,
+    postgres,
+    sinks,
+    snapshots,
+)
+from labkit.teach.exercises.contract import Exercise
+
+__all__ = ["EXERCISES", "find"]
+
+EXERCISES: dict[str, Exercise] = {
+    exercise.name: exercise
+    for module in (guarantees, delivery, snapshots, barriers, commitment, sinks, crashes, postgres, kafka)
+    for exercise in module.EXERCISES
+}
+
+
+def find(name: str) -> Exercise:
+    """The exercise of this name. Raises `InvalidInput` with the nearest one."""
+    if name not in EXERCISES:
+        raise InvalidInput(f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}")
+    return EXERCISES[name]

@@ -1,0 +1,184 @@
+"""What a search through every schedule of a closed drill says of the learner's rule, as a finding.
+
+A claim that breaks is told with a shortest run to it; so is a state from which the end cannot be reached any more,
+which no claim about single states can see. This module must not know any exercise.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from labkit.sim.explore import Violation, explore
+from labkit.sim.model import Action
+from labkit.sim.trace import Trace
+from labkit.teach.exercises.asking import Asker, Unusable
+from labkit.teach.exercises.closing import Closed, Run
+from labkit.teach.exercises.contract import Answer, Finding
+
+MAX_STATES = 40_000
+"""States of the largest configuration that an answer is judged by; right answers need far fewer."""
+
+ANSWERS = 3
+"""Answers that a message tells."""
+
+Make = Callable[[Asker], Closed | Run]
+
+
+@dataclass
+class Known:
+    """What searches have found so far. A search is settled by the answers that it gets, one after the other.
+
+    So the next rule that answers alike needs no search: `arguments` is the question that comes next, `after` what is
+    known after each answer to it, and `finding` what is found where no question comes any more.
+    """
+
+    arguments: tuple[Any, ...] = ()
+    after: dict[str, "Known"] = field(default_factory=dict)
+    finding: Finding | None = None
+    is_settled: bool = False
+
+    def look(self, ask: Asker) -> "Known | None":
+        """The end of a search that got the same answers; None where there was none."""
+        here: Known | None = self
+        while here is not None and not here.is_settled:
+            here = here.after.get(json.dumps(ask(*here.arguments))) if here.after else None
+        return here
+
+    def keep(self, ask: Asker, finding: Finding | None) -> None:
+        """Notes how a search has ended."""
+        here = self
+        for arguments, answer in ask.asked:
+            here.arguments = tuple(arguments)
+            here = here.after.setdefault(json.dumps(answer), Known())
+        here.is_settled, here.finding = True, finding
+
+
+@cache
+def _known(_configuration: str) -> Known:
+    return Known()
+
+
+def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
+    """Judges a rule by every schedule. `ends` is the claim that says when a run is over."""
+    ask = Asker(answer, name)
+    try:
+        model = make(ask)
+        known = _known(json.dumps([model.name, model.version, name, dict(model.values)]))
+        settled = known.look(ask)
+        found = settled.finding if settled is not None else judge(model, ends)
+        if settled is None:
+            known.keep(ask, found)
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return found if found is not None else steady(ask, "Every schedule was tried and no claim broke")
+
+
+def unusable(name: str, error: Unusable) -> Finding:
+    """The finding on an answer of the wrong form."""
+    return Finding(False, str(error), general=f"{name} returned something of the wrong form, or impossible.")
+
+
+def steady(ask: Asker, seen: str) -> Finding:
+    """The finding on a rule that has broken nothing: full, unless its answers change."""
+    if changed := ask.changed():
+        general = f"{ask.name} answered a question in two ways; the answer must come from its arguments alone."
+        return Finding(False, changed, changed, "The same arguments get the same answer.", general=general)
+    return Finding(True, f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.", seen)
+
+
+def judge(model: Closed | Run, ends: str) -> Finding | None:
+    """The first thing that is wrong with a rule; None where nothing is."""
+    found = explore(model, max_states=MAX_STATES)
+    if found.violations:
+        return _broken(model, min(found.violations, key=lambda each: len(each.trace.actions)))
+    if not found.exhausted:
+        # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
+        message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
+        return Finding(False, message, general="The answers lead to very many states.")
+    return _endless(model, ends)
+
+
+def _broken(model: Closed | Run, violation: Violation) -> Finding:
+    claim = next(each for each in model.properties() if each.name == violation.property)
+    said = violation.because
+    message = f"{said[0].upper()}{said[1:]} {_blame(model, violation.trace)}"
+    general = f"Some schedule breaks this: {claim.sentence}"
+    trace = violation.trace
+    return Finding(False, message.strip(), said, claim.sentence, str(trace), len(trace.actions), general)
+
+
+def _blame(model: Closed | Run, trace: Trace) -> str:
+    """The last answers on the way to a state."""
+    told: dict[str, None] = {}
+    state = model.initial()
+    for action in trace.actions:
+        after = model.apply(state, action)
+        question = model.asked(state, action, after)
+        if question is not None:
+            said = model.ask.told(*question)
+            told.pop(said, None)
+            told[said] = None
+        state = after
+    for question in model.refused(state):
+        told[model.ask.told(*question)] = None
+    return f"On the way {'; '.join(list(told)[-ANSWERS:])}." if told else ""
+
+
+def _endless(model: Closed | Run, ends: str) -> Finding | None:
+    """The nearest state from which no schedule comes to an end."""
+    claim = next(each for each in model.properties() if each.name == ends)
+    initial = model.initial()
+    parents: dict[Any, tuple[Any, Action] | None] = {initial: None}
+    before: dict[Any, list[Any]] = {initial: []}
+    order = [initial]
+    for state in order:
+        for action, after in model.successors(state):
+            if after not in parents:
+                parents[after] = state, action
+                before[after] = []
+                order.append(after)
+            before[after].append(state)
+    reached = [state for state in order if claim.holds(state)]
+    can_end = set(reached)
+    while reached:
+        for state in before[reached.pop()]:
+            if state not in can_end:
+                can_end.add(state)
+                reached.append(state)
+    stuck = next((state for state in order if state not in can_end), None)
+    if stuck is None:
+        return None
+    actions: list[Action] = []
+    state = stuck
+    while (step := parents[state]) is not None:
+        state, action = step
+        actions.append(action)
+    return _never_ends(model, stuck, Trace.of(model, actions[::-1]), claim.sentence)
+
+
+def _never_ends(model: Closed | Run, stuck: Any, trace: Trace, sentence: str) -> Finding:
+    if model.actions(stuck):
+        how, blame = "whatever happens, the run never comes to its end", _from_there_on(model, stuck)
+    else:
+        how, blame = "nothing can happen any more", _blame(model, trace)
+    steps = len(trace.actions)
+    message = f"After {steps} steps, {how}. {blame}"
+    general = "Some schedule never comes to its end."
+    return Finding(False, message.strip(), f"{how} after {steps} steps", sentence, str(trace), steps, general)
+
+
+def _from_there_on(model: Closed | Run, stuck: Any) -> str:
+    """The answers that are given in a part of the run that nothing leads out of, the last ones of it first."""
+    told: dict[str, None] = {}
+    order, seen = [stuck], {stuck}
+    for state in order:
+        for action, after in model.successors(state):
+            question = model.asked(state, action, after)
+            if question is not None:
+                told[model.ask.told(*question)] = None
+            if after not in seen:
+                seen.add(after)
+                order.append(after)
+    return f"From there on {'; '.join(list(told)[:ANSWERS])}." if told else ""

@@ -1,0 +1,134 @@
+"""Exercises of notebook 03: what a copy of the bank holds, and which copies could ever have been."""
+
+from typing import Any
+
+from labkit.sim.model import Model
+from labkit.sim.snapshot.parts import numbers
+from labkit.teach.exercises.constants import Prediction, Statements
+from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
+from labkit.teach.exercises.invariants import Watch
+from labkit.teach.study import replay
+
+NOTEBOOK = "03_snapshots"
+
+
+def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
+    """A completed snapshot as a learner reads it: of every process its copy, with transfers by number."""
+    return (
+        [
+            {
+                "balance": part.account.balance,
+                "sent": list(numbers(part.account.sent)),
+                "received": list(numbers(part.account.received)),
+                "channels": list(numbers(part.channels)),
+            }
+            for part in state.completed
+        ],
+    )
+
+
+WATCH = Watch("consistent", "snapshot", "reachable", _parts)
+TWO: dict[str, object] = {"processes": 2, "transfers": 2, "crashes": 0}
+THREE: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
+
+
+def _vanished(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    walk = replay("snapshot.money_vanishes")
+    accounts = walk.facts["snapshot_accounts"]
+    assert isinstance(accounts, list)
+    return {"accounts": list(accounts), "sum": sum(accounts)}, str(walk.trace)
+
+
+PREDICTION = Prediction("predicted_03", {"accounts": list, "sum": int}, _vanished)
+
+STATEMENTS = Statements(
+    "moment_answer",
+    {
+        "a": "In snapshot.never_was the bank was never in the state that the snapshot holds, and the snapshot is "
+        "right: it could have been, from the same beginning, by the same transfers in another order.",
+        "b": "The sum can be right by chance: in snapshot.wrong_and_conserved one transfer is counted too early and "
+        "another one too late.",
+        "c": "It is what makes a copy usable: everything received in it was sent in it, and what was sent and not "
+        "received lies in its channels. A restore then continues a run that could have happened.",
+        "d": "Stopping everybody is one way to such a copy and not a demand: markers reach it while all go on.",
+    },
+    "c",
+)
+
+EXERCISES = (
+    Exercise(
+        name="03-predict",
+        notebook=NOTEBOOK,
+        title="money under way",
+        kind=Kind.PREDICT,
+        level=Level.EASY,
+        points=1,
+        answer="predicted_03",
+        task="Two branches with 200 each. Process 1 sends 100 to process 2; while it is under way both copy their "
+        "accounts, naively. What do the copies hold, account by account, and in all?",
+        hints=(
+            "When does the money leave the account of process 1?",
+            "Nobody copies the channel.",
+        ),
+        lines=1,
+        public=(Variant("snapshot.money_vanishes"),),
+        judge=PREDICTION.judge,
+    ),
+    Exercise(
+        name="03-cut",
+        notebook=NOTEBOOK,
+        title="is this copy any good?",
+        kind=Kind.INVARIANT,
+        level=Level.HARD,
+        points=5,
+        answer="consistent",
+        task="consistent(parts) says whether a snapshot holds a state that the bank could have reached.",
+        hints=(
+            "A right sum is not enough: snapshot.wrong_and_conserved.",
+            "Follow one transfer. In which places of the snapshot may it appear, and in how many at once?",
+            "What is received or in a channel was sent; what was sent is in exactly one of these two places.",
+        ),
+        lines=6,
+        public=(
+            Variant(
+                "two processes",
+                (
+                    ("good", (("markers", TWO), ("the world stops", {**TWO, "algorithm": "stop_the_world"}))),
+                    (
+                        "bad",
+                        (
+                            ("everybody copies when it likes", {**TWO, "algorithm": "naive"}),
+                            ("channels are not saved", {**TWO, "broken": "forget_channels"}),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "three processes",
+                (
+                    ("good", (("markers", THREE),)),
+                    ("bad", (("markers are sent late", {**THREE, "broken": "late_markers"}),)),
+                ),
+            ),
+        ),
+        judge=WATCH.judge,
+        withheld=("labkit.sim.snapshot.parts",),
+    ),
+    Exercise(
+        name="03-moment",
+        notebook=NOTEBOOK,
+        title="what a snapshot promises",
+        kind=Kind.EXPLAIN,
+        level=Level.MEDIUM,
+        points=1,
+        answer="moment_answer",
+        task="Which of these does a consistent snapshot promise?",
+        hints=(
+            "Three of them are true of some snapshot, or help, and are not the promise.",
+            "What does a restore need?",
+        ),
+        lines=1,
+        public=(Variant("statements"),),
+        judge=STATEMENTS.judge,
+    ),
+)

@@ -1,0 +1,15 @@
+"""Real servers for a person at a keyboard: SQL on PostgreSQL and transactions of Kafka by hand, step by step.
+
+    lab.postgres()    sessions that take SQL and show what came of it
+    lab.kafka()       topics, and what a reader at each isolation level gets
+
+Either is the user's own server (`LABKIT_POSTGRES`, `LABKIT_KAFKA`), or a private one that ends with this process and
+takes its data along; runs that this process starts use the same one. Nothing here decides what a sink would decide:
+these are the stores' own verbs, one at a time.
+"""
+
+from labkit.teach.hands_on.copying import Copied, copy, ten_steps
+from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
+from labkit.teach.hands_on.postgres import Postgres, Session, postgres
+
+__all__ = ["Copied", "Kafka", "Postgres", "Session", "Topic", "copy", "kafka", "postgres", "ten_steps"]

@@ -1,0 +1,186 @@
+"""A small real job without Spark: it copies records from one topic to another, with its progress in a checkpoint.
+
+It runs in this process, in steps that can be watched. Its checkpoint is a file with the next offset to read and the
+handle of the transaction that was decided with it, so it has Flink's order: the file is the decision, the commit comes
+afterwards. This module must not count what was lost or doubled: the judge does.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from labkit.errors import InvalidInput
+from labkit.judge import Verdict, judge
+from labkit.records import History, Observation, Reading, Record
+from labkit.stores import durable
+from labkit.stores.contract import Handle
+from labkit.stores.kafka_group import Group
+from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
+from labkit.stores.kafka_writer import KafkaTransaction
+from labkit.teach.hands_on.kafka import Kafka, Look, Topic
+from labkit.teach.study import columns
+
+Trusted = Literal["checkpoint", "group"]
+
+
+class CopyJob:
+    """One incarnation of the job. `incarnation` must differ between two that use the same checkpoint."""
+
+    def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
+        self._source, self._sink, self._checkpoint, self._incarnation = source, sink, checkpoint, incarnation
+        self._number = 0
+        self.position = 0
+        """The offset of the next record to read."""
+        self.group = Group(source.store.topic, "copy")
+
+    def start(self, trusts: Trusted = "checkpoint") -> None:
+        """Commits what the checkpoint decided, aborts what it did not, and chooses where to read on."""
+        position, decided = self._stored()
+        for handle in self._sink.store.prepared("copy"):
+            if handle not in decided:
+                self._sink.store.abort(handle)
+        for handle in decided:
+            self._sink.store.commit(handle)
+        self.position = position if trusts == "checkpoint" else self.group.offset() or 0
+
+    def read(self, most: int) -> list[Entry]:
+        """The next records of the source, as a reader at read_committed gets them; they count as read from now on."""
+        found = self._source.entries(READ_COMMITTED, self.position)[:most]
+        if found:
+            self.position = found[-1].position + 1
+        return found
+
+    def begin(self) -> KafkaTransaction:
+        """The next transaction, under an id of its own."""
+        handle = Handle("copy", self._number, 0, self._incarnation, 1)
+        self._number += 1
+        transaction = self._sink.store.begin(handle)
+        assert isinstance(transaction, KafkaTransaction)
+        return transaction
+
+    def decide(self, handle: Handle, position: int) -> None:
+        """The decision: the checkpoint with the position and the handle, in one file that is replaced at once."""
+        durable.make_folder(self._checkpoint.parent)
+        content = {"position": position, "decided": [str(handle)]}
+        durable.replace(self._checkpoint, json.dumps(content))
+
+    def checkpoint(self, most: int) -> int:
+        """Reads, writes, pre-commits, decides, commits; afterwards tells the group where it is. Gives the records."""
+        entries = self.read(most)
+        transaction = self.begin()
+        for entry in entries:
+            transaction.write(entry.row)
+        transaction.prepare()
+        self.decide(transaction.handle, self.position)
+        self._sink.store.commit(transaction.handle)
+        self.group.commit(self.position)
+        return len(entries)
+
+    def _stored(self) -> tuple[int, list[Handle]]:
+        """Position and decided handles; of a job that never had a checkpoint, the beginning."""
+        try:
+            found = json.loads(self._checkpoint.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return 0, []
+        return int(found["position"]), [Handle.parse(name) for name in found["decided"]]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A copy that has ended and has been judged."""
+
+    verdict: Verdict
+    started_at: int
+    """Where the second incarnation began to read."""
+
+
+def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> Copied:
+    """Copies half of the records, stops; somebody sets the group's offset; a second job copies the rest.
+
+    `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
+    """
+    if trusts not in ("checkpoint", "group") or not 0 <= group_says <= records:
+        raise InvalidInput(f"trusts is 'checkpoint' or 'group', and group_says is from 0 to {records}.")
+    source, sink, checkpoint = kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json"
+    rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
+    source.store.append(*rows)
+    first = CopyJob(source, sink, checkpoint, 1)
+    first.start()
+    first.checkpoint(records // 2)
+    first.group.commit(group_says)
+    second = CopyJob(source, sink, checkpoint, 2)
+    second.start(trusts)
+    started_at = second.position
+    while second.checkpoint(records):
+        pass
+    expected = [Record(row.offset, row.key, row.value) for row in rows]
+    return Copied(judge(expected, History([*sink.store.history(), Reading("end")])), started_at)
+
+
+class Steps:
+    """What a job did, step by step, and what readers could get after each; no look where that is not certain."""
+
+    def __init__(self, steps: Sequence[tuple[str, Look | None]]) -> None:
+        self.steps = list(steps)
+
+    def first(self, word: str, isolation: str) -> int | None:
+        """The number, from 1, of the first step after which a reader at this level gets the word; None if none does."""
+        for number, (_, look) in enumerate(self.steps, start=1):
+            if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
+                return number
+        return None
+
+    def __str__(self) -> str:
+        """One line a step."""
+        rows = [("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)]
+        for number, (said, look) in enumerate(self.steps, start=1):
+            seen = ("?", "?", "?") if look is None else _shown(look)
+            rows.append((str(number), said, *seen))
+        return columns(rows)
+
+    __repr__ = __str__
+
+
+def ten_steps(kafka: Kafka) -> Steps:
+    """The way of a record from one topic to another, with a look at both isolation levels after each step."""
+    source, sink = kafka.topic(), kafka.topic()
+    source.plain("hello", "world")
+    job = CopyJob(source, sink, kafka.folder() / "checkpoint.json")
+    return Steps([(said, sink.look() if is_certain else None) for said, is_certain in _way(sink, job)])
+
+
+def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
+    """Each step once it is done: what it was, and whether it is certain then what readers get."""
+    job.start()
+    yield "starts: its checkpoint says offset 0", True
+    [first] = job.read(1)
+    yield f"reads {first.row.key} at offset {first.position}", True
+    transaction = job.begin()
+    yield "initialises the id of transaction 0", True
+    _write(transaction, first)
+    yield f"writes {first.row.key}: transaction 0 is open", True
+    transaction.prepare()
+    position = job.position
+    yield "barrier: flushes transaction 0", True
+    [second] = job.read(1)
+    _write(job.begin(), second)
+    yield f"writes {second.row.key} into transaction 1", True
+    job.decide(transaction.handle, position)
+    yield f"stores its checkpoint: offset {position}, commit 0", True
+    sink.request_commit(transaction.handle)
+    yield "asks for the commit; the coordinator logs it", False
+    sink.store.commit(transaction.handle)
+    yield "the marker of transaction 0 is in the log", True
+    job.group.commit(position)
+    yield "tells its group the offset, for monitoring", True
+
+
+def _write(transaction: KafkaTransaction, entry: Entry) -> None:
+    transaction.write(entry.row)
+    transaction.flush()
+
+
+def _shown(look: Look) -> tuple[str, str, str]:
+    return ", ".join(look.open) or "-", " ".join(look.uncommitted) or "-", " ".join(look.committed) or "-"

@@ -1,0 +1,175 @@
+"""SQL by hand: sessions on a real PostgreSQL, and what the server answers, as text.
+
+Each session is a connection of its own, as if it were a program of its own; to `crash` one is to cut its connection,
+which is all that a server notices of a program's death. This module must not send a statement that nobody typed, but
+for cleaning up: what was prepared here is rolled back, and the schema dropped, when `postgres` is called again.
+"""
+
+import time
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from labkit.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.services.postgres import PostgresService
+from labkit.services.tied import tied_postgres
+from labkit.stores import servers
+from labkit.stores.postgres_session import Answer, SqlConnection
+from labkit.teach.hands_on import private
+from labkit.teach.study import columns
+
+PATIENCE = 20.0
+"""Seconds in which a server must have done what is waited for."""
+
+
+class Reply:
+    """What came of some statements, up to the first that failed."""
+
+    def __init__(self, name: str, answers: Iterable[Answer]) -> None:
+        self.name, self.answers = name, list(answers)
+
+    @property
+    def code(self) -> str:
+        """The SQLSTATE of the statement that failed, as 42704; empty where none did."""
+        return self.answers[-1].code
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows of the last statement."""
+        return list(self.answers[-1].rows)
+
+    @property
+    def value(self) -> Any:
+        """The first value of the first row of the last statement. Raises `InvalidInput` where there is no row."""
+        if not self.rows:
+            raise InvalidInput(f"{self.name}: there is no row ({self.answers[-1].said}).")
+        return self.rows[0][0]
+
+    def __str__(self) -> str:
+        """One line a statement with the server's word for it, a table for rows, an error with its code."""
+        return "\n".join(line for answer in self.answers for line in self._lines(answer))
+
+    __repr__ = __str__
+
+    def _lines(self, answer: Answer) -> list[str]:
+        if answer.code:
+            return [f"{self.name}: ERROR {answer.code}: {answer.said}"]
+        if not answer.names:
+            return [f"{self.name}: {answer.said}"]
+        table = columns([list(answer.names), *([_shown(cell) for cell in row] for row in answer.rows)])
+        return [f"{self.name}: {line}" for line in (*table.splitlines(), *([] if answer.rows else ["(no row)"]))]
+
+
+class Session:
+    """One connection under a name."""
+
+    def __init__(self, server: "Postgres", name: str, connection: SqlConnection) -> None:
+        self._server, self.name, self._connection = server, name, connection
+
+    def run(self, *statements: str) -> Reply:
+        """Sends statements, each as it is, up to the first that fails; each commits by itself unless BEGIN was sent.
+
+        Raises `ServiceUnavailable` after `crash`.
+        """
+        answers: list[Answer] = []
+        for statement in statements:
+            answers.append(self._connection.execute(statement))
+            if answers[-1].code:
+                break
+        if not answers:
+            raise InvalidInput("session.run() needs a statement, as in session.run('SELECT 1').")
+        return Reply(self.name, answers)
+
+    def crash(self) -> None:
+        """Cuts the connection, and returns when the server has noticed."""
+        self._connection.close()
+        self.wait_for_its_end()
+
+    def wait_for_its_end(self) -> None:
+        """Returns when the server has no such session any more, whoever ended it. Raises `ServiceUnavailable`."""
+        gone = f"SELECT NOT EXISTS (SELECT FROM pg_stat_get_activity({self._connection.pid}))"  # noqa: S608  # a number
+        self._server.until(gone)
+
+    @property
+    def gids(self) -> list[str]:
+        """What was prepared in this session, each name in quotes."""
+        return self._connection.gids
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._connection.close()
+
+
+class Postgres:
+    """One server, and a schema of this notebook's own on it."""
+
+    def __init__(self, server: private.Server) -> None:
+        self.address = server.address
+        self._server, self._schema = server, f"notebook_{uuid.uuid4().hex[:12]}"
+        self._sessions: list[Session] = []
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it ends with this process."""
+        return self._server.folder is not None
+
+    def session(self, name: str) -> Session:
+        """A new connection; all sessions see the same tables."""
+        self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
+        return self._sessions[-1]
+
+    def until(self, condition: str) -> None:
+        """Asks until a query gives true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
+        connection, deadline = SqlConnection(self.address, self._schema), time.monotonic() + PATIENCE
+        try:
+            while connection.execute(condition).rows != [(True,)]:
+                if time.monotonic() > deadline:
+                    raise ServiceUnavailable(f"waited {PATIENCE:g} s for: {condition}")
+                time.sleep(0.02)
+        finally:
+            connection.close()
+
+    def kill(self) -> str:
+        """SIGKILL to every process of the private server, then a start; says so. The user's own is left alone."""
+        if self._server.folder is None:
+            return f"{servers.POSTGRES} names a server of yours: it is left alone."
+        service = PostgresService(self._server.folder)
+        killed = service.kill()
+        after = service.up()
+        return f"the server died by signal 9; another process runs now: {'no' if after.pid in killed else 'yes'}"
+
+    def clean(self) -> None:
+        """Hangs up, rolls back what the sessions prepared and nobody finished, and drops the schema."""
+        gids = [gid for session in self._sessions for gid in session.gids]
+        for session in self._sessions:
+            session.close()
+        self._sessions.clear()
+        with suppress(LabError):
+            connection = SqlConnection(self.address, self._schema)
+            for gid in gids:
+                connection.execute(f"ROLLBACK PREPARED {gid}")
+            connection.execute(f"DROP SCHEMA {self._schema} CASCADE")
+            connection.close()
+
+
+_last: list[Postgres] = []
+
+
+def postgres() -> Postgres:
+    """The user's PostgreSQL, or a private one, with nothing of an earlier call left. Raises `ServiceUnavailable`."""
+    for earlier in _last:
+        earlier.clean()
+    _last.clear()
+    found = Postgres(private.find(servers.POSTGRES, partial(tied_postgres, "--no-sync")))
+    if not found.is_private:
+        private.at_end(found.clean)
+    _last.append(found)
+    return found
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)
