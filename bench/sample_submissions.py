@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.errors import GradingError
-from labkit.grading import levels, place
 from labkit.grading.asking import Asked
 from labkit.grading.course import Course, load
-from labkit.grading.inside.jobs import Limits
 from labkit.grading.preparing import Prepared, as_notebook, prepare
 from labkit.grading.reading import read
 from labkit.grading.release import solved
-from labkit.grading.sandbox import Sandbox
+from labkit.grading.sandbox.inside.jobs import Limits
+from labkit.grading.sandbox.sandbox import Sandbox, levels, root_layout
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ def specimen(work: Path) -> Iterator[Specimen]:
     released = read(course.released(name).read_bytes())
     prepared = prepare(read(text.encode()), released, course.of_notebook(name))
     lab = work / "lab"
-    place.copy_lab(lab, course.withheld())
-    here = levels.place_of(work, place.shown(lab), (), 0)
+    root_layout.copy_lab(lab, course.withheld())
+    here = levels.place_of(work, root_layout.shown(lab), (), 0)
     level, _ = levels.choose("best", here, lab, trust=True)
     with Sandbox(level, here, lab, Limits()) as sandbox:
         yield Specimen(prepared, sandbox)

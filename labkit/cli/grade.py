@@ -48,7 +48,7 @@ def grade(
     from labkit.grading.batch import Order, run
     from labkit.grading.course import load
     from labkit.grading.gradebook import write_all
-    from labkit.grading.inside.jobs import Limits
+    from labkit.grading.sandbox.inside.jobs import Limits
 
     _check(isolation, workers, (cell_seconds, total_seconds))
     order = Order(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import msgspec
 
 from labkit.errors import MissingSolution
-from labkit.grading.inside.frames import FrameError, receive, send
-from labkit.grading.inside.serving import MOST_QUESTION, NotPlain, plain
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.inside.serving import MOST_QUESTION, NotPlain, plain
 from labkit.teach.exercises.contract import AnswerFailed, Plain
 
 AGAIN = 16

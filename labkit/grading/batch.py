@@ -24,10 +24,11 @@ import msgspec
 
 from labkit.errors import InvalidInput
 from labkit.grading import course as courses
-from labkit.grading import levels, place, records, tasks
+from labkit.grading import records, tasks
 from labkit.grading.asking import Patience
-from labkit.grading.inside.frames import receive, send
-from labkit.grading.inside.jobs import Limits
+from labkit.grading.sandbox.inside.frames import receive, send
+from labkit.grading.sandbox.inside.jobs import Limits
+from labkit.grading.sandbox.sandbox import levels, root_layout
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded
 from labkit.stores import durable
@@ -154,9 +155,9 @@ def _is_kept(one: Submission, out: Path, course: courses.Course, seed: int) -> b
 def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
     """What all workers share; chooses the level of isolation."""
     lab = work / "lab"
-    place.copy_lab(lab, course.withheld())
-    shown = place.shown(lab)
-    masked = place.masked(shown, [order.out, *order.given, course.notebooks])
+    root_layout.copy_lab(lab, course.withheld())
+    shown = root_layout.shown(lab)
+    masked = root_layout.masked(shown, [order.out, *order.given, course.notebooks])
     first = levels.place_of(work, shown, masked, 0)
     level, missing = levels.choose(order.isolation, first, lab, trust=order.trust)
     file = None if order.course is None else str(order.course.absolute())

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from labkit import __version__
 from labkit.errors import InvalidInput
-from labkit.grading.place import PACKAGE
+from labkit.grading.sandbox.root_layout import PACKAGE
 from labkit.teach.exercises.contract import Exercise, Variant
 
 Variants = Callable[[str, int], Sequence[Variant]]

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from labkit.errors import GradingError, MissingSolution
 from labkit.grading.asking import Asked, Patience
-from labkit.grading.inside.jobs import Limits
 from labkit.grading.marking import JudgeOf, Known, failed, judge_here, mark, not_attempted, not_graded
 from labkit.grading.preparing import Prepared
 from labkit.grading.records import ItemRecord
-from labkit.grading.sandbox import Ended, Run, Sandbox
+from labkit.grading.sandbox.inside.jobs import Limits
+from labkit.grading.sandbox.sandbox import Ended, Run, Sandbox
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Variant
 
 Hidden = Callable[[Exercise], Sequence[Variant]]

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.grading.inside import serving
 from labkit.grading.reading import Cell, Notebook
+from labkit.grading.sandbox.inside import serving
 from labkit.teach.exercises.contract import Exercise
 
 SET_UP = {"parameters", "setup"}

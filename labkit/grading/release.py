@@ -16,8 +16,8 @@ from typing import Any
 
 from labkit import __version__
 from labkit.errors import GradingError, InvalidInput, ServiceUnavailable
-from labkit.grading.place import PACKAGE
 from labkit.grading.preparing import MARK
+from labkit.grading.sandbox.root_layout import PACKAGE
 
 ROOT = PACKAGE.parent
 _PARTS = (

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from labkit.grading.asking import Patience
-from labkit.grading.inside.jobs import Level, Limits, Place
+from labkit.grading.sandbox.inside.jobs import Level, Limits, Place
 from labkit.grading.submissions import Submission
 
 MOST = 1 << 20

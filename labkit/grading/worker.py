@@ -20,13 +20,13 @@ from labkit.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted
-from labkit.grading.inside.frames import FrameError, receive, send
 from labkit.grading.marking import not_attempted, not_graded
 from labkit.grading.parent import end_with_parent
 from labkit.grading.preparing import prepare
 from labkit.grading.reading import NotANotebook, Notebook, read_file
 from labkit.grading.records import Isolation, ItemRecord, Record
-from labkit.grading.sandbox import Sandbox
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.sandbox import Sandbox
 from labkit.grading.spark_judging import SparkJudge
 from labkit.grading.submissions import Submission
 from labkit.stores import durable

@@ -10,8 +10,8 @@ import pytest
 
 from labkit.errors import MissingSolution
 from labkit.grading.asking import Asked, Patience
-from labkit.grading.inside.frames import FrameError, receive, send
 from labkit.grading.marking import mark
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 
 PATIENCE = Patience(call_seconds=0.5, item_seconds=3, calls=50, value_bytes=1000, total_bytes=5000)

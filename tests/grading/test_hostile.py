@@ -14,8 +14,8 @@ from labkit.grading.asking import Patience
 from labkit.grading.batch import Order, run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
-from labkit.grading.inside.jobs import Limits
 from labkit.grading.records import Record
+from labkit.grading.sandbox.inside.jobs import Limits
 
 GOOD = ("ada", "grace")
 LIMITS = Limits(cell_seconds=3, total_seconds=40, total_memory=1500 * 1024**2)

@@ -14,16 +14,16 @@ import pytest
 import submitted
 
 from labkit.errors import InvalidInput
-from labkit.grading import levels, place, records
+from labkit.grading import records
 from labkit.grading.batch import Order, run
-from labkit.grading.inside.jobs import Level, Limits
-from labkit.grading.sandbox import Ended, Sandbox
+from labkit.grading.sandbox.inside.jobs import Level, Limits
+from labkit.grading.sandbox.sandbox import Ended, Sandbox, levels, root_layout
 
 
 def offered(folder: Path) -> dict[Level, str | None]:
     lab = folder / "lab"
-    place.copy_lab(lab, [])
-    here = levels.place_of(folder, place.shown(lab), (), 0)
+    root_layout.copy_lab(lab, [])
+    here = levels.place_of(folder, root_layout.shown(lab), (), 0)
     return {level: levels.missing(level, here, lab) for level in Level}
 
 
@@ -68,7 +68,7 @@ def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(tmp_p
     @contextmanager
     def at_its_second_cell(folder: str, first: str) -> Iterator[Ended | None]:
         (tmp_path / folder).mkdir()
-        here = levels.place_of(tmp_path / folder, place.shown(lab), (), 0)
+        here = levels.place_of(tmp_path / folder, root_layout.shown(lab), (), 0)
         notebook = submitted.notebook(first, "import time; time.sleep(100)")
         with Sandbox(level, here, lab, Limits()) as sandbox, sandbox.run(notebook, [], deadline) as running:
             yield running.until_cell(1)
@@ -86,7 +86,7 @@ def test_plain_needs_trust(tmp_path: Path) -> None:
 def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     import subprocess
 
-    place.copy_lab(tmp_path, ["labkit.sim.two_phase_commit", "labkit.sinks.two_phase"])
+    root_layout.copy_lab(tmp_path, ["labkit.sim.two_phase_commit", "labkit.sinks.two_phase"])
     code = (
         "from labkit import lab; from labkit.sim import two_phase_commit as m; import labkit\n"
         "try: m.TwoPhaseCommit(2)\nexcept ImportError as e: print(e)"
@@ -139,12 +139,12 @@ def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(
         (outside / name).mkdir(parents=True)
     private = [outside / "shown" / "tests", outside / "shown" / "tests" / "deep", outside / "elsewhere"]
     visible = [str(outside / "shown")]
-    assert place.masked(visible, private) == (str(outside / "shown" / "tests"),)
+    assert root_layout.masked(visible, private) == (str(outside / "shown" / "tests"),)
 
 
 def test_a_checkout_that_is_shown_by_chance_shows_no_grader(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = str(place.PACKAGE.parent)
-    monkeypatch.setattr(place, "_SYSTEM", (root, *place._SYSTEM))
+    root = str(root_layout.PACKAGE.parent)
+    monkeypatch.setattr(place, "_SYSTEM", (root, *root_layout._SYSTEM))
     looks = (
         f"import os\nseen_there = [one for one in os.walk({root!r}) if 'marking.py' in one[2] or 'sample' in one[1]]"
     )

@@ -5,9 +5,9 @@ import json
 import submitted
 
 from labkit.grading.course import load
-from labkit.grading.inside import serving
 from labkit.grading.preparing import Prepared, prepare
 from labkit.grading.reading import Cell, Notebook, read
+from labkit.grading.sandbox.inside import serving
 
 COURSE = load(submitted.COURSE)
 RELEASED = read(COURSE.released(submitted.NOTEBOOK).read_bytes())

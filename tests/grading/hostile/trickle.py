@@ -5,7 +5,7 @@
 # %%
 # exercise 01-double
 import time
-from labkit.grading.inside import serving
+from labkit.grading.sandbox.inside import serving
 def double(number):
     connection = dict(serving.connections)["double"]
     for byte in (60_000).to_bytes(4, "big") + b" " * 60_000:

@@ -13,12 +13,16 @@ from pathlib import Path
 
 from labkit.errors import GradingError
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[2]
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/alternatives"),
 )
-_KEPT = {"grading": {"__init__.py", "inside"}, "exercises": {"__init__.py", "contract.py"}}
+_KEPT = {
+    "grading": {"__init__.py", "sandbox"},
+    "grading/sandbox": {"__init__.py", "inside"},
+    "teach/exercises": {"__init__.py", "contract.py"},
+}
 """Of these packages nothing else: neither the grader, nor the judges of the exercises."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
 

@@ -18,9 +18,9 @@ from papermill import execute_notebook
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 
-from labkit.grading.inside.frames import FrameError, receive, send
-from labkit.grading.inside.jobs import Limits
-from labkit.grading.inside.kernels import Waiting, manager_class
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.inside.jobs import Limits
+from labkit.grading.sandbox.inside.kernels import Waiting, manager_class
 
 ENGINE = "labkit"
 MOST_NOTEBOOK = 32 * 1024**2

@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from labkit.errors import InvalidInput
-from labkit.grading.inside.frames import FrameError, receive
-from labkit.grading.inside.jobs import Job, Level, Limits, Place
-from labkit.grading.sandbox import environment
+from labkit.grading.sandbox.inside.frames import FrameError, receive
+from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
+from labkit.grading.sandbox.sandbox import environment
 
 _SECONDS = 60.0
 _FIRST_USER = 64_000
@@ -46,7 +46,14 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 def _tried(job: Job, lab: Path) -> str | None:
     """What goes wrong when a sandbox of this level starts Python, in a sentence."""
     mine, theirs = socket.socketpair()
-    command = [sys.executable, "-P", "-m", "labkit.grading.inside.probe", str(theirs.fileno()), json.dumps(asdict(job))]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "labkit.grading.sandbox.inside.probe",
+        str(theirs.fileno()),
+        json.dumps(asdict(job)),
+    ]
     with mine, tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
             command, env=environment(str(lab), lab), cwd=lab, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,

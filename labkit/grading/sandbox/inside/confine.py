@@ -11,8 +11,8 @@ import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from labkit.grading.inside import linux, seccomp
-from labkit.grading.inside.jobs import Job, Level, Limits, Place
+from labkit.grading.sandbox.inside import linux, seccomp
+from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
 
 _SPACES = linux.NEWNS | linux.NEWNET | linux.NEWIPC | linux.NEWUTS | linux.NEWPID
 _DEVICES = ("null", "zero", "full", "random", "urandom")

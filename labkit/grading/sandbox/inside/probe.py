@@ -1,6 +1,6 @@
 """Tries whether a level of isolation works here: builds a sandbox and starts Python in it.
 
-    python -m labkit.grading.inside.probe CONNECTION JOB
+    python -m labkit.grading.sandbox.inside.probe CONNECTION JOB
 
 Says `works`, or why not, over the connection with that number. It must not be given a learner's code.
 """
@@ -10,9 +10,9 @@ import os
 import socket
 import sys
 
-from labkit.grading.inside import confine
-from labkit.grading.inside.frames import send
-from labkit.grading.inside.jobs import Job, job_of
+from labkit.grading.sandbox.inside import confine
+from labkit.grading.sandbox.inside.frames import send
+from labkit.grading.sandbox.inside.jobs import Job, job_of
 
 _TRIED = "import labkit.errors, ipykernel, zmq, os; os.write(1, b'works')"
 

@@ -18,9 +18,9 @@ from typing import Any
 from IPython import get_ipython
 
 from labkit.errors import MissingSolution
-from labkit.grading.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 
-CELL = "from labkit.grading.inside import serving as _serving\n_serving.serve()"
+CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
 """The source of that cell."""
 MOST_QUESTION = 1 << 20
 _MOST_REASON = 300

@@ -7,7 +7,7 @@ This module must not forbid what Python and its packages use.
 import ctypes
 import platform
 
-from labkit.grading.inside import linux
+from labkit.grading.sandbox.inside import linux
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000

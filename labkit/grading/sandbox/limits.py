@@ -10,7 +10,7 @@ from typing import Self
 
 import psutil
 
-from labkit.grading.inside.jobs import Limits
+from labkit.grading.sandbox.inside.jobs import Limits
 
 _EVERY = 0.25
 _HEADROOM = 8

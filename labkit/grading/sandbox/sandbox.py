@@ -22,10 +22,10 @@ from typing import NamedTuple, Self
 import msgspec
 
 from labkit.errors import GradingError
-from labkit.grading.inside.confine import HOME
-from labkit.grading.inside.frames import FrameError, receive, send
-from labkit.grading.inside.jobs import Job, Level, Limits, Place
-from labkit.grading.watching import Watch
+from labkit.grading.sandbox.inside.confine import HOME
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
+from labkit.grading.sandbox.limits import Watch
 
 START_SECONDS = 180.0
 _END_SECONDS = 20.0
@@ -60,7 +60,7 @@ class Sandbox:
         self.level, self.place, self.limits = level, place, limits
         self._control, theirs = socket.socketpair()
         self._server = subprocess.Popen(
-            [sys.executable, "-P", "-m", "labkit.grading.inside.forkserver"],
+            [sys.executable, "-P", "-m", "labkit.grading.sandbox.inside.forkserver"],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

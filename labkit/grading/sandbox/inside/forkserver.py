@@ -1,6 +1,6 @@
 """A process that has imported what every run needs, and forks one sandbox after the other.
 
-    python -m labkit.grading.inside.forkserver
+    python -m labkit.grading.sandbox.inside.forkserver
 
 It is told what to do by messages on its standard input, a socket: a job, with a connection for the run's progress and
 one for each answer. A second message ends the sandbox; the reply says that nothing of it is left. It ends with the
@@ -17,12 +17,12 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
-from labkit.grading.inside import linux
-from labkit.grading.inside.frames import FrameError, receive, send
-from labkit.grading.inside.jobs import Job, job_of
+from labkit.grading.sandbox.inside import linux
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.inside.jobs import Job, job_of
 
 if TYPE_CHECKING:
-    from labkit.grading.inside.running import Telling
+    from labkit.grading.sandbox.inside.running import Telling
 
 MOST_JOB = 1 << 20
 MOST_CONNECTIONS = 200
@@ -30,7 +30,11 @@ _POLL = 0.01
 _NEVER = ("debugpy", "rfc3987_syntax")
 """What kernels and nbformat import if they can: a third of a kernel's start, and 1.6 s. Nobody debugs or meets IRIs."""
 _AHEAD = (
-    *("labkit.grading.inside.confine", "labkit.grading.inside.running", "labkit.grading.inside.serving"),
+    *(
+        "labkit.grading.sandbox.inside.confine",
+        "labkit.grading.sandbox.inside.running",
+        "labkit.grading.sandbox.inside.serving",
+    ),
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "jupyter_client.asynchronous", "tornado.locks", "tornado.queues"),
     *("IPython.core.completer", "IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger"),
     *("IPython.core.magics", "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
@@ -117,7 +121,7 @@ def _end_children() -> None:
 
 def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
     """In a forked process: leaves the machine, and waits for the process that runs the notebook."""
-    from labkit.grading.inside import confine, running
+    from labkit.grading.sandbox.inside import confine, running
 
     try:
         control.close()
@@ -141,8 +145,8 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
 
 def _inside(job: Job, telling: "Telling", answers: list[socket.socket]) -> NoReturn:
     """The first process of the sandbox: confined, it starts the kernel and then papermill."""
-    from labkit.grading.inside import confine, running, serving
-    from labkit.grading.inside.kernels import Waiting
+    from labkit.grading.sandbox.inside import confine, running, serving
+    from labkit.grading.sandbox.inside.kernels import Waiting
 
     try:
         try:
