@@ -14,8 +14,9 @@ from labkit.grading.course import Course, load
 from labkit.grading.preparing import Prepared, as_notebook, prepare
 from labkit.grading.reading import read
 from labkit.grading.release import solved
+from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.jobs import Limits
-from labkit.grading.sandbox.sandbox import Sandbox, levels, root_layout
+from labkit.grading.sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
     from labkit.crashtest.campaign import crash_test
     report = crash_test("sink.py:write_batch", quick=True)
 
-This module decides what is run and in which order; the runs are `labkit.crashtest.runs`, the judge is `labkit.judge`.
+This module decides what is run and in which order; the runs are `labkit.crashtest.harness.runs`, the judge is `labkit.judge`.
 """
 
 import tempfile
@@ -15,16 +15,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labkit.crashtest.drivers import Stable
-from labkit.crashtest.effects import Effect, Point
+from labkit.crashtest.harness.drivers import Stable
+from labkit.crashtest.harness.reader import Reader, ReaderFailed
+from labkit.crashtest.harness.runs import NEVER_REACHED, Trial, Workshop, check_store, forget
+from labkit.crashtest.harness.subject import Door, examine
+from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.points import Pair, choose, pairs, points, retry_point
-from labkit.crashtest.reader import Reader, ReaderFailed
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import FEWEST, Shape, named, shape_of
-from labkit.crashtest.runs import NEVER_REACHED, Trial, Workshop, check_store, forget
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
-from labkit.crashtest.subject import Door, examine
 from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import PLAYS, TWO, both
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise

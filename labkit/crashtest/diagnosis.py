@@ -7,7 +7,7 @@ module reads results and a log only; it must not count effects of records.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.crashtest.effects import DURABLE, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import DURABLE, Effect, Kind, Point, Side
 from labkit.crashtest.points import place
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.verdict import Group, Result, Summary

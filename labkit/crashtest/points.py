@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.crashtest.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
 SEED = 7

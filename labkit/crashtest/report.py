@@ -9,10 +9,10 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from labkit.crashtest.diagnosis import Diagnosis, diagnose
-from labkit.crashtest.effects import Effect, Kind
+from labkit.crashtest.harness.subject import Door
+from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import VARIANTS, Settings
-from labkit.crashtest.subject import Door
 from labkit.crashtest.verdict import AXES, Group, Result, Summary
 from labkit.judge import Guarantee, satisfies
 

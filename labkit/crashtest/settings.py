@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.crashtest.effects import check_id
-from labkit.crashtest.subject import Subject
+from labkit.crashtest.harness.subject import Subject
+from labkit.crashtest.instrument.effects import check_id
 from labkit.errors import InvalidInput
 
 MOST_BATCHES = 5

@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from labkit.crashtest.effects import BOUNDS, Effect, Kind
-from labkit.crashtest.runs import Trial
+from labkit.crashtest.harness.runs import Trial
+from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind
 from labkit.crashtest.samples import Sample
 from labkit.view.scene import Event
 from labkit.view.spacetime import Diagram, Step, svg

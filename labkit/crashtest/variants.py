@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labkit.crashtest.drivers import Driver
+from labkit.crashtest.harness.drivers import Driver
+from labkit.crashtest.harness.runs import NEVER_REACHED, Trial, Workshop, follow, testimony
+from labkit.crashtest.instrument.recorder import go_on
 from labkit.crashtest.points import last_point, zombie_point
-from labkit.crashtest.recorder import go_on
 from labkit.crashtest.rows import Rows
-from labkit.crashtest.runs import NEVER_REACHED, Trial, Workshop, follow, testimony
 from labkit.errors import JobFailed
 
 REPLACED_SECONDS = 12.0

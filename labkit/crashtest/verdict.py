@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from labkit.crashtest.effects import Point
+from labkit.crashtest.instrument.effects import Point
 from labkit.judge import Guarantee, Outcome, Verdict, satisfies
 from labkit.verdict import guarantee
 

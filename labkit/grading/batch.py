@@ -26,9 +26,9 @@ from labkit.errors import InvalidInput
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.asking import Patience
+from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
-from labkit.grading.sandbox.sandbox import levels, root_layout
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded
 from labkit.stores import durable

@@ -117,7 +117,10 @@ PROFILES = {
     "cluster": Profile(("-Xmx1g",), {}),
 }
 PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
-_CRASHTEST = {"spark.python.daemon.module": "labkit.crashtest.daemon", "spark.sql.files.minPartitionNum": "2"}
+_CRASHTEST = {
+    "spark.python.daemon.module": "labkit.crashtest.instrument.daemon",
+    "spark.sql.files.minPartitionNum": "2",
+}
 PROFILES["crashtest"] = replace(PROFILES["small"], configuration=_SMALL | _CRASHTEST)
 """`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `cluster`: as `bulk`, for
 a few records on executors of their own, to which the settings of `small` would be handed on. `kafka`: `small`, with

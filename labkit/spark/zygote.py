@@ -28,7 +28,7 @@ RUNNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
 )
-DAEMONS = ("pyspark.daemon", "labkit.spark.daemon", "labkit.crashtest.daemon")
+DAEMONS = ("pyspark.daemon", "labkit.spark.daemon", "labkit.crashtest.instrument.daemon")
 FORKED = (*RUNNERS, *DAEMONS)
 """What is forked; everything else the launcher starts as it is."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from labkit.crashtest.campaign import campaign, crash_test
-from labkit.crashtest.effects import BOUNDS, Effect, Kind
+from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
 from labkit.errors import InvalidInput

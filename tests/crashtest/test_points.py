@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.crashtest.effects import Effect, Kind, Point, Side, check_id
+from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side, check_id
 from labkit.crashtest.points import choose, last_point, pairs, points, read_log, retry_point, unfinished, zombie_point
 from labkit.errors import InvalidInput
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labkit.crashtest.effects import BOUNDS, Effect, Kind, Point, Side
+from labkit.crashtest.harness.runs import testimony as read_testimony
+from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log
-from labkit.crashtest.recorder import Ticket
-from labkit.crashtest.runs import testimony as read_testimony
 from labkit.errors import JobFailed
 
 HERE = Path(__file__).parent

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from labkit.crashtest.campaign import Campaign, Job, silent
-from labkit.crashtest.effects import Effect, Kind, Point, Side
+from labkit.crashtest.harness.runs import Trial, Workshop, follow
+from labkit.crashtest.harness.subject import Door, Subject
+from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.rows import generate
-from labkit.crashtest.runs import Trial, Workshop, follow
 from labkit.crashtest.settings import Settings
-from labkit.crashtest.subject import Door, Subject
 from labkit.crashtest.verdict import Group
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.judge import Guarantee

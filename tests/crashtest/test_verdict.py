@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from labkit.crashtest.diagnosis import diagnose
-from labkit.crashtest.effects import Effect, Kind, Point
+from labkit.crashtest.harness.subject import Door, Subject
+from labkit.crashtest.instrument.effects import Effect, Kind, Point
 from labkit.crashtest.points import points
 from labkit.crashtest.report import Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
-from labkit.crashtest.subject import Door, Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 from labkit.judge import Guarantee, Outcome, Verdict, judge
 

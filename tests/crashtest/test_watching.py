@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit.crashtest.reader import Reader, ReaderFailed
+from labkit.crashtest.harness.reader import Reader, ReaderFailed
+from labkit.crashtest.harness.subject import Subject
+from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.rows import Seen, Shape, generate, named
 from labkit.crashtest.samples import history
-from labkit.crashtest.subject import Subject
-from labkit.crashtest.watching import Watcher
 from labkit.judge import judge
 
 READ = """

@@ -16,8 +16,9 @@ import submitted
 from labkit.errors import InvalidInput
 from labkit.grading import records
 from labkit.grading.batch import Order, run
+from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.jobs import Level, Limits
-from labkit.grading.sandbox.sandbox import Ended, Sandbox, levels, root_layout
+from labkit.grading.sandbox.sandbox import Ended, Sandbox
 
 
 def offered(folder: Path) -> dict[Level, str | None]:

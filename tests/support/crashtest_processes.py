@@ -4,7 +4,7 @@ import os
 
 import psutil
 
-from labkit.crashtest.leftovers import MARK
+from labkit.crashtest.harness.leftovers import MARK
 
 SESSION = "LABKIT_TEST_SESSION"
 """The mark of tests/conftest.py: other sessions may run side by side with this one."""

@@ -8,10 +8,10 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-from labkit.crashtest import tap_files, taps
-from labkit.crashtest.recorder import Ticket, recorder
+from labkit.crashtest.harness.subject import Subject, find
+from labkit.crashtest.instrument import files, install
+from labkit.crashtest.instrument.recorder import Ticket, recorder
 from labkit.crashtest.rows import generate
-from labkit.crashtest.subject import Subject, find
 
 
 class Frame:
@@ -30,8 +30,8 @@ class Frame:
 def main(file: str, name: str, ticket: str, batches: str) -> None:
     """Every batch, in order."""
     told = Ticket.from_json(json.loads(ticket))
-    tap_files.watched.add(file)
-    taps.install()
+    files.watched.add(file)
+    install.install()
     function = find(Subject(file, name))
     for batch in generate(int(batches)).batches:
         with recorder.call(told, batch.number, "call"):

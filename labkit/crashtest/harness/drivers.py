@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 
-from labkit.crashtest.leftovers import MARK, end, strays
-from labkit.crashtest.subject import SUBJECT, Door
+from labkit.crashtest.harness.leftovers import MARK, end, strays
+from labkit.crashtest.harness.subject import SUBJECT, Door
 from labkit.errors import JobFailed
 from labkit.services.sessions import session_members
 from labkit.spark.standby import Standby, check_dead, check_memory
@@ -33,7 +33,7 @@ class Driver:
         self.mark, self.log = mark, log
         self._standby = Standby(
             {
-                "module": "labkit.crashtest.driver",
+                "module": "labkit.crashtest.harness.driver",
                 "door": door.value,
                 "scratch": str(scratch),
                 "log": str(log),

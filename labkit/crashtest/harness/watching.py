@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from labkit.crashtest.reader import Reader, ReaderFailed
+from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.samples import Sample
 from labkit.errors import LabError
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from labkit.crashtest.harness.subject import Subject, load
 from labkit.crashtest.rows import Seen
-from labkit.crashtest.subject import Subject, load
 from labkit.errors import InvalidInput, LabError
 from labkit.services.sessions import empty_session
 
@@ -89,7 +89,7 @@ class Reader:
         return answer
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "labkit.crashtest.reader", self._subject.file, self._subject.name]
+        command = [sys.executable, "-m", "labkit.crashtest.harness.reader", self._subject.file, self._subject.name]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from labkit.crashtest.effects import Kind
-from labkit.crashtest.recorder import recorder
+from labkit.crashtest.instrument.effects import Kind
+from labkit.crashtest.instrument.recorder import recorder
 
 WRITER = ("save", "insertInto", "saveAsTable", "json", "parquet", "text", "csv", "xml", "orc", "jdbc")
 WRITER_V2 = ("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions")

@@ -141,7 +141,7 @@ def _parameters(function: Any) -> int:
 
 def examine(subject: Subject) -> Door:
     """What the name is, found out in a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
-    command = [sys.executable, "-m", "labkit.crashtest.subject", subject.file, subject.name]
+    command = [sys.executable, "-m", "labkit.crashtest.harness.subject", subject.file, subject.name]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL

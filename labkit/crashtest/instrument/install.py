@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
-from labkit.crashtest import tap_files, tap_jvm, tap_kafka, tap_sql
-from labkit.crashtest.subject import SUBJECT, module_name
+from labkit.crashtest.harness.subject import SUBJECT, module_name
+from labkit.crashtest.instrument import files, jvm, kafka, sql
 
 TAPS: dict[str, Callable[[ModuleType], None]] = {
-    "sqlite3.dbapi2": tap_sql.tap_sqlite,
-    "sqlite3": tap_sql.tap_sqlite,
-    "psycopg": tap_sql.tap_psycopg,
-    "kafka": tap_kafka.tap_kafka,
-    "pyspark.sql.readwriter": tap_jvm.tap_writer,
+    "sqlite3.dbapi2": sql.tap_sqlite,
+    "sqlite3": sql.tap_sqlite,
+    "psycopg": sql.tap_psycopg,
+    "kafka": kafka.tap_kafka,
+    "pyspark.sql.readwriter": jvm.tap_writer,
 }
 """What is done to a module as soon as it has been imported."""
 
@@ -34,8 +34,8 @@ def install() -> None:
         return
     _installed.append(True)
     if SUBJECT in os.environ:
-        tap_files.watched.add(os.environ[SUBJECT])
-    tap_files.tap_files()
+        files.watched.add(os.environ[SUBJECT])
+    files.tap_files()
     sys.meta_path.insert(0, _Meeting())
     for name, tap in TAPS.items():
         if name in sys.modules:

@@ -20,13 +20,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from labkit.crashtest.effects import Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 
 PROPERTY = "labkit.crashtest"
 """The local property of Spark by which tasks learn of which run they are (TaskContext.getLocalProperty)."""
 
 _open, _write, _close, _fsync, _rename = os.open, os.write, os.close, os.fsync, os.rename
-"""As they are before `labkit.crashtest.taps` puts its own in their place."""
+"""As they are before `labkit.crashtest.instrument.install` puts its own in their place."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from labkit.crashtest.effects import Kind
-from labkit.crashtest.recorder import recorder
+from labkit.crashtest.instrument.effects import Kind
+from labkit.crashtest.instrument.recorder import recorder
 
 METHODS = {
     "send": Kind.SEND,

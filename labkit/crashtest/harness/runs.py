@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit.crashtest.drivers import Driver, Stable
-from labkit.crashtest.effects import RECOVER, Effect, Kind, Point, Side
+from labkit.crashtest.harness.drivers import Driver, Stable
+from labkit.crashtest.harness.reader import Reader, ReaderFailed
+from labkit.crashtest.harness.subject import Door
+from labkit.crashtest.harness.watching import Watcher
+from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import read_log, unfinished
-from labkit.crashtest.reader import Reader, ReaderFailed
-from labkit.crashtest.recorder import Ticket
 from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, read_rows
 from labkit.crashtest.settings import Settings
-from labkit.crashtest.subject import Door
-from labkit.crashtest.watching import Watcher
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.spark.checkpoint import Checkpoint
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.crashtest.effects import RECOVER, Kind
-from labkit.crashtest.leftovers import opened
-from labkit.crashtest.recorder import PROPERTY, Ticket, recorder, testify
+from labkit.crashtest.harness.leftovers import opened
+from labkit.crashtest.harness.subject import Door, load
+from labkit.crashtest.instrument.effects import RECOVER, Kind
+from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, recorder, testify
 from labkit.crashtest.rows import FILES, SCHEMA, generate
-from labkit.crashtest.subject import Door, load
 from labkit.errors import InvalidInput, LabError
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.driver import die_with_supervisor, orders
@@ -127,22 +127,22 @@ def enter(
     spark: "SparkSession", writer: Any, door: Door, ticket: Ticket, *, name: str, options: dict[str, str]
 ) -> "StreamingQuery":
     """Starts a query on a sink behind its door."""
-    from labkit.crashtest import doors
+    from labkit.crashtest.instrument import adapters
 
     if door is Door.BATCH:
-        return writer.foreachBatch(doors.BatchDoor(ticket, name)).start()
+        return writer.foreachBatch(adapters.BatchDoor(ticket, name)).start()
     if door is Door.WRITER:
-        return writer.foreach(doors.WriterDoor(ticket, name)).start()
-    register(spark, doors.SourceDoor)
-    ours = {doors.TICKET: doors.as_option(ticket), doors.NAME: name}
-    return writer.format(doors.FORMAT).options(**options, **ours).start()
+        return writer.foreach(adapters.WriterDoor(ticket, name)).start()
+    register(spark, adapters.SourceDoor)
+    ours = {adapters.TICKET: adapters.as_option(ticket), adapters.NAME: name}
+    return writer.format(adapters.FORMAT).options(**options, **ours).start()
 
 
 def recover(ticket: Ticket, checkpoint: str) -> None:
     """Calls the file's own `recover(checkpoint)`, if it has one, as its job would before it starts the query."""
-    from labkit.crashtest import doors
+    from labkit.crashtest.instrument import adapters
 
-    doors.ready(ticket)
+    adapters.ready(ticket)
     module = load(ticket.file, anew=True)
     if callable(getattr(module, "recover", None)):
         planned = Checkpoint(Path(checkpoint)).offset_log()
@@ -227,7 +227,7 @@ def idle(ticket: Ticket) -> None:
 
 
 def main() -> None:
-    """`python -m labkit.crashtest.driver SPEC`, started by the supervisor only."""
+    """`python -m labkit.crashtest.harness.driver SPEC`, started by the supervisor only."""
     _channel[0] = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

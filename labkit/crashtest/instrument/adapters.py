@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
-from labkit.crashtest import tap_files, taps
-from labkit.crashtest.recorder import Call, Ticket, recorder
-from labkit.crashtest.subject import Subject, find, load
+from labkit.crashtest.harness.subject import Subject, find, load
+from labkit.crashtest.instrument import files, install
+from labkit.crashtest.instrument.recorder import Call, Ticket, recorder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +28,8 @@ TICKET, NAME = "labkit.ticket", "labkit.name"
 
 def ready(ticket: Ticket) -> None:
     """Puts the taps in place for the user's file in this process."""
-    tap_files.watched.add(ticket.file)
-    taps.install()
+    files.watched.add(ticket.file)
+    install.install()
 
 
 class BatchDoor:

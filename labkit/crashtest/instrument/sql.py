@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any
 
-from labkit.crashtest.effects import Kind
-from labkit.crashtest.recorder import recorder
+from labkit.crashtest.instrument.effects import Kind
+from labkit.crashtest.instrument.recorder import recorder
 
 _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
 _MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)

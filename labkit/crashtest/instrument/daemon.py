@@ -1,18 +1,18 @@
 """Forks Python workers for Spark, with the taps in place: also for tasks that run the user's code without a door.
 
-Spark starts it as `-m labkit.crashtest.daemon WORKER_MODULE` (spark.python.daemon.module). The rest is PySpark's own.
+Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). The rest is PySpark's own.
 """
 
 import sys
 
-from labkit.crashtest import taps
+from labkit.crashtest.instrument import install
 
 if __name__ == "__main__":
     import pyspark.sql.datasource  # noqa: F401  # what every worker of a test needs
 
     if sys.argv[1:2] != ["pyspark.worker"]:
-        import labkit.crashtest.doors  # noqa: F401  # the same, in the planning processes of a data source
-    taps.install()
+        import labkit.crashtest.instrument.adapters  # noqa: F401  # the same, in the planning processes of a data source
+    install.install()
 
     from pyspark.daemon import manager
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labkit.crashtest.effects import Kind
-from labkit.crashtest.recorder import line_in, recorder
+from labkit.crashtest.instrument.effects import Kind
+from labkit.crashtest.instrument.recorder import line_in, recorder
 
 _open, _fdopen_flags = io.open, os.O_CREAT | os.O_TRUNC
 _fstat, _exists = os.fstat, os.path.exists
