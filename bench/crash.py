@@ -13,10 +13,10 @@ from typing import NamedTuple
 from bench.rows import Rows, median, ratio, spread
 from labkit import lab
 from labkit.errors import JobFailed
-from labkit.scenario import plan
+from labkit.runs.run import prepare
+from labkit.runs.runner import Setup
+from labkit.runs.scenario import plan
 from labkit.spark.archive import make_archive
-from labkit.spark.run import prepare
-from labkit.spark.runner import Setup
 
 STOCK = "stock PySpark settings"
 STANDBY = "labkit, warm standby"

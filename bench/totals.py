@@ -19,12 +19,12 @@ from bench.rows import Rows, by_key, median, ratio
 from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Order, Strategy, orders
 from labkit.lab import silent
-from labkit.scenario import Scenario, plan
+from labkit.runs.run import Run, prepare, release
+from labkit.runs.runner import Setup, conduct
+from labkit.runs.scenario import Scenario, plan
 from labkit.sinks import check_capability
 from labkit.spark import stopwatch
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.run import Run, prepare, release
-from labkit.spark.runner import Setup, conduct
 from labkit.stores import open_store
 
 WORDS, VOCABULARY, LINE, BATCHES, SEED = 5_000_000, 10_000, 10, 10, 1

@@ -9,10 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from labkit.choices import able
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, Order, nearest
-from labkit.outcome import (
+from labkit.runs.choices import able
+from labkit.runs.flight import Tell
+from labkit.runs.memory import Life, live
+from labkit.runs.outcome import (
     Outcome,
     aloud,
     crash,
@@ -27,15 +29,14 @@ from labkit.outcome import (
     silent,
     words,
 )
+from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
+from labkit.runs.run import history
+from labkit.runs.runner import PATIENCE
 from labkit.services.doctor import Finding, examine
 from labkit.services.java import find_java
 from labkit.sim.kafka_log.timeouts import Examined, Timeouts
 from labkit.sim.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.pipeline.latency import undisturbed, waits
-from labkit.spark.flight import Tell
-from labkit.spark.memory import Life, live
-from labkit.spark.run import history
-from labkit.spark.runner import PATIENCE
 from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
@@ -44,7 +45,6 @@ from labkit.teach.study import Prediction, Search, Walk, columns, explore, need,
 from labkit.view import charts, costs
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
-from labkit.view.verdict_grid import VerdictGrid, of_runs, simulated
 
 if TYPE_CHECKING:
     from labkit.stores.kafka_timeouts import Tried

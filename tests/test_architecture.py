@@ -142,8 +142,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         ("judge.py", "from labkit import view", "judge.py:2: judge imports labkit.view: upwards"),
         (
             "scenario.py",
-            "def f():\n    import labkit.expected",
-            "scenario.py:3: scenario imports labkit.expected: upwards",
+            "def f():\n    import labkit.runs.expected",
+            "scenario.py:3: scenario imports labkit.runs.expected: upwards",
         ),
         ("sim/x.py", "import time", "sim/x.py:2: sim imports time: the core is pure"),
         ("records.py", "import msgspec", "records.py:2: records imports msgspec: the core is pure"),

@@ -4,10 +4,10 @@ import ast
 
 import pytest
 
-from labkit.choices import PARTS, able, choose
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, FailPoint, Order, Strategy
 from labkit.jobs import HELLO_WORLD_HELLO
+from labkit.runs.choices import PARTS, able, choose
 
 
 @pytest.mark.parametrize("sink", Strategy)

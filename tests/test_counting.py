@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.counting import WORD, Each, Running, Totals, words
 from labkit.errors import InvalidInput
 from labkit.files import MAX_LINE
 from labkit.records import Epoch, Observation, Record
+from labkit.runs.counting import WORD, Each, Running, Totals, words
 
 
 def belongs(char: str) -> bool:

@@ -12,15 +12,15 @@ import pytest
 from runners import MARK, marked, until
 
 from labkit import lab
-from labkit.background import Mark, Stage, Stages
 from labkit.errors import Cancelled, InvalidAction, InvalidInput, ServiceUnavailable
-from labkit.expected import expectations
 from labkit.failpoints import FailPoint
-from labkit.scenario import plan
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run
+from labkit.runs.background import Mark, Stage, Stages
+from labkit.runs.expected import expectations
+from labkit.runs.layout import RunFolder
+from labkit.runs.pages.result import fragment
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
 from labkit.teach.panel import CrashPanel
-from labkit.view.result import fragment
 
 
 def stages(point: str, folder: Path, sink: str = "wal") -> Stages:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.records import Observation, Reading
+from labkit.runs.pages.diagram import of_run
 from labkit.sim.pipeline.claims import Judge
 from labkit.sim.pipeline.model import Pipeline
 from labkit.sim.pipeline.scenarios import crashed
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace
 from labkit.view import spacetime
-from labkit.view.run_diagram import of_run
 from labkit.view.stepper import Player, still
 from labkit.view.still import Seen, seen_over_time
 from labkit.view.still import stepper as stepper_still

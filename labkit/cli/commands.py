@@ -207,8 +207,8 @@ def run(
     """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
     from labkit import lab
     from labkit.cli.progress import progress
-    from labkit.scenario import plan
-    from labkit.spark.runner import Setup
+    from labkit.runs.runner import Setup
+    from labkit.runs.scenario import plan
 
     _check_guarantee(expect)
     if patience <= 0:

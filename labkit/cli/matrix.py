@@ -9,15 +9,15 @@ from labkit import lab
 from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput, LabError, ServiceUnavailable
-from labkit.expected import Cell, Expected, compared, expectations
 from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
-from labkit.scenario import Scenario, plan
+from labkit.runs.expected import Cell, Expected, compared, expectations
+from labkit.runs.layout import RunFolder
+from labkit.runs.pages import grid
+from labkit.runs.run import check_store, prepare
+from labkit.runs.scenario import Scenario, plan
 from labkit.services.java import find_java
 from labkit.sim.pipeline.scenarios import is_modelled, simulate
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import check_store, prepare
 from labkit.stores import STORES
-from labkit.view import verdict_grid
 
 
 def select(
@@ -106,7 +106,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         _entry(cell, cells[cell], sim=both, outcome=outcome, folder=run.folder.path)
         for (cell, _), run, outcome in zip(tasks, runs, outcomes, strict=True)
     ]
-    page = verdict_grid.write(base) if any(entry["real"] for entry in entries) else None
+    page = grid.write(base) if any(entry["real"] for entry in entries) else None
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries), "folder": str(base)}))
     else:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from labkit.lab import silent, words
-from labkit.spark.flight import Tell
+from labkit.runs.flight import Tell
 
 
 @contextmanager

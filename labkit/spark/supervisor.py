@@ -42,7 +42,7 @@ class Supervisor:
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1") | more
         with Path(self._spec["log"]).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", self._spec.get("module", "labkit.spark.driver"), str(spec_path)],
+                [sys.executable, "-m", self._spec.get("module", "labkit.runs.driver"), str(spec_path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -7,9 +7,9 @@ is put beside. This module must not count anything and must know no rule of a pr
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from labkit.expected import expectations
 from labkit.failpoints import Order
 from labkit.judge import Guarantee, Outcome
+from labkit.runs.expected import expectations
 from labkit.sim import chains as links
 from labkit.sim.chains import Chain
 from labkit.sim.explore import explore

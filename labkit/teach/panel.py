@@ -1,7 +1,7 @@
 """The crash panel: choose a crash, run it on real Spark beside the notebook, watch its stages, cancel it.
 
 Every button is a method, and every run has an equal call of `labkit.lab.crash`. What can be chosen comes from
-`labkit.choices`, how a run goes from `labkit.background`; the result stays in the notebook as plain HTML. This module
+`labkit.runs.choices`, how a run goes from `labkit.runs.background`; the result stays in the notebook as plain HTML. This module
 must hold no rule of any protocol, and must not show a prediction before the run.
 """
 
@@ -11,14 +11,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labkit.background import BackgroundRun, Mark, Stage
-from labkit.choices import PARTS, Choice, choose
 from labkit.errors import InvalidAction, InvalidInput, LabError
 from labkit.failpoints import Strategy, nearest
-from labkit.outcome import Outcome
+from labkit.runs.background import BackgroundRun, Mark, Stage
+from labkit.runs.choices import PARTS, Choice, choose
+from labkit.runs.outcome import Outcome
+from labkit.runs.pages.result import fragment
 from labkit.verdict import Guarantee
 from labkit.view.form import Form
-from labkit.view.result import fragment
 
 INTRO = (
     "Choose a sink and a moment, say what you expect, and run: a real PySpark job is killed there by SIGKILL, "

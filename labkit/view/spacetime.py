@@ -1,7 +1,7 @@
 """Space-time diagrams: a line for every process, messages between the lines, crashes and restarts on them.
 
 Of a simulated walk everything is read off its scenes: a token that appears in a channel was sent, one that is gone was
-received, or lost if the step was a loss or a crash. As SVG and as text. Of a real run: `labkit.view.run_diagram`.
+received, or lost if the step was a loss or a crash. As SVG and as text. Of a real run: `labkit.runs.pages.diagram`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -17,10 +17,10 @@ from bench.totals import Taken
 from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
-from labkit.scenario import plan
+from labkit.runs.layout import RunFolder
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
 from labkit.spark import stopwatch
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run
 from labkit.stores import open_store
 
 

@@ -13,10 +13,10 @@ from plain_engine import EXPECTED, QUERY, NeverReached, PlainEngine
 from plain_engine import crashed as plainly_crashed
 
 from labkit.errors import JobFailed
-from labkit.expected import Cell, compared, expectations
 from labkit.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation
+from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make
 from labkit.sinks import SINKS

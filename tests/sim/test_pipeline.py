@@ -7,10 +7,10 @@ from plain_pipeline import pipeline
 from plain_two_phase import freeze
 
 from labkit.errors import InvalidInput, JobFailed
-from labkit.expected import Cell, compared, expectations
 from labkit.failpoints import POINTS, Crash, FailPoint, Order, Strategy
 from labkit.judge import Guarantee
 from labkit.records import Reading
+from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.pipeline import effects, programs

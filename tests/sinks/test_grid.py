@@ -8,9 +8,9 @@ import pytest
 from plain_engine import NeverReached, PlainEngine, crashed
 
 from labkit.errors import InvalidInput, JobFailed
-from labkit.expected import Cell, compared, expectations, grid
 from labkit.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order, Strategy, orders
 from labkit.judge import Guarantee
+from labkit.runs.expected import Cell, compared, expectations, grid
 from labkit.sinks import SINKS, coordinator, two_phase, wal
 from labkit.sinks.coordinator import DecisionOrder, HandleLog
 from labkit.stores import STORES, capabilities, open_store

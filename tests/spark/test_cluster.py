@@ -18,18 +18,18 @@ import pytest
 from runners import until
 
 from labkit import lab
-from labkit.counting import Each
 from labkit.failpoints import Crash, FailPoint
 from labkit.jobs import HELLO_WORLD_HELLO
 from labkit.judge import Guarantee, judge
 from labkit.records import History, Reading
-from labkit.scenario import plan
+from labkit.runs.counting import Each
+from labkit.runs.run import prepare
+from labkit.runs.scenario import plan
 from labkit.services.cluster import Cluster, spark_cluster
 from labkit.services.java import Java
 from labkit.services.sessions import empty_session, session_members
 from labkit.spark.executors import Executors
 from labkit.spark.reach import Armed, Then
-from labkit.spark.run import prepare
 from labkit.stores import open_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("postgres", "java")]

@@ -10,14 +10,14 @@ import pytest
 from labkit import lab, masters
 from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
-from labkit.scenario import Scenario, plan
+from labkit.runs.run import prepare
+from labkit.runs.runner import Setup, _load
+from labkit.runs.scenario import Scenario, plan
 from labkit.services.java import Java
 from labkit.spark import cluster, reach, session, start
 from labkit.spark.data_source import SinkOptions
 from labkit.spark.executors import Executors
 from labkit.spark.reach import Armed, Then, Turn
-from labkit.spark.run import prepare
-from labkit.spark.runner import Setup, _load
 
 URL = "spark://127.0.0.1:7077"
 JAVA = Java(Path("/usr/bin/java"), 17, "PATH", "17.0.1")

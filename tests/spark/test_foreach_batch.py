@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from labkit.counting import Totals, words
 from labkit.failpoints import Order, Strategy, orders
 from labkit.judge import Guarantee, Verdict, judge
 from labkit.records import History, Observation, Reading
+from labkit.runs.counting import Totals, words
 from labkit.sinks.idempotent import IdempotentSink
 from labkit.spark.data_source import SinkOptions
 from labkit.spark.foreach_batch import PARTICIPANTS, BatchDoor, deal

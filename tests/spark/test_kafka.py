@@ -11,11 +11,11 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.judge import Guarantee
-from labkit.scenario import Scenario, plan
+from labkit.runs.run import prepare
+from labkit.runs.scenario import Scenario, plan
 from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
 from labkit.services.kafka_jars import BROKER
-from labkit.spark.run import prepare
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -12,10 +12,10 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput, ServiceUnavailable
 from labkit.judge import Guarantee
-from labkit.scenario import plan
+from labkit.runs.run import prepare
+from labkit.runs.scenario import plan
 from labkit.services.java import Java
 from labkit.services.kafka_jars import CONNECTOR
-from labkit.spark.run import prepare
 from labkit.stores.kafka_input import InputTopic
 from labkit.stores.kafka_transaction import Coordinators
 
@@ -153,8 +153,8 @@ import json, sys, time
 from pathlib import Path
 from labkit.spark.jobs import keep_state, running_on_topic
 from labkit.jobs import State
-from labkit.spark.layout import RunFolder
-from labkit.spark.kafka_source import source_options
+from labkit.runs.layout import RunFolder
+from labkit.runs.kafka_source import source_options
 from labkit.spark.session import start_session
 from labkit.spark.start import launch, open_checkpoint
 from labkit.failpoints import Order, Strategy

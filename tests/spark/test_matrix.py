@@ -9,10 +9,10 @@ import pytest
 from labkit import lab
 from labkit.cli.matrix import scenario
 from labkit.errors import LabError
-from labkit.expected import Cell, compared, expectations
 from labkit.failpoints import FailPoint, Order, Strategy
+from labkit.runs.expected import Cell, compared, expectations
+from labkit.runs.run import prepare
 from labkit.services.java import Java
-from labkit.spark.run import prepare
 
 pytestmark = pytest.mark.spark
 

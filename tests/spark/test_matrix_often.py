@@ -5,10 +5,10 @@ import pytest
 from labkit import lab
 from labkit.cli.matrix import scenario
 from labkit.errors import LabError
-from labkit.expected import compared, expectations
 from labkit.failpoints import FailPoint
+from labkit.runs.expected import compared, expectations
+from labkit.runs.run import prepare
 from labkit.services.java import Java
-from labkit.spark.run import prepare
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

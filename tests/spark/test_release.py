@@ -7,9 +7,9 @@ import psycopg
 import pytest
 
 from labkit.records import Observation
-from labkit.scenario import plan
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run, conclude, hidden, history, observations, release, result
+from labkit.runs.layout import RunFolder
+from labkit.runs.run import Run, conclude, hidden, history, observations, release, result
+from labkit.runs.scenario import plan
 from labkit.stores.contract import Handle
 from labkit.stores.postgres import PostgresStore
 

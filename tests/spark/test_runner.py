@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from labkit.scenario import plan
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run
-from labkit.spark.runner import PARKED, _load, _parked_allowed
+from labkit.runs.layout import RunFolder
+from labkit.runs.run import Run
+from labkit.runs.runner import PARKED, _load, _parked_allowed
+from labkit.runs.scenario import plan
 
 
 def run(name: str, *crashes: str, drivers: int = 0) -> Run:

@@ -16,12 +16,12 @@ from labkit import lab
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
-from labkit.scenario import plan
+from labkit.runs.run import prepare
+from labkit.runs.runner import Fleet, Setup
+from labkit.runs.scenario import plan
 from labkit.services.java import Java
 from labkit.services.sessions import session_members
 from labkit.spark.checkpoint import DriverLock
-from labkit.spark.run import prepare
-from labkit.spark.runner import Fleet, Setup
 from labkit.spark.standby import Standby, check_dead, check_memory
 from labkit.spark.start import open_checkpoint
 from labkit.stores import open_store
@@ -57,7 +57,7 @@ def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) ->
     """Puts a driver of the test's own in front of the real one, for child processes."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
-        "if '-m' in sys.orig_argv and 'labkit.spark.driver' in sys.orig_argv:\n"
+        "if '-m' in sys.orig_argv and 'labkit.runs.driver' in sys.orig_argv:\n"
         f"    exec({source!r})\n"
         "    import os; os._exit(0)\n"
     )

@@ -15,12 +15,12 @@ import pytest
 
 from labkit.errors import JobFailed
 from labkit.failpoints import Crash, FailPoint
-from labkit.scenario import plan
+from labkit.runs.flight import note_crash
+from labkit.runs.layout import RunFolder
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
 from labkit.services.sessions import session_members
 from labkit.spark.drive import Drive
-from labkit.spark.flight import note_crash
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run
 from labkit.spark.supervisor import Supervisor
 
 PATIENCE = 30.0
@@ -42,10 +42,10 @@ def spec(tmp_path: Path) -> dict:
 
 
 def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
-    """Puts a module `labkit.spark.driver` of the test's own in front of the real one, for child processes."""
+    """Puts a module `labkit.runs.driver` of the test's own in front of the real one, for child processes."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
-        "if '-m' in sys.orig_argv and 'labkit.spark.driver' in sys.orig_argv:\n"
+        "if '-m' in sys.orig_argv and 'labkit.runs.driver' in sys.orig_argv:\n"
         f"    exec({source!r})\n"
         "    import os; os._exit(0)\n"
     )
@@ -163,7 +163,7 @@ def test_the_driver_ends_when_its_supervisor_is_killed(spec: dict, tmp_path: Pat
     fifo = tmp_path / "never"
     os.mkfifo(fifo)
     child = subprocess.Popen(
-        [sys.executable, "-m", "labkit.spark.driver", str(fifo)],
+        [sys.executable, "-m", "labkit.runs.driver", str(fifo)],
         stdin=subprocess.PIPE,
         start_new_session=True,
     )

@@ -12,12 +12,12 @@ import pytest
 
 from labkit import lab
 from labkit.errors import LabError
-from labkit.expected import Cell, expectations
 from labkit.failpoints import Crash, FailPoint, Order
 from labkit.jobs import JABBERWOCKY
-from labkit.scenario import Scenario, plan
+from labkit.runs.expected import Cell, expectations
+from labkit.runs.run import prepare
+from labkit.runs.scenario import Scenario, plan
 from labkit.services.java import Java
-from labkit.spark.run import prepare
 
 pytestmark = pytest.mark.spark
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from labkit.failpoints import Crash, FailPoint
 from labkit.judge import judge
 from labkit.records import History, Observation, Reading, Record
-from labkit.scenario import plan
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run
+from labkit.runs.layout import RunFolder
+from labkit.runs.pages.report import write_report
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
 from labkit.stores import open_store
-from labkit.view.report import write_report
 from labkit.view.timeline import LONGEST, Step, by_key, timeline
 
 BACK = [

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from labkit.failpoints import FailPoint
 from labkit.records import Observation, Reading
-from labkit.scenario import plan
-from labkit.spark.layout import RunFolder
-from labkit.spark.run import Run
+from labkit.runs.layout import RunFolder
+from labkit.runs.pages.diagram import MOST_EVENTS, of_run, write_diagram
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
 from labkit.stores import open_store
-from labkit.view.run_diagram import MOST_EVENTS, of_run, write_diagram
 from labkit.view.spacetime import text
 
 CRASH = {"point": FailPoint.MID_WRITE.value, "batch": 0, "signal": 9, "offset_log": [0], "commit_log": []}

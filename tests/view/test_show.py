@@ -3,9 +3,9 @@
 import pytest
 
 from labkit.errors import InvalidInput
-from labkit.expected import expectations
 from labkit.failpoints import Order
-from labkit.scenario import plan
+from labkit.runs.expected import expectations
+from labkit.runs.scenario import plan
 from labkit.view.show import at_failpoint
 
 

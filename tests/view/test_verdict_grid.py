@@ -9,11 +9,11 @@ import pytest
 
 from labkit import lab
 from labkit.errors import InvalidInput
-from labkit.expected import expectations
+from labkit.runs.expected import expectations
+from labkit.runs.pages import grid
+from labkit.runs.pages.grid import SHADES, of_runs, simulated
 from labkit.sim.trace import Trace, replay
-from labkit.view import verdict_grid
 from labkit.view.charts import SIGNS
-from labkit.view.verdict_grid import SHADES, of_runs, simulated
 
 SIMULATED = simulated()
 
@@ -82,7 +82,7 @@ def test_a_folder_of_runs_becomes_a_page_of_links(tmp_path, monkeypatch):
     leave(tmp_path / "runs", "two", crashes=[{"point": "sink.mid_write"}] * 2)
     early = {"crashes": [{"point": "source.after_offset_log"}], "guarantee": "exactly-once", "regression": []}
     leave(tmp_path / "runs", "early", **early)
-    page = verdict_grid.write(tmp_path / "runs").read_text(encoding="utf-8")
+    page = grid.write(tmp_path / "runs").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)">([^<]+)</a>', page) == [
         ("early/report.html", "✓ exactly-once"),
         ("append/report.html", "×2 at-least-once ↩"),

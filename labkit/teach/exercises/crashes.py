@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, Order, Strategy, orders
-from labkit.outcome import Outcome, crash, silent
+from labkit.runs.outcome import Outcome, crash, silent
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Text, named_values, said
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant

@@ -22,12 +22,12 @@ from labkit.files import read_log
 from labkit.jobs import Job, Keep
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
-from labkit.scenario import Scenario
+from labkit.runs.scenario import Scenario
 from labkit.sinks import SINKS
-from labkit.spark.between import arrange, check_between
+from labkit.runs.faults import arrange, check_between
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.kafka_source import check_source, drop_source, feed, progress
-from labkit.spark.layout import RunFolder
+from labkit.runs.kafka_source import check_source, drop_source, feed, progress
+from labkit.runs.layout import RunFolder
 from labkit.spark.reach import Armed, Then
 from labkit.stores import durable, open_store
 from labkit.stores.contract import Elsewhere

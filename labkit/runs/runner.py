@@ -21,8 +21,8 @@ from labkit.errors import InvalidInput, LabError
 from labkit.jobs import Job
 from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
-from labkit.spark.flight import Flight, Tell
-from labkit.spark.run import Run
+from labkit.runs.flight import Flight, Tell
+from labkit.runs.run import Run
 from labkit.spark.standby import Standby, check_memory
 
 ACTIVE = 2

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from labkit.records import Observation, Reading
-from labkit.spark.run import Run, history
+from labkit.runs.run import Run, history
 from labkit.stores import durable
-from labkit.view.report import label
+from labkit.runs.pages.report import label
 from labkit.view.scene import Event
 from labkit.view.spacetime import Diagram, Step, svg
 

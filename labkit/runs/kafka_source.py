@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from labkit.errors import LabError
 from labkit.files import read_log
 from labkit.jobs import Between, Job
-from labkit.scenario import Scenario
+from labkit.runs.scenario import Scenario
 from labkit.services.java import find_java
 from labkit.services.kafka_jars import CONNECTOR
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.layout import RunFolder
+from labkit.runs.layout import RunFolder
 
 if TYPE_CHECKING:
     from labkit.stores.kafka_input import InputTopic

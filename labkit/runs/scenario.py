@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from labkit.counting import Count, Each, Running, Totals
+from labkit.runs.counting import Count, Each, Running, Totals
 from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.jobs import (

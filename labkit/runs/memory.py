@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import JobFailed
 from labkit.jobs import PARTITIONS, State
-from labkit.scenario import plan
+from labkit.runs.scenario import plan
 from labkit.spark.drive import Drive
-from labkit.spark.flight import Tell
+from labkit.runs.flight import Tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

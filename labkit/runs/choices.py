@@ -11,7 +11,7 @@ from typing import Any
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, Crash, FailPoint, Order, Strategy, nearest, orders
-from labkit.scenario import Scenario, plan
+from labkit.runs.scenario import Scenario, plan
 from labkit.sinks import check_capability
 from labkit.stores import STORES
 

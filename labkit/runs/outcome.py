@@ -15,14 +15,14 @@ from labkit.jobs import PARTITIONS
 from labkit.judge import Verdict
 from labkit.masters import Victim
 from labkit.records import Observation
-from labkit.scenario import Scenario, check_input, plan
+from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.services.java import find_java
-from labkit.spark.flight import Tell
-from labkit.spark.run import Run, conclude, history, observations, prepare, release, result, resume
-from labkit.spark.runner import PATIENCE, Setup, conduct
-from labkit.view.report import label, write_report
-from labkit.view.result import fragment
-from labkit.view.run_diagram import write_diagram
+from labkit.runs.flight import Tell
+from labkit.runs.run import (Run, conclude, history, observations, prepare, release, result, resume)
+from labkit.runs.runner import PATIENCE, Setup, conduct
+from labkit.runs.pages.report import label, write_report
+from labkit.runs.pages.result import fragment
+from labkit.runs.pages.diagram import write_diagram
 from labkit.view.show import at_failpoint
 from labkit.view.stepper import Player
 from labkit.view.timeline import timeline

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from labkit.errors import LabError
 from labkit.jobs import PARTITIONS, Job
 from labkit.masters import is_local
-from labkit.scenario import Scenario
-from labkit.spark.kafka_source import GroupCommits, source_options
-from labkit.spark.layout import RunFolder
-from labkit.spark.memory import MemoryCell
+from labkit.runs.scenario import Scenario
+from labkit.runs.kafka_source import GroupCommits, source_options
+from labkit.runs.layout import RunFolder
+from labkit.runs.memory import MemoryCell
 from labkit.spark.reach import Armed, Then, park
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def _kill(pid: int) -> None:
 
 
 def main() -> None:
-    """`python -m labkit.spark.driver SPEC`, started by the supervisor only."""
+    """`python -m labkit.runs.driver SPEC`, started by the supervisor only."""
     threading.Thread(target=die_with_supervisor, daemon=True).start()
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:

@@ -16,10 +16,10 @@ from typing import Any
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint
 from labkit.jobs import Job
-from labkit.spark.between import disturb
+from labkit.runs.faults import disturb
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.kafka_source import progress
-from labkit.spark.run import Run, keep_evidence, observations, put_aside
+from labkit.runs.kafka_source import progress
+from labkit.runs.run import Run, keep_evidence, observations, put_aside
 
 FULL = 1_000_000
 """Bytes of free space below which a failure is put down to the disk."""

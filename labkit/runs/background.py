@@ -15,10 +15,10 @@ from typing import Any
 
 from labkit.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.failpoints import Extent, come
-from labkit.outcome import Outcome, finish, fresh_folder, prepare_checked, words
-from labkit.scenario import Scenario
+from labkit.runs.outcome import Outcome, finish, fresh_folder, prepare_checked, words
+from labkit.runs.scenario import Scenario
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.run import Run
+from labkit.runs.run import Run
 
 
 class Stage(StrEnum):

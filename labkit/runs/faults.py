@@ -12,11 +12,11 @@ from typing import Any
 
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.jobs import OF_THE_SOURCE, Between
-from labkit.scenario import Scenario
+from labkit.runs.scenario import Scenario
 from labkit.services import service
 from labkit.services.contract import Killable
-from labkit.spark.kafka_source import change_source
-from labkit.spark.layout import RunFolder
+from labkit.runs.kafka_source import change_source
+from labkit.runs.layout import RunFolder
 from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 

@@ -54,7 +54,7 @@ def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 def expectations() -> dict[Cell, Expected]:
     """Every cell of the grid with what it should give, in the order of the file."""
-    text = files("labkit").joinpath("expected.toml").read_text(encoding="utf-8")
+    text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for entry in tomllib.loads(text)["cell"] for pair in _cells(entry))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from labkit.errors import InvalidInput
-from labkit.expected import Cell, grid
+from labkit.runs.expected import Cell, grid
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.sim.pipeline import scenarios as pipeline
 from labkit.sim.pipeline.settings import STORES
