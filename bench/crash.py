@@ -16,7 +16,7 @@ from labkit.errors import JobFailed
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup
 from labkit.runs.scenario import plan
-from labkit.spark.archive import make_archive
+from labkit.spark.fast.archive import make_archive
 
 STOCK = "stock PySpark settings"
 STANDBY = "labkit, warm standby"

@@ -6,8 +6,8 @@ import pytest
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, FailPoint, Order, Strategy
-from labkit.jobs import HELLO_WORLD_HELLO
 from labkit.runs.choices import PARTS, able, choose
+from labkit.spark.options import HELLO_WORLD_HELLO
 
 
 @pytest.mark.parametrize("sink", Strategy)

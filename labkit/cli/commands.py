@@ -13,7 +13,7 @@ from labkit.cli.release import release
 from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
-from labkit.jobs import PARTITIONS
+from labkit.spark.options import PARTITIONS
 
 app = typer.Typer(
     name="labkit",
@@ -55,7 +55,7 @@ def doctor(
     from labkit.services.doctor import examine, exit_code
 
     if prepare:
-        from labkit.spark.archive import make_archive
+        from labkit.spark.fast.archive import make_archive
 
         make_archive()
     findings = examine()

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.errors import LabError
-from labkit.jobs import PARTITIONS, Job
-from labkit.masters import is_local
+from labkit.spark.options import PARTITIONS, Job
+from labkit.spark.master import is_local
 from labkit.runs.scenario import Scenario
 from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
@@ -250,7 +250,7 @@ def demands(cells: Sequence[dict[str, Any]]) -> tuple[int, set[str]]:
 
 def stand_by(spark: "SparkSession", spec: dict[str, Any]) -> list[dict[str, Any]]:
     """Gets warm in a scratch query of its own, says so, and waits for the cells of a driver that is dead by then."""
-    from labkit.spark.warm import warm_up
+    from labkit.spark.fast.warm import warm_up
 
     warm_up(spark, Job(spec["standby"]), Path(spec["scratch"]))
     report("ready")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import JobFailed, ServiceUnavailable
-from labkit.jobs import OF_THE_SOURCE, Between
+from labkit.spark.options import OF_THE_SOURCE, Between
 from labkit.runs.scenario import Scenario
 from labkit.services import service
 from labkit.services.contract import Killable

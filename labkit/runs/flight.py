@@ -15,7 +15,7 @@ from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint
-from labkit.jobs import Job
+from labkit.spark.options import Job
 from labkit.runs.faults import disturb
 from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.kafka_source import progress

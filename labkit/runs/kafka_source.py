@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabError
 from labkit.files import read_log
-from labkit.jobs import Between, Job
+from labkit.spark.options import Between, Job
 from labkit.runs.scenario import Scenario
 from labkit.services.java import find_java
 from labkit.services.kafka_jars import CONNECTOR

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import JobFailed
-from labkit.jobs import PARTITIONS, State
+from labkit.spark.options import PARTITIONS, State
 from labkit.runs.scenario import plan
 from labkit.spark.drive import Drive
 from labkit.runs.flight import Tell

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InvalidInput, LabError
-from labkit.jobs import PARTITIONS
+from labkit.spark.options import PARTITIONS
 from labkit.judge import Verdict
-from labkit.masters import Victim
+from labkit.spark.master import Victim
 from labkit.records import Observation
 from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.services.java import find_java

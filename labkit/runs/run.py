@@ -19,7 +19,7 @@ from labkit import __version__
 from labkit.errors import InvalidInput, LabError
 from labkit.failpoints import Crash, Strategy
 from labkit.files import read_log
-from labkit.jobs import Job, Keep
+from labkit.spark.options import Job, Keep
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
 from labkit.runs.scenario import Scenario

@@ -18,12 +18,12 @@ from typing import Any
 import psutil
 
 from labkit.errors import InvalidInput, LabError
-from labkit.jobs import Job
+from labkit.spark.options import Job
 from labkit.services.lines import LineServer
 from labkit.spark.drive import Drive
 from labkit.runs.flight import Flight, Tell
 from labkit.runs.run import Run
-from labkit.spark.standby import Standby, check_memory
+from labkit.spark.fast.standby import Standby, check_memory
 
 ACTIVE = 2
 """Queries that one driver works on at a time; parked ones use no processor."""

@@ -3,7 +3,7 @@
 An archive (AppCDS) holds the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts some
 seconds sooner. It lies in
 the user's cache folder, by JDK, PySpark and class path; a JVM that it does not fit leaves it alone, and everything
-works without one. This module must not make an archive: `labkit.spark.archive` and a broker that ends do.
+works without one. This module must not make an archive: `labkit.spark.fast.archive` and a broker that ends do.
 """
 
 import hashlib

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.masters import is_local, too_few
 from labkit.services.java import Java
+from labkit.spark.master import is_local, too_few
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

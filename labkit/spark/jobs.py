@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from labkit.jobs import PARTITIONS, Job, State
+from labkit.spark.options import PARTITIONS, Job, State
 from labkit.spark.source import LogSource, TextSource
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from labkit.errors import ServiceUnavailable
-from labkit.masters import is_local, is_loopback
 from labkit.services.archive import USED, find_archive, spark_jars
 from labkit.services.cluster import linked_home
 from labkit.services.java import Java, find_java
 from labkit.services.kafka_jars import CONNECTOR
 from labkit.spark import cluster
-from labkit.spark.zygote import interpreter
+from labkit.spark.fast.zygote import interpreter
+from labkit.spark.master import is_local, is_loopback
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +101,7 @@ class Profile:
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.python.daemon.module": "labkit.spark.daemon",
+    "spark.python.daemon.module": "labkit.spark.fast.daemon",
 }
 _NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
 """Without a .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that it

@@ -25,12 +25,12 @@ from pyspark.sql.streaming.listener import (
 
 from labkit.errors import InvalidInput, JobFailed, LabError
 from labkit.failpoints import Order, Strategy, orders
-from labkit.masters import retries
 from labkit.sinks import SINKS, check_capability
+from labkit.spark.adapters.data_source import OPTION, LabkitSink, SinkOptions
+from labkit.spark.adapters.foreach_batch import BatchDoor
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new_query
 from labkit.spark.cluster import check_speculation
-from labkit.spark.data_source import OPTION, LabkitSink, SinkOptions
-from labkit.spark.foreach_batch import BatchDoor
+from labkit.spark.master import retries
 from labkit.spark.reach import Armed
 from labkit.spark.stopwatch import Stopwatch
 

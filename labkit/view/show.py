@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from labkit.errors import InvalidInput
 from labkit.files import read_log
-from labkit.jobs import Job, Keep
 from labkit.runs.scenario import Scenario
 from labkit.sim.pipeline.scenarios import crashed, first_crash, is_modelled
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace, make
+from labkit.spark.options import Job, Keep
 from labkit.view.session import Session, session
 from labkit.view.stepper import Pair, Player
 

@@ -420,7 +420,7 @@ lab.show("pipeline.half_committed")
 
 # %%
 from labkit import lab
-from labkit.jobs import TWELVE_WORDS
+from labkit.spark.options import TWELVE_WORDS
 
 lab.need("runs", cell="the cell that runs Spark")
 said = lab.predict({"committed after the first crash": None, "after the second": None, "guarantee": None})

@@ -13,8 +13,8 @@ from labkit import lab
 from labkit.errors import ServiceUnavailable
 from labkit.services.archive import find_archive
 from labkit.services.java import Java
-from labkit.spark import archive
-from labkit.spark.archive import make_archive, write_archive
+from labkit.spark.fast import archive
+from labkit.spark.fast.archive import make_archive, write_archive
 
 pytestmark = pytest.mark.spark
 
@@ -22,8 +22,8 @@ RUN = """
 import sys
 from pathlib import Path
 from labkit.spark.session import start_session
-from labkit.spark.warm import warm_up
-from labkit.jobs import Job
+from labkit.spark.fast.warm import warm_up
+from labkit.spark.options import Job
 scratch = Path(sys.argv[1])
 spark = start_session("local[8]", scratch, 3, sys.stdout.buffer, sys.argv[2])
 warm_up(spark, Job(sys.argv[3]), scratch)

@@ -19,7 +19,6 @@ from runners import until
 
 from labkit import lab
 from labkit.failpoints import Crash, FailPoint
-from labkit.jobs import HELLO_WORLD_HELLO
 from labkit.judge import Guarantee, judge
 from labkit.records import History, Reading
 from labkit.runs.counting import Each
@@ -29,6 +28,7 @@ from labkit.services.cluster import Cluster, spark_cluster
 from labkit.services.java import Java
 from labkit.services.sessions import empty_session, session_members
 from labkit.spark.executors import Executors
+from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.spark.reach import Armed, Then
 from labkit.stores import open_store
 

@@ -12,8 +12,8 @@ from labkit.judge import Guarantee, Verdict, judge
 from labkit.records import History, Observation, Reading
 from labkit.runs.counting import Totals, words
 from labkit.sinks.idempotent import IdempotentSink
-from labkit.spark.data_source import SinkOptions
-from labkit.spark.foreach_batch import PARTICIPANTS, BatchDoor, deal
+from labkit.spark.adapters.data_source import SinkOptions
+from labkit.spark.adapters.foreach_batch import PARTICIPANTS, BatchDoor, deal
 
 TEXT = ["hello world, hello", "World! it's me", "hello 'again' and again"]
 """One line a batch."""

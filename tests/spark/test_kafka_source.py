@@ -152,7 +152,7 @@ GROWING = """
 import json, sys, time
 from pathlib import Path
 from labkit.spark.jobs import keep_state, running_on_topic
-from labkit.jobs import State
+from labkit.spark.options import State
 from labkit.runs.layout import RunFolder
 from labkit.runs.kafka_source import source_options
 from labkit.spark.session import start_session

@@ -6,10 +6,10 @@ import pytest
 
 from labkit import lab
 from labkit.errors import LabError
-from labkit.jobs import TWELVE_WORDS
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 from labkit.services.java import Java
+from labkit.spark.options import TWELVE_WORDS
 from labkit.stores.contract import Handle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -9,7 +9,7 @@ from labkit.spark import session
 from labkit.spark.session import PROFILES, _command, every_run, use_archive
 
 JAVA = Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15")
-SMALL_ONLY = {"TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.daemon", "Xmx1g"}
+SMALL_ONLY = {"TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.fast.daemon", "Xmx1g"}
 
 
 def command(profile: str, scratch: Path) -> str:

@@ -22,7 +22,7 @@ from labkit.runs.scenario import plan
 from labkit.services.java import Java
 from labkit.services.sessions import session_members
 from labkit.spark.checkpoint import DriverLock
-from labkit.spark.standby import Standby, check_dead, check_memory
+from labkit.spark.fast.standby import Standby, check_dead, check_memory
 from labkit.spark.start import open_checkpoint
 from labkit.stores import open_store
 

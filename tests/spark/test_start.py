@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.jobs import HELLO_WORLD_HELLO
 from labkit.services.java import Java
+from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.stores import open_store
 
 pytestmark = pytest.mark.spark

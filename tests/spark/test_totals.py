@@ -13,11 +13,11 @@ import pytest
 from labkit import lab
 from labkit.errors import LabError
 from labkit.failpoints import Crash, FailPoint, Order
-from labkit.jobs import JABBERWOCKY
 from labkit.runs.expected import Cell, expectations
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.services.java import Java
+from labkit.spark.options import JABBERWOCKY
 
 pytestmark = pytest.mark.spark
 
@@ -96,5 +96,5 @@ def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: 
     lab.crash(job="totals", folder=tmp_path / "run", tell=look)
     [command] = seen
     assert "-Xmx2g" in command
-    for setting in ("TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.daemon"):
+    for setting in ("TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.fast.daemon"):
         assert setting not in command

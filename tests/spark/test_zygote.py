@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from labkit.services.java import Java
-from labkit.spark import session, zygote
+from labkit.spark import session
+from labkit.spark.fast import zygote
 
 FORKED = "import os, sys; print(os.getppid(), os.environ['WORD'], sys.stdin.read()); sys.exit(3)"
 DRAWN = "import sys, random, numpy; print(sys.argv[1:], hash('hello'), random.random(), numpy.random.random())"

@@ -17,7 +17,7 @@ from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.subject import SUBJECT, Door
 from labkit.errors import JobFailed
 from labkit.services.sessions import session_members
-from labkit.spark.standby import Standby, check_dead, check_memory
+from labkit.spark.fast.standby import Standby, check_dead, check_memory
 
 PATIENCE = 300.0
 """Seconds without any news from a driver; the limit of a hanging sink is shorter and is the driver's own."""

@@ -1,13 +1,13 @@
 """Forks Python workers for Spark, after importing once what every one of them would import for itself.
 
-Spark starts it as `-m labkit.spark.daemon WORKER_MODULE` (spark.python.daemon.module). It must not change what a
+Spark starts it as `-m labkit.spark.fast.daemon WORKER_MODULE` (spark.python.daemon.module). It must not change what a
 worker does: the rest is PySpark's own daemon.
 """
 
 import sys
 from importlib import import_module
 
-EVERY_WORKER = ("labkit.spark.source", "labkit.spark.data_source")
+EVERY_WORKER = ("labkit.spark.source", "labkit.spark.adapters.data_source")
 """What the lab's source and sink need in each process that plans, reads, writes or commits."""
 
 STATEFUL = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_client")

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabError, ServiceUnavailable
-from labkit.jobs import PARTITIONS, Job
 from labkit.services.archive import archive_path, find_archive, seal, spark_jars
 from labkit.services.java import Java, find_java
 from labkit.spark.drive import Drive
+from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0
 """Seconds without news after which the making is given up; another maker may be at it."""
@@ -92,8 +92,8 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
 
 
 def _record(java: Java, scratch: Path, unfinished: Path) -> None:
+    from labkit.spark.fast.warm import warm_up
     from labkit.spark.session import PROFILES, connect, every_run, start_jvm
-    from labkit.spark.warm import warm_up
 
     settings = every_run(f"local[{2 * (PARTITIONS + 1)}]", scratch, PARTITIONS)
     options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
@@ -118,7 +118,7 @@ def _check(java: Java, unfinished: Path) -> None:
 
 
 def main() -> None:
-    """`python -m labkit.spark.archive SPEC`, started by a supervisor only."""
+    """`python -m labkit.spark.fast.archive SPEC`, started by a supervisor only."""
     from labkit.runs.driver import die_with_supervisor, report
     from labkit.spark.reach import park
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 def shipped(name: str) -> Path:
     """A file of `data/`: inside an installed package, or beside the package in a checkout."""
-    inside = Path(__file__).parent / "data" / name
-    return inside if inside.exists() else Path(__file__).parents[1] / "data" / name
+    inside = Path(__file__).parents[1] / "data" / name
+    return inside if inside.exists() else Path(__file__).parents[2] / "data" / name
 
 
 HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")

@@ -22,13 +22,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from labkit.spark.daemon import EVERY_WORKER, STATEFUL
+from labkit.spark.fast.daemon import EVERY_WORKER, STATEFUL
 
 RUNNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
 )
-DAEMONS = ("pyspark.daemon", "labkit.spark.daemon", "labkit.crashtest.instrument.daemon")
+DAEMONS = ("pyspark.daemon", "labkit.spark.fast.daemon", "labkit.crashtest.instrument.daemon")
 FORKED = (*RUNNERS, *DAEMONS)
 """What is forked; everything else the launcher starts as it is."""
 
@@ -56,7 +56,7 @@ def interpreter(scratch: Path) -> dict[str, str]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place))
         listener.listen(64)
-        command = [sys.executable, "-m", "labkit.spark.zygote", str(listener.fileno())]
+        command = [sys.executable, "-m", "labkit.spark.fast.zygote", str(listener.fileno())]
         pipe, kept = subprocess.PIPE, [listener.fileno()]
         seeded = {"PYTHONHASHSEED": "0", **os.environ}  # as Spark's context gives it to every worker
         process = subprocess.Popen(command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded)

@@ -15,7 +15,7 @@ from labkit.failpoints import FailPoint
 from labkit.records import Observation
 from labkit.sinks import Coordinator, Vote
 from labkit.sinks.coordinator import pass_offset_log
-from labkit.spark.data_source import SinkOptions
+from labkit.spark.adapters.data_source import SinkOptions
 from labkit.spark.stopwatch import Stopwatch
 from labkit.stores.contract import Handle
 

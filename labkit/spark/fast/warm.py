@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.failpoints import Order, Strategy
-from labkit.jobs import PARTITIONS, Job, default_input, default_state
+from labkit.spark.options import PARTITIONS, Job, default_input, default_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
