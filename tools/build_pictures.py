@@ -8,6 +8,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from still import Seen, seen_over_time
+from still import stepper as stepper_still
+
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.records import Observation, Reading
 from labkit.runs.pages.diagram import of_run
@@ -18,8 +21,6 @@ from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace
 from labkit.view import spacetime
 from labkit.view.stepper import Player, still
-from labkit.view.still import Seen, seen_over_time
-from labkit.view.still import stepper as stepper_still
 from labkit.view.timeline import Step, by_key
 
 ROOT = Path(__file__).parent.parent

@@ -12,10 +12,10 @@ import anywidget
 import traitlets
 
 from labkit.errors import LabError
+from labkit.view.narration import FAULT_KEYS, KEYS_SAID, LIVE_KEYS_SAID, Story, first_difference
 from labkit.view.session import Session
 from labkit.view.stepper import page_of
-from labkit.view.story import FAULT_KEYS, KEYS_SAID, LIVE_KEYS_SAID, Story, first_difference
-from labkit.view.telling import Telling
+from labkit.view.updates import Telling
 
 _STATIC = Path(__file__).parent / "static"
 _KEYS = [list(pair) for pair in (*KEYS_SAID, *LIVE_KEYS_SAID)]

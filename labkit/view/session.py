@@ -9,7 +9,7 @@ from labkit.failpoints import nearest
 from labkit.sim.model import Action
 from labkit.sim.scenarios import SHELVES, find
 from labkit.sim.trace import Replay, Trace, make, replay
-from labkit.view.story import Story, first_difference
+from labkit.view.narration import Story, first_difference
 
 Memory = tuple[Trace, int, str]
 """What undo brings back: the walk, where it was looked at, and what to watch for in it."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
-from labkit.view.story import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
+from labkit.view.narration import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
 from labkit.view.svg import picture, pieces
-from labkit.view.telling import Telling
+from labkit.view.updates import Telling
 
 
 def still(story: Story, step: int = -1) -> str:

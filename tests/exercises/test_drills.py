@@ -16,7 +16,7 @@ from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.exercises.searching import Known
 from labkit.view.scene import draw
-from labkit.view.scenes.drills import DRILL_DRAWINGS
+from labkit.view.scenes.open_models import DRILL_DRAWINGS
 from labkit.view.stepper import Player
 
 SMALL = {

@@ -9,11 +9,11 @@ from labkit.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import walk
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Replay, Trace, make, replay
+from labkit.view.narration import BROKEN, FAULT_KEYS, HOLDS, OPEN, Story, first_difference
 from labkit.view.session import Session, session
 from labkit.view.show import show
 from labkit.view.spacetime import text
 from labkit.view.stepper import Pair, Player, embedded, still
-from labkit.view.story import BROKEN, FAULT_KEYS, HOLDS, OPEN, Story, first_difference
 
 COMMIT = "start.read-0.read-1.hear-0.hear-1.decide_commit.announce.read-0.read-1"
 LARGEST = {

@@ -10,7 +10,7 @@ from labkit.sim.trace import make
 from labkit.view.live import Explorer
 from labkit.view.scenes import DRAWINGS
 from labkit.view.session import Session
-from labkit.view.telling import Telling
+from labkit.view.updates import Telling
 
 
 def added(story: dict, news: dict) -> dict:

@@ -1,4 +1,4 @@
-// The player of a walk. It shows what Python has worked out (labkit/view/story.py) and holds no rule of any protocol.
+// The player of a walk. It shows what Python has worked out (labkit/view/narration.py) and holds no rule of any protocol.
 // Two shells: a text/html output calls mountAll(id); anywidget calls the default export's render.
 
 const OUTCOMES = { h: ["✓", "holds"], v: ["✗", "violated"], u: ["?", "open"] };
@@ -298,7 +298,7 @@ export function mountAll(id) {
   }
 }
 
-// What a choice has changed (labkit/view/telling.py) is put into the story that is shown.
+// What a choice has changed (labkit/view/updates.py) is put into the story that is shown.
 function renew(shown, news) {
   const { whole, keep, steps, frames, table, acts, now } = news.story;
   if (whole) {

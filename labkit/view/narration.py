@@ -13,7 +13,7 @@ from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.scene import Event, Place, Scene, draw
 from labkit.view.scenes import DRAWINGS
-from labkit.view.scenes.drills import DRILL_DRAWINGS
+from labkit.view.scenes.open_models import DRILL_DRAWINGS
 
 HOLDS, BROKEN, OPEN = "holds", "violated", "unknown"
 SENTENCE_OF_START = "The beginning: nothing has happened."

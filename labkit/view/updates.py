@@ -11,8 +11,8 @@ from labkit.sim.model import Action
 from labkit.sim.trace import Trace
 from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
+from labkit.view.narration import SENTENCE_OF_START, Story
 from labkit.view.scene import Scene, lanes
-from labkit.view.story import SENTENCE_OF_START, Story
 from labkit.view.svg import legend, pieces, slots
 
 Plain = dict[str, Any]

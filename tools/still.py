@@ -13,8 +13,8 @@ from labkit.view.assets import asset
 from labkit.view.charts import Point, Track, tracks
 from labkit.view.layout import TEXT, TITLE
 from labkit.view.measure import wrap
+from labkit.view.narration import BROKEN, HOLDS, Story
 from labkit.view.stepper import sentence_of
-from labkit.view.story import BROKEN, HOLDS, Story
 from labkit.view.svg import document, number, pieces, words
 from labkit.view.timeline import Step
 
