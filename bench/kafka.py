@@ -17,10 +17,10 @@ from bench.rows import Rows, median, percentile, ratio
 from labkit.errors import JobFailed
 from labkit.records import Observation
 from labkit.stores.contract import Handle
-from labkit.stores.kafka import KafkaStore
-from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import explained
-from labkit.stores.kafka_writer import initialise
+from labkit.stores.kafka.store import KafkaStore
+from labkit.stores.kafka.topic import Topic
+from labkit.stores.kafka.transaction import explained
+from labkit.stores.kafka.writer import initialise
 
 SIZES = {10: 30, 100: 30, 1_000: 10, 10_000: 2}
 """Records of a transaction, and how many such transactions a producer writes in a round."""

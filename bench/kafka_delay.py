@@ -18,11 +18,11 @@ from typing import Any
 from bench.rows import Rows, median, percentile
 from labkit.errors import JobFailed
 from labkit.records import Observation
-from labkit.stores.kafka import KafkaStore
-from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Reader
-from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import explained
-from labkit.stores.kafka_writer import initialise
+from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Reader
+from labkit.stores.kafka.store import KafkaStore
+from labkit.stores.kafka.topic import Topic
+from labkit.stores.kafka.transaction import explained
+from labkit.stores.kafka.writer import initialise
 
 SIZES = {10: 20, 100: 20, 1_000: 5}
 """Records of a transaction, and how many such transactions are written in a round."""

@@ -47,7 +47,7 @@ from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka_timeouts import Tried
+    from labkit.stores.kafka.timeouts import Tried
 
 __all__ = [
     "Chains",
@@ -161,9 +161,9 @@ def try_timeouts(interval: float, transaction: float) -> "dict[str, Tried]":
 
     Both in seconds, and really waited for. Raises `ServiceUnavailable` without a broker.
     """
-    from labkit.stores import kafka_timeouts
+    from labkit.stores.kafka import timeouts
 
-    return kafka_timeouts.try_timeouts(interval, transaction)
+    return timeouts.try_timeouts(interval, transaction)
 
 
 def held_back(*scenarios: str) -> costs.Helds:

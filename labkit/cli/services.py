@@ -9,7 +9,7 @@ from labkit.failpoints import nearest
 from labkit.services import SERVICES, Service, Status, service
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka_transaction import Described
+    from labkit.stores.kafka.transaction import Described
 
 VERBS = {"up": "up", "status": "status", "down": "down"}
 READY = ("up", "yours")
@@ -61,7 +61,7 @@ def _open(status: Status) -> "list[Described]":
     """What keeps readers of a broker waiting."""
     if status.name != "kafka" or status.state not in READY:
         return []
-    from labkit.stores.kafka_transaction import open_transactions
+    from labkit.stores.kafka.transaction import open_transactions
 
     return open_transactions(status.address)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka_timeouts import Tried
+    from labkit.stores.kafka.timeouts import Tried
 
 
 def timeouts(
@@ -42,7 +42,7 @@ def timeouts(
 
 
 def _run(interval: float, transaction: float) -> "Mapping[str, Tried]":
-    from labkit.stores.kafka_timeouts import try_timeouts
+    from labkit.stores.kafka.timeouts import try_timeouts
 
     return try_timeouts(interval, transaction)
 

@@ -22,7 +22,7 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.layout import RunFolder
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka_input import InputTopic
+    from labkit.stores.kafka.input import InputTopic
 
 Offsets = dict[int, int]
 """By partition, the offset of the next record to read."""
@@ -36,7 +36,7 @@ def _plain(offsets: Offsets) -> dict[str, int]:
 @contextmanager
 def opened(folder: RunFolder) -> "Iterator[InputTopic]":
     """The input topic of a run, for a block."""
-    from labkit.stores.kafka_input import InputTopic
+    from labkit.stores.kafka.input import InputTopic
 
     with closing(InputTopic(folder.source)) as topic:
         yield topic
@@ -45,7 +45,7 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 def check_source(scenario: Scenario) -> None:
     """Before anything is made: whether the broker and the connector's jars are there. Raises `ServiceUnavailable`."""
     if scenario.job is Job.KAFKA:
-        from labkit.stores.kafka_transaction import probe
+        from labkit.stores.kafka.transaction import probe
         from labkit.stores.servers import kafka
 
         probe(kafka())

@@ -24,8 +24,8 @@ from labkit.errors import LabError, ServiceUnavailable
 from labkit.services import postgres_programs as programs
 from labkit.services.contract import Status
 from labkit.stores import durable, servers
-from labkit.stores.postgres import sweep
-from labkit.stores.postgres_connection import address_of, ask, redacted
+from labkit.stores.postgres.connection import address_of, ask, redacted
+from labkit.stores.postgres.store import sweep
 
 USER = "labkit"
 LONGEST_SOCKET = 90

@@ -33,13 +33,13 @@ def _sqlite() -> StoreClass:
 
 
 def _postgres() -> StoreClass:
-    from labkit.stores.postgres import PostgresStore
+    from labkit.stores.postgres.store import PostgresStore
 
     return PostgresStore
 
 
 def _kafka() -> StoreClass:
-    from labkit.stores.kafka import KafkaStore
+    from labkit.stores.kafka.store import KafkaStore
 
     return KafkaStore
 

@@ -22,7 +22,8 @@ from labkit.errors import ServiceUnavailable
 from labkit.services import postgres_programs, service
 from labkit.services.postgres import PostgresService
 from labkit.services.tied import _fresh_folder, tied_postgres
-from labkit.stores import postgres_connection, servers
+from labkit.stores import servers
+from labkit.stores.postgres import connection
 
 PATIENCE = 30.0
 

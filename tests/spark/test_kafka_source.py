@@ -16,8 +16,8 @@ from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 from labkit.services.java import Java
 from labkit.services.kafka_jars import CONNECTOR
-from labkit.stores.kafka_input import InputTopic
-from labkit.stores.kafka_transaction import Coordinators
+from labkit.stores.kafka.input import InputTopic
+from labkit.stores.kafka.transaction import Coordinators
 
 pytestmark = pytest.mark.spark
 
@@ -159,7 +159,7 @@ from labkit.spark.session import start_session
 from labkit.spark.start import launch, open_checkpoint
 from labkit.failpoints import Order, Strategy
 from labkit.stores import open_store
-from labkit.stores.kafka_input import InputTopic
+from labkit.stores.kafka.input import InputTopic
 
 folder = RunFolder(Path(sys.argv[1]))
 isolation = sys.argv[2]

@@ -11,7 +11,7 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run, conclude, hidden, history, observations, release, result
 from labkit.runs.scenario import plan
 from labkit.stores.contract import Handle
-from labkit.stores.postgres import PostgresStore
+from labkit.stores.postgres.store import PostgresStore
 
 ROWS = [Observation(0, "hello", 1, 0, 1), Observation(1, "world", 1, 0, 1)]
 HIDDEN = Observation(2, "hello", 2, 0, 1)

@@ -13,11 +13,11 @@ from labkit.judge import judge
 from labkit.records import History, Observation, Reading, Record, Visibility
 from labkit.services.kafka import KafkaService
 from labkit.sinks.two_phase import TwoPhaseSink
-from labkit.stores import kafka_transaction
 from labkit.stores.contract import Handle, Lost
-from labkit.stores.kafka import KafkaStore, Outcome
-from labkit.stores.kafka_journal import Journal, Vote
-from labkit.stores.kafka_transaction import Producer, Stage, producer_of
+from labkit.stores.kafka import transaction
+from labkit.stores.kafka.journal import Journal, Vote
+from labkit.stores.kafka.store import KafkaStore, Outcome
+from labkit.stores.kafka.transaction import Producer, Stage, producer_of
 
 HANDLE, OTHER = Handle("q", 0, 0, 1, 1), Handle("q", 0, 1, 1, 2)
 PATIENCE = 60.0

@@ -14,7 +14,7 @@ from labkit.services.java import Java
 from labkit.services.kafka import KafkaService
 from labkit.stores import servers
 from labkit.stores.contract import Handle
-from labkit.stores.kafka import KafkaStore
+from labkit.stores.kafka.store import KafkaStore
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from labkit.failpoints import Order, Strategy
 from labkit.records import Observation
 from labkit.sinks import coordinate
 from labkit.stores.contract import Handle
-from labkit.stores.kafka import KafkaStore
-from labkit.stores.kafka_transaction import open_transactions
+from labkit.stores.kafka.store import KafkaStore
+from labkit.stores.kafka.transaction import open_transactions
 
 HANDLE = Handle("q", 0, 0, 1, 1)
 

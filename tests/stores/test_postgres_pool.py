@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from labkit.records import Observation
-from labkit.stores import postgres_pool
 from labkit.stores.contract import Handle
-from labkit.stores.postgres import PostgresStore
-from labkit.stores.postgres_pool import KEPT, Pool
+from labkit.stores.postgres import pool
+from labkit.stores.postgres.pool import KEPT, Pool
+from labkit.stores.postgres.store import PostgresStore
 
 HANDLE = Handle("q", 0, 0, 1, 1)
 ROW = Observation(0, "hello", 1, 0, 1)
@@ -23,7 +23,7 @@ ROW = Observation(0, "hello", 1, 0, 1)
 def pool(postgres: str) -> Iterator[Pool]:
     with closing(Pool(postgres, "pg_catalog")) as opened:
         yield opened
-    postgres_pool._keeper.close()
+    pool._keeper.close()
 
 
 def pid_of(pool: Pool) -> int:
@@ -69,7 +69,7 @@ def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.Monkey
         with store.transaction(HANDLE._replace(batch=1)) as write:
             write(ROW)
         store.append(ROW)
-    kept = [connection.info.backend_pid for _, connection in postgres_pool._keeper._kept]
+    kept = [connection.info.backend_pid for _, connection in pool._keeper._kept]
     assert kept
     with psycopg.connect(pool.address, autocommit=True) as by_hand:
         alive, end = "SELECT FROM pg_stat_activity WHERE pid = ANY(%s)", time.monotonic() + 30
@@ -87,7 +87,7 @@ def test_a_forked_child_neither_uses_nor_ends_its_parents_connections(pool: Pool
     child = os.fork()
     if child == 0:
         with suppress(BaseException):
-            postgres_pool._keeper.close()
+            pool._keeper.close()
             os._exit(0 if pid_of(Pool(pool.address, "pg_catalog")) != first else 1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -43,7 +43,7 @@ def test_importing_the_registry_imports_no_store() -> None:
     heavy = {
         "labkit.stores.files",
         "labkit.stores.sqlite",
-        "labkit.stores.postgres",
+        "labkit.stores.postgres.store",
         "sqlite3",
         "msgspec",
         "psycopg",

@@ -16,9 +16,9 @@ from labkit.judge import Verdict, judge
 from labkit.records import History, Observation, Reading, Record
 from labkit.stores import durable
 from labkit.stores.contract import Handle
-from labkit.stores.kafka_group import Group
-from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
-from labkit.stores.kafka_writer import KafkaTransaction
+from labkit.stores.kafka.group import Group
+from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
+from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
 from labkit.teach.study import columns
 

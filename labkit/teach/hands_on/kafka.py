@@ -16,9 +16,9 @@ from labkit.records import Observation
 from labkit.services.tied import tied_kafka
 from labkit.stores import servers
 from labkit.stores.contract import Handle, Transaction
-from labkit.stores.kafka import KafkaStore
-from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Reader
-from labkit.stores.kafka_writer import KafkaTransaction
+from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Reader
+from labkit.stores.kafka.store import KafkaStore
+from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on import private
 from labkit.teach.study import columns
 

@@ -16,7 +16,7 @@ from labkit.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.services.postgres import PostgresService
 from labkit.services.tied import tied_postgres
 from labkit.stores import servers
-from labkit.stores.postgres_session import Answer, SqlConnection
+from labkit.stores.postgres.session import Answer, SqlConnection
 from labkit.teach.hands_on import private
 from labkit.teach.study import columns
 

@@ -1,6 +1,6 @@
 """The topic that a job reads: filled once with a run's input, and what consumers may say of how far they have read.
 
-    topic       its name, see `labkit.stores.kafka_topic`
+    topic       its name, see `labkit.stores.kafka.topic`
     homes       which partition each word lives in, and how many lines are written
 
 A record is {"offset": line number, "word": word}: where Kafka puts it says nothing about which line it was. All records
@@ -18,9 +18,9 @@ from kafka import KafkaProducer, TopicPartition
 
 from labkit.errors import InvalidInput
 from labkit.stores import durable
-from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import explained, flush, hang_up
-from labkit.stores.kafka_writer import CHUNK, initialise
+from labkit.stores.kafka.topic import Topic
+from labkit.stores.kafka.transaction import explained, flush, hang_up
+from labkit.stores.kafka.writer import CHUNK, initialise
 
 ABORTED_WORD = "aborted"
 """What the aborted record says; its line number is -1."""

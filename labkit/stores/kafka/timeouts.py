@@ -20,9 +20,9 @@ from labkit.errors import InvalidInput, JobFailed
 from labkit.judge import judge
 from labkit.records import History, Observation, Reading, Record
 from labkit.stores.contract import Handle
-from labkit.stores.kafka import KafkaStore, Outcome
-from labkit.stores.kafka_topic import TIMEOUT
-from labkit.stores.kafka_transaction import ABORTED
+from labkit.stores.kafka.store import KafkaStore, Outcome
+from labkit.stores.kafka.topic import TIMEOUT
+from labkit.stores.kafka.transaction import ABORTED
 from labkit.verdict import Verdict
 
 LONGEST = 120.0

@@ -22,21 +22,13 @@ from psycopg import errors, sql
 
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.records import Observation
-from labkit.stores import postgres_prepared as prepared
-from labkit.stores import postgres_schema as names
 from labkit.stores import servers
 from labkit.stores.contract import Handle, Transaction, fenced
-from labkit.stores.postgres_connection import (
-    BEGIN,
-    RIGHTS,
-    Connection,
-    Step,
-    at_once,
-    explained,
-    transaction,
-)
-from labkit.stores.postgres_pool import Pool
-from labkit.stores.postgres_prepared import Rows
+from labkit.stores.postgres import prepared
+from labkit.stores.postgres import schema as names
+from labkit.stores.postgres.connection import BEGIN, RIGHTS, Connection, Step, at_once, explained, transaction
+from labkit.stores.postgres.pool import Pool
+from labkit.stores.postgres.prepared import Rows
 
 DISABLED = (
     "two-phase commit needs prepared transactions, and max_prepared_transactions is 0 there (the default): "

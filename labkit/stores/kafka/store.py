@@ -18,12 +18,12 @@ from kafka import KafkaProducer
 from labkit.errors import InvalidInput, JobFailed
 from labkit.records import Observation, Visibility
 from labkit.stores.contract import Handle, Lost
-from labkit.stores.kafka_journal import Journal, Vote
-from labkit.stores.kafka_marker import has_marker, marked
-from labkit.stores.kafka_reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
-from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import ABORTED, Described, Producer, Stage, explained, flush, hang_up
-from labkit.stores.kafka_writer import KafkaTransaction, too_long
+from labkit.stores.kafka.journal import Journal, Vote
+from labkit.stores.kafka.marker import has_marker, marked
+from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
+from labkit.stores.kafka.topic import Topic
+from labkit.stores.kafka.transaction import ABORTED, Described, Producer, Stage, explained, flush, hang_up
+from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
 class Outcome(StrEnum):

@@ -12,10 +12,10 @@ from kafka import KafkaProducer, errors
 from labkit.errors import InvalidInput, JobFailed, LabError
 from labkit.records import Observation
 from labkit.stores.contract import Handle
-from labkit.stores.kafka_journal import Journal, Vote
-from labkit.stores.kafka_reader import Owner
-from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import explained, flush, hang_up, producer_of
+from labkit.stores.kafka.journal import Journal, Vote
+from labkit.stores.kafka.reader import Owner
+from labkit.stores.kafka.topic import Topic
+from labkit.stores.kafka.transaction import explained, flush, hang_up, producer_of
 
 CHUNK = 1_000
 """Records between two looks at what became of those that were sent."""

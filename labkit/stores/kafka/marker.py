@@ -16,10 +16,10 @@ from kafka.structs import OffsetAndMetadata
 from labkit.errors import JobFailed, LabError
 from labkit.records import Observation
 from labkit.stores.contract import Handle
-from labkit.stores.kafka_reader import PARTITION, Owner
-from labkit.stores.kafka_topic import Topic
-from labkit.stores.kafka_transaction import Stage, add_offsets, explained, flush, hang_up, producer_of
-from labkit.stores.kafka_writer import initialise
+from labkit.stores.kafka.reader import PARTITION, Owner
+from labkit.stores.kafka.topic import Topic
+from labkit.stores.kafka.transaction import Stage, add_offsets, explained, flush, hang_up, producer_of
+from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:

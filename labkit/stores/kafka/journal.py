@@ -19,7 +19,7 @@ from typing import NamedTuple
 from labkit.errors import InvalidInput, JobFailed
 from labkit.stores import durable
 from labkit.stores.contract import Handle, fenced
-from labkit.stores.kafka_transaction import Producer
+from labkit.stores.kafka.transaction import Producer
 
 OPEN, PREPARED, COMMITTED, LOST, EPOCH = ".open", ".prepared", ".committed", ".lost", ".epoch"
 

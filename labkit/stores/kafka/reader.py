@@ -16,7 +16,7 @@ from kafka import KafkaConsumer, TopicPartition
 from labkit.errors import InvalidInput, ServiceUnavailable
 from labkit.records import Observation
 from labkit.stores.files import Line
-from labkit.stores.kafka_transaction import Producer, explained, probe
+from labkit.stores.kafka.transaction import Producer, explained, probe
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 

@@ -20,8 +20,8 @@ from labkit.records import Observation
 from labkit.stores import durable, servers
 from labkit.stores.contract import Handle
 from labkit.stores.files import encode
-from labkit.stores.kafka_reader import OWNER, PARTITION, Owner
-from labkit.stores.kafka_transaction import DELIVERY, Coordinators, explained, probe
+from labkit.stores.kafka.reader import OWNER, PARTITION, Owner
+from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, probe
 
 TIMEOUT = 900.0
 """Seconds: what a broker allows by default (transaction.max.timeout.ms).

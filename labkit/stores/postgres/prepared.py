@@ -13,10 +13,10 @@ from psycopg import errors, sql
 
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.records import Observation
-from labkit.stores import postgres_schema as names
 from labkit.stores.contract import Handle, fenced
-from labkit.stores.postgres_connection import BEGIN, Connection, Step, at_once, explained, meanwhile
-from labkit.stores.postgres_pool import Pool
+from labkit.stores.postgres import schema as names
+from labkit.stores.postgres.connection import BEGIN, Connection, Step, at_once, explained, meanwhile
+from labkit.stores.postgres.pool import Pool
 
 CHUNK = 1_000
 """Rows of an open transaction that are sent together; the first is sent alone."""

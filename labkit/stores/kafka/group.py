@@ -6,8 +6,8 @@ module must not read records.
 
 from kafka import TopicPartition
 
-from labkit.stores.kafka_reader import PARTITION
-from labkit.stores.kafka_topic import Topic
+from labkit.stores.kafka.reader import PARTITION
+from labkit.stores.kafka.topic import Topic
 
 
 class Group:
