@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.doctor import find_chromium
+from labkit.host.doctor import find_chromium
 
 
 @contextmanager

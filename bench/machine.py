@@ -10,8 +10,8 @@ import psutil
 from bench import flink
 from labkit import __version__
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import find_archive
-from labkit.services.java import find_java
+from labkit.host.class_data import find_archive
+from labkit.host.java import find_java
 
 
 def machine() -> dict[str, str | int | float]:

@@ -9,32 +9,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from labkit.services.kafka import KafkaService
-from labkit.services.tied import tied_postgres
-from labkit.stores import servers
+from labkit.host import addresses
+from labkit.host.servers.kafka import KafkaService
+from labkit.host.servers.tethered import tied_postgres
 
 
 @contextmanager
 def postgres() -> Iterator[int | None]:
     """A PostgreSQL for every store of the block; gives its first process, or None for the user's own."""
-    if os.environ.get(servers.POSTGRES, "").strip():
+    if os.environ.get(addresses.POSTGRES, "").strip():
         yield None
         return
-    with tied_postgres() as server, _named(servers.POSTGRES, server.address):
+    with tied_postgres() as server, _named(addresses.POSTGRES, server.address):
         yield server.pid
 
 
 @contextmanager
 def kafka() -> Iterator[str]:
     """A broker for every store of the block; gives its address."""
-    if given := os.environ.get(servers.KAFKA, "").strip():
+    if given := os.environ.get(addresses.KAFKA, "").strip():
         yield given
         return
     with tempfile.TemporaryDirectory(prefix="labkit-bench-", ignore_cleanup_errors=True) as folder:
         broker = KafkaService(Path(folder), tied=True)
         try:
             address = broker.up().address
-            with _named(servers.KAFKA, address):
+            with _named(addresses.KAFKA, address):
                 yield address
         finally:
             broker.down()

@@ -2,7 +2,7 @@
 
 A point is named by what has happened to the participants of the protocol, not by the callback that runs.
 The simulators and the real runner use this one enumeration. This module must not do any I/O, and must not kill:
-reaching a point is `labkit.spark.reach`, killing is `labkit.spark.supervisor`.
+reaching a point is `labkit.spark.reach`, killing is `labkit.host.processes.supervisor`.
 """
 
 import difflib

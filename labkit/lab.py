@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, Order, nearest
+from labkit.host.doctor import Finding, examine
+from labkit.host.java import find_java
 from labkit.runs.choices import able
 from labkit.runs.flight import Tell
 from labkit.runs.memory import Life, live
@@ -32,8 +34,6 @@ from labkit.runs.outcome import (
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
 from labkit.runs.run import history
 from labkit.runs.runner import PATIENCE
-from labkit.services.doctor import Finding, examine
-from labkit.services.java import find_java
 from labkit.sim.kafka_log.timeouts import Examined, Timeouts
 from labkit.sim.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.pipeline.latency import undisturbed, waits

@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.doctor import find_chromium
-from labkit.services.java import Java, find_java
-from labkit.services.kafka import KafkaService
-from labkit.services.tied import tied_postgres
-from labkit.stores import servers
+from labkit.host import addresses
+from labkit.host.doctor import find_chromium
+from labkit.host.java import Java, find_java
+from labkit.host.servers.kafka import KafkaService
+from labkit.host.servers.tethered import tied_postgres
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -55,7 +55,7 @@ def kafka_address(kafka: KafkaService) -> Iterator[str]:
     """Where that broker is, also for what the tests of one module share."""
     address = kafka.status().address
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(servers.KAFKA, address)
+        patch.setenv(addresses.KAFKA, address)
         yield address
 
 
@@ -66,14 +66,14 @@ def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytes
     params = {} if callspec is None else callspec.params
     asked = [params.get("kind"), params.get("store"), getattr(params.get("cell"), "store", None)]
     if "kafka" in asked:
-        monkeypatch.setenv(servers.KAFKA, request.getfixturevalue("kafka").status().address)
+        monkeypatch.setenv(addresses.KAFKA, request.getfixturevalue("kafka").status().address)
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
     with tied_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv(servers.POSTGRES, server.address)
+        patch.setenv(addresses.POSTGRES, server.address)
         yield server.address
 
 
@@ -139,7 +139,7 @@ class KernelsOfTheirOwn:
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             if getattr(item.parent, "nb", None) is not None:
-                for variable in (servers.POSTGRES, servers.KAFKA):
+                for variable in (addresses.POSTGRES, addresses.KAFKA):
                     patch.delenv(variable, raising=False)
             return (yield)
 

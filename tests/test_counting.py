@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import InvalidInput
-from labkit.files import MAX_LINE
+from labkit.host.logs import MAX_LINE
 from labkit.records import Epoch, Observation, Record
 from labkit.runs.counting import WORD, Each, Running, Totals, words
 

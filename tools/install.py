@@ -180,7 +180,7 @@ def compile_packages(logs: Path) -> None:
 
 def install_java(logs: Path) -> None:
     """Install a Java runtime into the environment, only where no Java 17 or newer is found."""
-    if runs([PYTHON, "-c", "from labkit.services.java import find_java; find_java()"]):
+    if runs([PYTHON, "-c", "from labkit.host.java import find_java; find_java()"]):
         return
     say(f"no Java 17 or newer found: installing the runtime of {JAVA_LOCK} into {VENV} (34 MB to fetch)")
     *_, (_, pip) = installers()

@@ -52,7 +52,7 @@ def doctor(
     as_json: Json = False,
 ) -> int:
     """Say what this machine has and lacks; exit 69 when something that the lab needs is missing."""
-    from labkit.services.doctor import examine, exit_code
+    from labkit.host.doctor import examine, exit_code
 
     if prepare:
         from labkit.spark.fast.archive import make_archive

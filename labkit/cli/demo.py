@@ -7,10 +7,10 @@ from typing import Any
 from labkit import lab
 from labkit.cli.progress import progress
 from labkit.errors import LabError
+from labkit.host.java import find_java
 from labkit.runs.pages.report import write_report
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
-from labkit.services.java import find_java
 
 BETWEEN = "sink.after_pre_commit"
 

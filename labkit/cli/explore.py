@@ -17,7 +17,7 @@ from rich.console import Console
 
 from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput
-from labkit.files import read_trace
+from labkit.host.logs import read_trace
 from labkit.judge import Verdict
 from labkit.sim.explore import Exploration, Progress, Violation, explore, violations, walk
 from labkit.sim.scenarios import every, facts, find, say

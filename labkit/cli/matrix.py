@@ -10,12 +10,12 @@ from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
 from labkit.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
+from labkit.host.java import find_java
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages import grid
 from labkit.runs.run import check_store, prepare
 from labkit.runs.scenario import Scenario, plan
-from labkit.services.java import find_java
 from labkit.sim.pipeline.scenarios import is_modelled, simulate
 from labkit.stores import STORES
 

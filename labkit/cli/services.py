@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import InvalidInput, ServiceUnavailable
 from labkit.failpoints import nearest
-from labkit.services import SERVICES, Service, Status, service
+from labkit.host.servers import SERVICES, Service, Status, service
 
 if TYPE_CHECKING:
     from labkit.stores.kafka.transaction import Described

@@ -29,9 +29,9 @@ from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import PLAYS, TWO, both
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.errors import InvalidInput
+from labkit.host.java import find_java
 from labkit.judge import judge
 from labkit.records import Record
-from labkit.services.java import find_java
 from labkit.spark.checkpoint import Checkpoint
 
 Tell = Callable[[str, str], None]

@@ -31,7 +31,7 @@ from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded
-from labkit.stores import durable
+from labkit.host import durable
 
 HEAD = "grading.json"
 _FOLDERS = ("records", "feedback", "executed")

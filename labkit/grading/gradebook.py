@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from labkit.grading import records
 from labkit.grading.course import Course
 from labkit.grading.records import ItemRecord, Record
-from labkit.stores import durable
+from labkit.host import durable
 from labkit.teach.exercises.contract import Exercise
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

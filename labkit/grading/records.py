@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from labkit.errors import InvalidInput
-from labkit.stores import durable
+from labkit.host import durable
 
 FORMAT = 1
 

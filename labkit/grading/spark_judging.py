@@ -26,8 +26,8 @@ from labkit.errors import GradingError, LabError
 from labkit.grading import course as courses
 from labkit.grading.asking import Unanswered
 from labkit.grading.marking import Known
-from labkit.grading.parent import end_with_parent
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.host.processes.parent import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Plain, Variant
 
 SECONDS = 300.0

@@ -21,7 +21,6 @@ from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted
 from labkit.grading.marking import not_attempted, not_graded
-from labkit.grading.parent import end_with_parent
 from labkit.grading.preparing import prepare
 from labkit.grading.reading import NotANotebook, Notebook, read_file
 from labkit.grading.records import Isolation, ItemRecord, Record
@@ -29,7 +28,8 @@ from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.sandbox import Sandbox
 from labkit.grading.spark_judging import SparkJudge
 from labkit.grading.submissions import Submission
-from labkit.stores import durable
+from labkit.host import durable
+from labkit.host.processes.parent import end_with_parent
 from labkit.teach.exercises.contract import Exercise, Variant
 
 _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")

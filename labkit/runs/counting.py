@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from labkit.errors import InvalidInput
-from labkit.files import read_log, read_text
+from labkit.host.logs import read_log, read_text
 from labkit.records import Epoch, Observation, Record
 
 WORD = re.compile(r"(?:[^\W_]|')+")

@@ -302,7 +302,7 @@ def die_with_supervisor() -> None:
     """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
     for order in sys.stdin.buffer:
         orders.put(json.loads(order))
-    from labkit.services.sessions import session_members
+    from labkit.host.processes.sessions import session_members
 
     own, session = os.getpid(), os.getsid(0)
     while others := [pid for pid in session_members(session) if pid != own]:

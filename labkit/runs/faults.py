@@ -13,8 +13,8 @@ from typing import Any
 from labkit.errors import JobFailed, ServiceUnavailable
 from labkit.spark.options import OF_THE_SOURCE, Between
 from labkit.runs.scenario import Scenario
-from labkit.services import service
-from labkit.services.contract import Killable
+from labkit.host.servers import service
+from labkit.host.servers.contract import Killable
 from labkit.runs.kafka_source import change_source
 from labkit.runs.layout import RunFolder
 from labkit.stores import open_store

@@ -13,11 +13,11 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabError
-from labkit.files import read_log
+from labkit.host.logs import read_log
 from labkit.spark.options import Between, Job
 from labkit.runs.scenario import Scenario
-from labkit.services.java import find_java
-from labkit.services.kafka_jars import CONNECTOR
+from labkit.host.java import find_java
+from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.layout import RunFolder
 
@@ -46,7 +46,7 @@ def check_source(scenario: Scenario) -> None:
     """Before anything is made: whether the broker and the connector's jars are there. Raises `ServiceUnavailable`."""
     if scenario.job is Job.KAFKA:
         from labkit.stores.kafka.transaction import probe
-        from labkit.stores.servers import kafka
+        from labkit.host.addresses import kafka
 
         probe(kafka())
         CONNECTOR.find(find_java())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.errors import JobFailed
 from labkit.spark.options import PARTITIONS, State
 from labkit.runs.scenario import plan
-from labkit.spark.drive import Drive
+from labkit.host.processes.child import Drive
 from labkit.runs.flight import Tell
 
 if TYPE_CHECKING:

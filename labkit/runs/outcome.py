@@ -16,7 +16,7 @@ from labkit.judge import Verdict
 from labkit.spark.master import Victim
 from labkit.records import Observation
 from labkit.runs.scenario import Scenario, check_input, plan
-from labkit.services.java import find_java
+from labkit.host.java import find_java
 from labkit.runs.flight import Tell
 from labkit.runs.run import (Run, conclude, history, observations, prepare, release, result, resume)
 from labkit.runs.runner import PATIENCE, Setup, conduct

@@ -18,7 +18,7 @@ from typing import Any
 from labkit import __version__
 from labkit.errors import InvalidInput, LabError
 from labkit.failpoints import Crash, Strategy
-from labkit.files import read_log
+from labkit.host.logs import read_log
 from labkit.spark.options import Job, Keep
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation, Reading
@@ -29,7 +29,8 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.kafka_source import check_source, drop_source, feed, progress
 from labkit.runs.layout import RunFolder
 from labkit.spark.reach import Armed, Then
-from labkit.stores import durable, open_store
+from labkit.host import durable
+from labkit.stores import open_store
 from labkit.stores.contract import Elsewhere
 
 _STAMP = re.compile(r"^\d{8}T\d{6}-")

@@ -19,8 +19,8 @@ import psutil
 
 from labkit.errors import InvalidInput, LabError
 from labkit.spark.options import Job
-from labkit.services.lines import LineServer
-from labkit.spark.drive import Drive
+from labkit.host.servers.lines import LineServer
+from labkit.host.processes.child import Drive
 from labkit.runs.flight import Flight, Tell
 from labkit.runs.run import Run
 from labkit.spark.fast.standby import Standby, check_memory

@@ -16,7 +16,7 @@ from labkit.errors import InvalidInput
 from labkit.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.spark.options import (MOST_PARTITIONS, NOT_REPLAYABLE, OF_THE_SOURCE, PARTITIONS, STATEFUL, Between, Job, Keep, State, default_input, default_state)
 from labkit.spark.master import Victim, check_master, check_victim
-from labkit.services import SERVICES
+from labkit.host.servers import SERVICES
 from labkit.sinks import check_capability
 from labkit.stores import STORES, capabilities
 

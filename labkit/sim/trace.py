@@ -2,7 +2,7 @@
 
 It goes into an address as short text (`two_phase_commit~1~participants.2~~start.vote_yes-0...`), into a file as plain
 data, and replays to the same states anywhere. A trace may come from a stranger: everything is bounded before it is
-looked at. This module must not read files (that is `labkit.files`).
+looked at. This module must not read files (that is `labkit.host.logs`).
 """
 
 import re

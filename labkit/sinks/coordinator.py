@@ -14,8 +14,8 @@ from typing import Any
 
 from labkit.errors import JobFailed
 from labkit.failpoints import FailPoint, Reach
+from labkit.host import durable
 from labkit.sinks.contract import Resolution, Sink, Vote
-from labkit.stores import durable
 from labkit.stores.contract import Fencing
 
 

@@ -13,9 +13,9 @@ from typing import ClassVar, TextIO
 
 from labkit.errors import JobFailed
 from labkit.failpoints import FailPoint, Strategy
+from labkit.host import durable
 from labkit.records import Observation
 from labkit.sinks.contract import CHUNK, Deferring, Resolution, Vote
-from labkit.stores import durable
 from labkit.stores.contract import Appendable, Handle, Transaction
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed
+from labkit.host import durable
+from labkit.host.processes.sessions import session_members
 from labkit.records import Epoch
-from labkit.services.sessions import session_members
-from labkit.stores import durable
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.services.java import Java
+from labkit.host.java import Java
 from labkit.spark.master import is_local, too_few
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Reaching a failpoint: write the evidence, make it durable, and wait to be killed.
 
 Whoever reaches a point must not kill: the killer would be among the killed, and would run on for a moment behind
-its own signal. `labkit.spark.supervisor` kills, from outside.
+its own signal. `labkit.host.processes.supervisor` kills, from outside.
 """
 
 import itertools
@@ -21,8 +21,8 @@ import psutil
 
 from labkit.errors import JobFailed
 from labkit.failpoints import IN_TASK, Crash, FailPoint, Reach
+from labkit.host import durable
 from labkit.records import Observation
-from labkit.stores import durable
 
 PATIENCE = 120.0
 """Seconds that a task waits for the tasks before it when an armed point needs them in order."""

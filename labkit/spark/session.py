@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import USED, find_archive, spark_jars
-from labkit.services.cluster import linked_home
-from labkit.services.java import Java, find_java
-from labkit.services.kafka_jars import CONNECTOR
+from labkit.host.class_data import USED, find_archive, spark_jars
+from labkit.host.java import Java, find_java
+from labkit.host.servers.kafka_jars import CONNECTOR
+from labkit.host.servers.spark_cluster import linked_home
 from labkit.spark import cluster
 from labkit.spark.fast.zygote import interpreter
 from labkit.spark.master import is_local, is_loopback

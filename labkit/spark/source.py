@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from labkit.files import decode_line, decode_text, log_lines
+from labkit.host.logs import decode_line, decode_text, log_lines
 from labkit.sinks.coordinator import pass_commit_log
 from labkit.spark.reach import Armed
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 
 from labkit.errors import InvalidInput, JobFailed
+from labkit.host import durable
 from labkit.records import Observation
-from labkit.stores import durable
 from labkit.stores.contract import Handle, Transaction
 
 OPEN, PREPARED, ATOMIC = ".open", ".prepared", ".atomic"

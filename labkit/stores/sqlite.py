@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.host import durable
 from labkit.records import Observation
-from labkit.stores import durable
 from labkit.stores.contract import Handle, Transaction
 
 APPLICATION_ID = 0x1AB_0001

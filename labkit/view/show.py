@@ -4,7 +4,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from labkit.errors import InvalidInput
-from labkit.files import read_log
+from labkit.host.logs import read_log
 from labkit.runs.scenario import Scenario
 from labkit.sim.pipeline.scenarios import crashed, first_crash, is_modelled
 from labkit.sim.scenarios import find

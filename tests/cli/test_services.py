@@ -13,9 +13,9 @@ import psutil
 import psycopg
 import pytest
 
-from labkit.services.java import Java
-from labkit.services.tied import _fresh_folder
-from labkit.stores import servers
+from labkit.host import addresses
+from labkit.host.java import Java
+from labkit.host.servers.tethered import _fresh_folder
 
 Labkit = Callable[..., tuple[int, str, str]]
 
@@ -23,7 +23,7 @@ Labkit = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def labkit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Labkit]:
     """The command line of a user with a cache of his own, whose server is stopped and removed at the end."""
-    monkeypatch.delenv(servers.POSTGRES, raising=False)
+    monkeypatch.delenv(addresses.POSTGRES, raising=False)
     cache = _fresh_folder()
     cache.chmod(0o755)
 

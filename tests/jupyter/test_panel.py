@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 SOURCES = ["from labkit import lab\npanel = lab.panel()\npanel"]
 MINUTES = 60_000
-SESSIONS = ("labkit.spark.supervisor", "labkit.runs.driver")
+SESSIONS = ("labkit.host.processes.supervisor", "labkit.runs.driver")
 NOTEBOOK_KEYS = ("ArrowDown", "b", "a", "m", "d", "d", "x")
 """In the command mode of a notebook these move, insert, merge, delete and cut cells."""
 

@@ -13,9 +13,9 @@ import pytest
 
 from labkit import lab
 from labkit.errors import InvalidInput
+from labkit.host import addresses
+from labkit.host.java import Java
 from labkit.judge import Guarantee
-from labkit.services.java import Java
-from labkit.stores import servers
 from labkit.teach.hands_on import Kafka, copy, ten_steps
 from labkit.teach.hands_on import kafka as by_hand
 
@@ -125,7 +125,7 @@ sys.stdin.read()
 
 
 def test_a_private_broker_ends_with_a_killed_kernel(java: Java, broker: Kafka) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != servers.KAFKA}
+    environment = {name: value for name, value in os.environ.items() if name != addresses.KAFKA}
     with subprocess.Popen(
         [sys.executable, "-c", KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as kernel:

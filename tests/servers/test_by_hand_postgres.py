@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.stores import servers
+from labkit.host import addresses
 from labkit.teach.hands_on import Postgres, private
 from labkit.teach.hands_on import postgres as by_hand
 
@@ -22,7 +22,7 @@ PATIENCE = 30.0
 @pytest.fixture
 def server(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Postgres]:
     """A schema of this test's own on the server of all tests, as on a user's own server."""
-    monkeypatch.setenv(servers.POSTGRES, postgres)
+    monkeypatch.setenv(addresses.POSTGRES, postgres)
     found = by_hand()
     yield found
     found.clean()
@@ -85,7 +85,7 @@ sys.stdin.read()
 
 
 def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != servers.POSTGRES}
+    environment = {name: value for name, value in os.environ.items() if name != addresses.POSTGRES}
     code = KERNEL.replace("import sys", "import sys\nfrom labkit.teach.hands_on import private", 1)
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit.services import archive
-from labkit.services.archive import archive_path, cache_folder, find_archive, seal
-from labkit.services.java import Java
+from labkit.host import class_data
+from labkit.host.class_data import archive_path, cache_folder, find_archive, seal
+from labkit.host.java import Java
 
 
 @pytest.fixture

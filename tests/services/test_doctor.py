@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from labkit.errors import ServiceUnavailable
-from labkit.services import doctor
-from labkit.services.doctor import Finding, examine, exit_code
-from labkit.services.java import Java
+from labkit.host import doctor
+from labkit.host.doctor import Finding, examine, exit_code
+from labkit.host.java import Java
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.java import Java, find_java, parse_version
+from labkit.host.java import Java, find_java, parse_version
 
 Fake = Callable[[str, str], Path]
 

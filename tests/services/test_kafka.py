@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.services import jars
-from labkit.services.java import Java
-from labkit.services.kafka import KafkaService, cluster_id
-from labkit.services.kafka_jars import BROKER
-from labkit.services.kafka_metadata import is_ready, parse_address
+from labkit.host import jars
+from labkit.host.java import Java
+from labkit.host.servers.kafka import KafkaService, cluster_id
+from labkit.host.servers.kafka_jars import BROKER
+from labkit.host.servers.kafka_metadata import is_ready, parse_address
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def test_it_ends_with_a_process_that_is_killed(java: Java, tmp_path: Path) -> No
     code = """
 import sys
 from pathlib import Path
-from labkit.services.kafka import KafkaService
+from labkit.host.servers.kafka import KafkaService
 service = KafkaService(Path(sys.argv[1]), tied=True)
 print(service.up().pid, flush=True)
 sys.stdin.read()

@@ -19,10 +19,10 @@ import psycopg
 import pytest
 
 from labkit.errors import ServiceUnavailable
-from labkit.services import postgres_programs, service
-from labkit.services.postgres import PostgresService
-from labkit.services.tied import _fresh_folder, tied_postgres
-from labkit.stores import servers
+from labkit.host import addresses
+from labkit.host.servers import postgres_programs, service
+from labkit.host.servers.postgres import PostgresService
+from labkit.host.servers.tethered import _fresh_folder, tied_postgres
 from labkit.stores.postgres import connection
 
 PATIENCE = 30.0
@@ -171,7 +171,7 @@ def test_two_labs_are_not_confused(up: PostgresService) -> None:
 
 
 def test_a_server_tied_to_a_process_ends_when_that_is_killed() -> None:
-    code = "import sys\nfrom labkit.services.tied import tied_postgres\nwith tied_postgres('--no-sync') as s:\n"
+    code = "import sys\nfrom labkit.host.servers.tethered import tied_postgres\nwith tied_postgres('--no-sync') as s:\n"
     code += "    print(s.pid, s.watcher, s.folder, flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -189,7 +189,7 @@ def test_yours_is_neither_started_nor_stopped_nor_deleted(
     up: PostgresService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv(servers.POSTGRES, up.address)
+    monkeypatch.setenv(addresses.POSTGRES, up.address)
     pid, yours = up.status().pid, service("postgres")
     for found in (yours.up(), yours.status(), yours.down()):
         assert (found.state, found.pid, found.folder) == ("yours", None, None)

@@ -11,8 +11,8 @@ import pytest
 
 from labkit import lab
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import find_archive
-from labkit.services.java import Java
+from labkit.host.class_data import find_archive
+from labkit.host.java import Java
 from labkit.spark.fast import archive
 from labkit.spark.fast.archive import make_archive, write_archive
 

@@ -19,15 +19,15 @@ from runners import until
 
 from labkit import lab
 from labkit.failpoints import Crash, FailPoint
+from labkit.host.java import Java
+from labkit.host.processes.executors import Executors
+from labkit.host.processes.sessions import empty_session, session_members
+from labkit.host.servers.spark_cluster import Cluster, spark_cluster
 from labkit.judge import Guarantee, judge
 from labkit.records import History, Reading
 from labkit.runs.counting import Each
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.services.cluster import Cluster, spark_cluster
-from labkit.services.java import Java
-from labkit.services.sessions import empty_session, session_members
-from labkit.spark.executors import Executors
 from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.spark.reach import Armed, Then
 from labkit.stores import open_store
@@ -232,7 +232,7 @@ def verdict_of(base: Path, kind: str):
 def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
     """Even if that is killed by SIGKILL while an application could be running there."""
     code = (
-        "import json, sys\nfrom labkit.services.cluster import spark_cluster\n"
+        "import json, sys\nfrom labkit.host.servers.spark_cluster import spark_cluster\n"
         "with spark_cluster(workers=1) as cluster:\n"
         "    print(json.dumps([*cluster.sessions, cluster.watcher]), flush=True)\n    sys.stdin.read()"
     )

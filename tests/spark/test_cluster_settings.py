@@ -10,13 +10,13 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput, JobFailed
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.host.java import Java
+from labkit.host.processes.executors import Executors
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup, _load
 from labkit.runs.scenario import Scenario, plan
-from labkit.services.java import Java
 from labkit.spark import cluster, master, reach, session, start
 from labkit.spark.adapters.data_source import SinkOptions
-from labkit.spark.executors import Executors
 from labkit.spark.reach import Armed, Then, Turn
 
 URL = "spark://127.0.0.1:7077"

@@ -23,12 +23,12 @@ from runners import PATIENCE, marked, running, until
 
 from labkit import lab
 from labkit.errors import JobFailed, LabError
+from labkit.host.java import Java
+from labkit.host.processes.sessions import session_members
 from labkit.runs.flight import Flight
 from labkit.runs.run import Run, prepare
 from labkit.runs.runner import Fleet, Setup
 from labkit.runs.scenario import Scenario, plan
-from labkit.services.java import Java
-from labkit.services.sessions import session_members
 
 pytestmark = pytest.mark.spark
 

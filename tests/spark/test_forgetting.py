@@ -6,9 +6,9 @@ import pytest
 
 from labkit import lab
 from labkit.errors import LabError
+from labkit.host.java import Java
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.services.java import Java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

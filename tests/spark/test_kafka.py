@@ -10,12 +10,12 @@ import pytest
 
 from labkit import lab
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.host.java import Java
+from labkit.host.servers.kafka import KafkaService
+from labkit.host.servers.kafka_jars import BROKER
 from labkit.judge import Guarantee
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
-from labkit.services.java import Java
-from labkit.services.kafka import KafkaService
-from labkit.services.kafka_jars import BROKER
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -38,7 +38,7 @@ def own_broker(kafka: KafkaService, java: Java, tmp_path_factory: pytest.TempPat
 @contextmanager
 def ends_with_us() -> Iterator[None]:
     """A broker that is killed and started again in between is on nobody's leash: this stops whichever there is."""
-    code = "import sys; sys.stdin.read(); from labkit.services.kafka import KafkaService; KafkaService().down()"
+    code = "import sys; sys.stdin.read(); from labkit.host.servers.kafka import KafkaService; KafkaService().down()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, start_new_session=True):
         yield
 

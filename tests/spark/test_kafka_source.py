@@ -11,11 +11,11 @@ import pytest
 
 from labkit import lab
 from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.host.java import Java
+from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.judge import Guarantee
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.services.java import Java
-from labkit.services.kafka_jars import CONNECTOR
 from labkit.stores.kafka.input import InputTopic
 from labkit.stores.kafka.transaction import Coordinators
 

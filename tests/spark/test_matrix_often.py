@@ -6,9 +6,9 @@ from labkit import lab
 from labkit.cli.matrix import scenario
 from labkit.errors import LabError
 from labkit.failpoints import FailPoint
+from labkit.host.java import Java
 from labkit.runs.expected import compared, expectations
 from labkit.runs.run import prepare
-from labkit.services.java import Java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

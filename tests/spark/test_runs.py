@@ -8,9 +8,9 @@ import pytest
 
 from labkit import lab
 from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.host.java import Java
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.services.java import Java
 
 pytestmark = pytest.mark.spark
 

@@ -8,10 +8,10 @@ import pytest
 from labkit import lab
 from labkit.errors import LabError
 from labkit.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
+from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.services.java import Java
 from labkit.sim.pipeline.scenarios import simulate
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.services.java import Java
+from labkit.host.java import Java
 from labkit.spark import session
 from labkit.spark.session import PROFILES, _command, every_run, use_archive
 

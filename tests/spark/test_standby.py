@@ -15,12 +15,12 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.failpoints import Order, Strategy
+from labkit.host.java import Java
+from labkit.host.processes.sessions import session_members
 from labkit.records import Observation
 from labkit.runs.run import prepare
 from labkit.runs.runner import Fleet, Setup
 from labkit.runs.scenario import plan
-from labkit.services.java import Java
-from labkit.services.sessions import session_members
 from labkit.spark.checkpoint import DriverLock
 from labkit.spark.fast.standby import Standby, check_dead, check_memory
 from labkit.spark.start import open_checkpoint

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.services.java import Java
+from labkit.host.java import Java
 from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.stores import open_store
 

@@ -12,7 +12,7 @@ import pytest
 from runners import PATIENCE, marked, running, until
 
 from labkit.cli import STOPPED
-from labkit.services.java import Java
+from labkit.host.java import Java
 
 pytestmark = pytest.mark.spark
 

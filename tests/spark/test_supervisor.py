@@ -15,13 +15,13 @@ import pytest
 
 from labkit.errors import JobFailed
 from labkit.failpoints import Crash, FailPoint
+from labkit.host.processes.child import Drive
+from labkit.host.processes.sessions import session_members
+from labkit.host.processes.supervisor import Supervisor
 from labkit.runs.flight import note_crash
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
-from labkit.services.sessions import session_members
-from labkit.spark.drive import Drive
-from labkit.spark.supervisor import Supervisor
 
 PATIENCE = 30.0
 
@@ -99,7 +99,7 @@ def test_killing_only_the_process_group_leaves_a_writer(spec: dict, monkeypatch:
     path = tmp_path / "spec.json"
     path.write_text(json.dumps(spec))
     supervisor = Supervisor(path)
-    monkeypatch.setattr("labkit.spark.supervisor.KILL_PATIENCE", 0.5)
+    monkeypatch.setattr("labkit.host.processes.supervisor.KILL_PATIENCE", 0.5)
     monkeypatch.setattr(Supervisor, "_kill", lambda self, _: kill_group(self._driver.pid))
     assert supervisor._driver.stdout is not None
     while supervisor._pass_on() is None:

@@ -13,10 +13,10 @@ import pytest
 from labkit import lab
 from labkit.errors import LabError
 from labkit.failpoints import Crash, FailPoint, Order
+from labkit.host.java import Java
 from labkit.runs.expected import Cell, expectations
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
-from labkit.services.java import Java
 from labkit.spark.options import JABBERWOCKY
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.services.java import Java
+from labkit.host.java import Java
 from labkit.spark import session
 from labkit.spark.fast import zygote
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import InvalidInput, JobFailed
-from labkit.stores import durable
+from labkit.host import durable
 
 
 @pytest.fixture

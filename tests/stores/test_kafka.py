@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.host.servers.kafka import KafkaService
 from labkit.judge import judge
 from labkit.records import History, Observation, Reading, Record, Visibility
-from labkit.services.kafka import KafkaService
 from labkit.sinks.two_phase import TwoPhaseSink
 from labkit.stores.contract import Handle, Lost
 from labkit.stores.kafka import transaction

@@ -9,10 +9,10 @@ import pytest
 import small_disk
 
 from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.host import addresses
+from labkit.host.java import Java
+from labkit.host.servers.kafka import KafkaService
 from labkit.records import Observation
-from labkit.services.java import Java
-from labkit.services.kafka import KafkaService
-from labkit.stores import servers
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore
 
@@ -33,22 +33,22 @@ class Server:
 
     def up(self) -> str:
         with pytest.MonkeyPatch.context() as patch:
-            patch.delenv(servers.KAFKA, raising=False)
+            patch.delenv(addresses.KAFKA, raising=False)
             return self.service.up().address
 
     def kill(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.delenv(servers.KAFKA, raising=False)
+            patch.delenv(addresses.KAFKA, raising=False)
             assert self.service.kill()
 
     def pid(self) -> int | None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.delenv(servers.KAFKA, raising=False)
+            patch.delenv(addresses.KAFKA, raising=False)
             return self.service.status().pid
 
     def down(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.delenv(servers.KAFKA, raising=False)
+            patch.delenv(addresses.KAFKA, raising=False)
             self.service.down()
 
 
@@ -59,7 +59,7 @@ def server(kafka: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> Ite
     try:
         address = one.up()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(servers.KAFKA, address)
+            patch.setenv(addresses.KAFKA, address)
             yield one
     finally:
         one.down()
@@ -115,11 +115,11 @@ def test_a_full_disk_of_the_broker_is_said_and_what_was_acknowledged_stays(
     is_mounted = small_disk.mount(data, 64)
     server = Server(tmp_path / "broker")
     try:
-        monkeypatch.setenv(servers.KAFKA, server.up())
+        monkeypatch.setenv(addresses.KAFKA, server.up())
         told = fill(server, data if is_mounted else None, tmp_path / "store")
         assert "\n" not in told
         (data / "ballast").unlink(missing_ok=True)
-        monkeypatch.setenv(servers.KAFKA, server.up())
+        monkeypatch.setenv(addresses.KAFKA, server.up())
         with closing(KafkaStore(tmp_path / "store")) as store:
             found = list(store.history())
             assert found[:100] == [row(number) for number in range(100)]

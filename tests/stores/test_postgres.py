@@ -21,12 +21,12 @@ from plain_engine import PlainEngine
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.host import addresses
+from labkit.host.servers.postgres import PostgresService
+from labkit.host.servers.tethered import _fresh_folder
 from labkit.judge import Guarantee
 from labkit.records import Observation
-from labkit.services.postgres import PostgresService
-from labkit.services.tied import _fresh_folder
 from labkit.sinks import coordinate
-from labkit.stores import servers
 from labkit.stores.contract import Elsewhere, Handle
 from labkit.stores.postgres import connection, prepared, schema
 from labkit.stores.postgres.store import PostgresStore, sweep
@@ -74,7 +74,7 @@ def own() -> Iterator[PostgresService]:
 @pytest.fixture
 def server(own: PostgresService, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresService]:
     own.up()
-    monkeypatch.setenv(servers.POSTGRES, own.address)
+    monkeypatch.setenv(addresses.POSTGRES, own.address)
     yield own
     own.up()
     with psycopg.connect(own.address, autocommit=True) as connection:  # PostgreSQL starts with no more than it allows
@@ -416,7 +416,7 @@ def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
     full = PostgresService(disk / "server", settings=["--no-sync"])
     try:
         disk.chmod(0o755)
-        monkeypatch.setenv(servers.POSTGRES, full.up().address)
+        monkeypatch.setenv(addresses.POSTGRES, full.up().address)
         with closing(PostgresStore(place)) as store:
             store.append(row(0))
             prepare(store, HANDLE, 1)
@@ -426,7 +426,7 @@ def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
                 deque((store.append(*each) for each in rows), maxlen=0)
             assert "\n" not in str(told.value)
         ballast.unlink()
-        monkeypatch.setenv(servers.POSTGRES, full.up().address)
+        monkeypatch.setenv(addresses.POSTGRES, full.up().address)
         with closing(PostgresStore(place)) as after:
             assert after.prepared("q") == [HANDLE]
             after.commit(HANDLE)
@@ -440,7 +440,7 @@ def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
 
 
 def test_a_server_that_was_never_there(monkeypatch: pytest.MonkeyPatch, place: Path, tmp_path: Path) -> None:
-    monkeypatch.delenv(servers.POSTGRES)
+    monkeypatch.delenv(addresses.POSTGRES)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with closing(PostgresStore(place)) as store:
         assert isinstance(store, Elsewhere)
@@ -501,7 +501,7 @@ def test_a_participant_that_the_server_ends_while_it_is_idle_never_prepares(
     server: PostgresService, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`idle_in_transaction_session_timeout` breaks the demand that a transaction may stay open for an interval."""
-    monkeypatch.setenv(servers.POSTGRES, f"{server.address} options='-c idle_in_transaction_session_timeout=300ms'")
+    monkeypatch.setenv(addresses.POSTGRES, f"{server.address} options='-c idle_in_transaction_session_timeout=300ms'")
     with closing(PostgresStore(place)) as store, psycopg.connect(server.address, autocommit=True) as looking:
         transaction = store.begin(HANDLE)
         transaction.write(row(0))
@@ -544,7 +544,7 @@ def guarded(server: PostgresService) -> Iterator[str]:
 def test_a_wrong_password_or_a_reader_gets_one_sentence_without_the_password(
     guarded: str, place: Path, monkeypatch: pytest.MonkeyPatch, password: str, said: str
 ) -> None:
-    monkeypatch.setenv(servers.POSTGRES, f"{guarded} password={password}")
+    monkeypatch.setenv(addresses.POSTGRES, f"{guarded} password={password}")
     with closing(PostgresStore(place)) as store:
         for step in (lambda: store.check("Atomic"), lambda: store.append(row(0))):
             with pytest.raises(LabError) as refused:

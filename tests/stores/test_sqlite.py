@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import InvalidInput, JobFailed
+from labkit.host import durable
 from labkit.records import Observation
-from labkit.stores import durable, sqlite
+from labkit.stores import sqlite
 from labkit.stores.contract import Handle
 from labkit.stores.sqlite import SQLiteStore
 

@@ -1,6 +1,6 @@
 """A driver under test: gets warm without touching the user's file, then runs one query after another, as it is told.
 
-It is started by `labkit.spark.supervisor` and speaks its language: events as JSON lines, `idle` when there is nothing
+It is started by `labkit.host.processes.supervisor` and speaks its language: events as JSON lines, `idle` when there is nothing
 left to wait for but the kill. What the user's code prints goes to the log. This module must not judge, and must not
 kill anything but its own session, when the supervisor is gone.
 """

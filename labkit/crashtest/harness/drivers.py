@@ -16,7 +16,7 @@ import psutil
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.subject import SUBJECT, Door
 from labkit.errors import JobFailed
-from labkit.services.sessions import session_members
+from labkit.host.processes.sessions import session_members
 from labkit.spark.fast.standby import Standby, check_dead, check_memory
 
 PATIENCE = 300.0

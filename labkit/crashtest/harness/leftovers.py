@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from labkit.services.sessions import session_members
+from labkit.host.processes.sessions import session_members
 
 MARK = "LABKIT_CRASHTEST"
 """In the environment of every process that a test starts, so that those which leave its session are found."""

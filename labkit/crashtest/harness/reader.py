@@ -21,7 +21,7 @@ from typing import Any, Self
 from labkit.crashtest.harness.subject import Subject, load
 from labkit.crashtest.rows import Seen
 from labkit.errors import InvalidInput, LabError
-from labkit.services.sessions import empty_session
+from labkit.host.processes.sessions import empty_session
 
 READ_SECONDS = 10.0
 """How long a reader may take for one answer."""

@@ -2,7 +2,7 @@
 
 Every effect is written to the run's log when it has happened. The same place is where a point is reached: whoever
 reaches the armed one writes its evidence and stops its whole process (SIGSTOP), threads and all, as a crash would;
-`labkit.spark.supervisor` then kills. An effect counts if a frame of the user's file is on the stack, so what PySpark
+`labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's file is on the stack, so what PySpark
 or an interpreter writes for itself does not. Used by drivers and by Python workers; must not import the user's file.
 """
 

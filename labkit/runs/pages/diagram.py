@@ -5,7 +5,7 @@ from typing import Any
 
 from labkit.records import Observation, Reading
 from labkit.runs.run import Run, history
-from labkit.stores import durable
+from labkit.host import durable
 from labkit.runs.pages.report import label
 from labkit.view.scene import Event
 from labkit.view.spacetime import Diagram, Step, svg

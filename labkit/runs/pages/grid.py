@@ -15,7 +15,7 @@ from labkit.runs.expected import Cell, grid
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.sim.pipeline import scenarios as pipeline
 from labkit.sim.pipeline.settings import STORES
-from labkit.stores import durable
+from labkit.host import durable
 from labkit.verdict import Guarantee
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, chart

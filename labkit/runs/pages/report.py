@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labkit.failpoints import FailPoint
 from labkit.runs.run import Run, history, result
-from labkit.stores import durable
+from labkit.host import durable
 from labkit.view.timeline import Step, by_key
 
 MOST_KEYS = 20

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabError, ServiceUnavailable
-from labkit.services.archive import archive_path, find_archive, seal, spark_jars
-from labkit.services.java import Java, find_java
-from labkit.spark.drive import Drive
+from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
+from labkit.host.java import Java, find_java
+from labkit.host.processes.child import Drive
 from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0

@@ -14,9 +14,9 @@ from typing import Any, Self
 import psutil
 
 from labkit.errors import JobFailed, ServiceUnavailable
-from labkit.services.doctor import GIGABYTE, MEMORY_NEEDED
-from labkit.services.sessions import session_members
-from labkit.spark.drive import Drive
+from labkit.host.doctor import GIGABYTE, MEMORY_NEEDED
+from labkit.host.processes.child import Drive
+from labkit.host.processes.sessions import session_members
 
 
 class Standby:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.errors import InvalidInput, JobFailed
-from labkit.stores import durable
+from labkit.host import durable
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.kafka.transaction import Producer
 

@@ -16,8 +16,8 @@ from typing import Any
 from kafka import KafkaProducer, errors
 
 from labkit.errors import InvalidInput
+from labkit.host import addresses, durable
 from labkit.records import Observation
-from labkit.stores import durable, servers
 from labkit.stores.contract import Handle
 from labkit.stores.files import encode
 from labkit.stores.kafka.reader import OWNER, PARTITION, Owner
@@ -42,7 +42,7 @@ class Topic:
     @cached_property
     def address(self) -> str:
         """Where the broker is, as host:port. Raises `ServiceUnavailable`."""
-        return servers.kafka()
+        return addresses.kafka()
 
     @cached_property
     def timeout(self) -> float:

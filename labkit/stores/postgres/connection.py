@@ -14,7 +14,7 @@ from psycopg import errors, generators, pq, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
-from labkit.stores.servers import POSTGRES
+from labkit.host.addresses import POSTGRES
 
 LOCK_SECONDS = 10.0
 """How long a statement waits for a lock; an orphan would hold it for ever."""

@@ -21,8 +21,8 @@ import psycopg
 from psycopg import errors, sql
 
 from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.host import addresses
 from labkit.records import Observation
-from labkit.stores import servers
 from labkit.stores.contract import Handle, Transaction, fenced
 from labkit.stores.postgres import prepared
 from labkit.stores.postgres import schema as names
@@ -180,7 +180,7 @@ class PostgresStore:
     @property
     def _pool(self) -> Pool:
         if self._connected is None:
-            self._connected = Pool(servers.postgres(), self.schema)
+            self._connected = Pool(addresses.postgres(), self.schema)
         return self._connected
 
     @property
@@ -232,7 +232,7 @@ class PostgresStore:
 
 def sweep() -> list[str]:
     """Drops the stores of runs whose folders are gone; gives their schemas. For a server that is the lab's alone."""
-    pool, dropped = Pool(servers.postgres(), "pg_catalog"), list[str]()
+    pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
         commented = (
             "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"

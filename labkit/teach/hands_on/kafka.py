@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.host import addresses
+from labkit.host.servers.tethered import tied_kafka
 from labkit.records import Observation
-from labkit.services.tied import tied_kafka
-from labkit.stores import servers
 from labkit.stores.contract import Handle, Transaction
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Reader
 from labkit.stores.kafka.store import KafkaStore
@@ -186,7 +186,7 @@ def kafka() -> Kafka:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    server = private.find(servers.KAFKA, tied_kafka)
+    server = private.find(addresses.KAFKA, tied_kafka)
     found = Kafka(server)
     if server.folder is None:
         private.at_end(found.clean)

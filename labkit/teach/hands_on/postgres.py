@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from labkit.errors import InvalidInput, LabError, ServiceUnavailable
-from labkit.services.postgres import PostgresService
-from labkit.services.tied import tied_postgres
-from labkit.stores import servers
+from labkit.host import addresses
+from labkit.host.servers.postgres import PostgresService
+from labkit.host.servers.tethered import tied_postgres
 from labkit.stores.postgres.session import Answer, SqlConnection
 from labkit.teach.hands_on import private
 from labkit.teach.study import columns
@@ -162,7 +162,7 @@ def postgres() -> Postgres:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    found = Postgres(private.find(servers.POSTGRES, partial(tied_postgres, "--no-sync")))
+    found = Postgres(private.find(addresses.POSTGRES, partial(tied_postgres, "--no-sync")))
     if not found.is_private:
         private.at_end(found.clean)
     _last.append(found)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.services.tied import Tied
+from labkit.host.servers.tethered import Tied
 
 
 class Server(NamedTuple):

@@ -13,8 +13,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from labkit.services.java import Java
-from labkit.stores.servers import cache_folder
+from labkit.host.addresses import cache_folder
+from labkit.host.java import Java
 
 MEGABYTES, SECONDS = 170, 25
 """What an archive takes on the disk, and about how long making it takes, once."""

@@ -24,12 +24,12 @@ from typing import Any
 import psutil
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import USED, archive_path, find_archive, keep
-from labkit.services.contract import State, Status
-from labkit.services.java import Java, find_java
-from labkit.services.kafka_jars import BROKER, VERSION
-from labkit.services.kafka_metadata import is_ready, parse_address
-from labkit.stores import durable, servers
+from labkit.host import addresses, durable
+from labkit.host.class_data import USED, archive_path, find_archive, keep
+from labkit.host.java import Java, find_java
+from labkit.host.servers.contract import State, Status
+from labkit.host.servers.kafka_jars import BROKER, VERSION
+from labkit.host.servers.kafka_metadata import is_ready, parse_address
 
 HOST = "127.0.0.1"
 PATIENCE = 60.0
@@ -94,7 +94,7 @@ class KafkaService:
 
     def up(self) -> Status:
         """Starts the broker unless it is up. Raises `ServiceUnavailable`."""
-        if address := os.environ.get(servers.KAFKA):
+        if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
         with durable.locked(self.folder):
@@ -108,7 +108,7 @@ class KafkaService:
 
     def status(self) -> Status:
         """How the broker is; changes nothing."""
-        if address := os.environ.get(servers.KAFKA):
+        if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         known = self._known()
         pid, port = known.get("pid"), known.get("port", 0)
@@ -120,7 +120,7 @@ class KafkaService:
 
     def down(self) -> Status:
         """Stops the broker unless it is down. Its data stays."""
-        if address := os.environ.get(servers.KAFKA):
+        if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         if self.folder.is_dir():
             with durable.locked(self.folder):
@@ -159,7 +159,7 @@ class KafkaService:
 
     def _publish(self, address: str) -> None:
         """Says where the broker is, to every process of this user; one in a folder of its own is nobody else's."""
-        place = servers.note(self.name)
+        place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
 
@@ -226,7 +226,7 @@ class KafkaService:
 
     def _launch(self, command: list[str]) -> int:
         mode = "tied" if self._tied else "free"
-        starter = [sys.executable, "-m", "labkit.services.leash", mode, str(self.log), *command]
+        starter = [sys.executable, "-m", "labkit.host.processes.leash", mode, str(self.log), *command]
         process = subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert process.stdout is not None
         pid: int = json.loads(process.stdout.readline())["pid"]
@@ -267,7 +267,7 @@ def cluster_id() -> str:
 
 
 def _own_folder() -> Path:
-    cache = servers.cache_folder()
+    cache = addresses.cache_folder()
     if cache is None:
         raise ServiceUnavailable(
             f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {servers.KAFKA}=host:port."
@@ -277,7 +277,7 @@ def _own_folder() -> Path:
 
 def _yours(address: str, *, required: bool) -> Status:
     """The status of the user's own broker. Raises `ServiceUnavailable` when one is required and none answers."""
-    host, port = parse_address(address, servers.KAFKA)
+    host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
         raise ServiceUnavailable(f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA.")

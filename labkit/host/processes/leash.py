@@ -1,9 +1,9 @@
 """Starts a server in a session of its own; on a leash, it ends when whoever started it ends, however that dies.
 
-    python -m labkit.services.leash tied|free LOG COMMAND...
+    python -m labkit.host.processes.leash tied|free LOG COMMAND...
 
 Tells the server's process id. `free`: this process ends at once, and the server belongs to nobody. `tied`: the whole
-session of the server ends with the asking process (labkit.services.watched). This module must not know what the
+session of the server ends with the asking process (labkit.host.processes.tether). This module must not know what the
 server is.
 """
 
@@ -12,8 +12,8 @@ import os
 import subprocess
 import sys
 
-from labkit.services.sessions import empty_session
-from labkit.services.watched import hold
+from labkit.host.processes.sessions import empty_session
+from labkit.host.processes.tether import hold
 
 _END_SECONDS = 30.0
 

@@ -21,9 +21,9 @@ from typing import ClassVar
 import psutil
 
 from labkit.errors import LabError, ServiceUnavailable
-from labkit.services import postgres_programs as programs
-from labkit.services.contract import Status
-from labkit.stores import durable, servers
+from labkit.host import addresses, durable
+from labkit.host.servers import postgres_programs as programs
+from labkit.host.servers.contract import Status
 from labkit.stores.postgres.connection import address_of, ask, redacted
 from labkit.stores.postgres.store import sweep
 
@@ -49,8 +49,8 @@ class PostgresService:
     name: ClassVar[str] = "postgres"
 
     def __init__(self, folder: Path | None = None, *, settings: Sequence[str] = ()) -> None:
-        self._given = "" if folder is not None else os.environ.get(servers.POSTGRES, "").strip()
-        self._note = servers.note("postgres") if folder is None else None
+        self._given = "" if folder is not None else os.environ.get(addresses.POSTGRES, "").strip()
+        self._note = addresses.note("postgres") if folder is None else None
         self._wanted = folder
         self._settings = settings
 
@@ -118,7 +118,7 @@ class PostgresService:
         """Where the server lies, whether it is there or not."""
         wanted = self._wanted
         if wanted is None:
-            cache = servers.cache_folder()
+            cache = addresses.cache_folder()
             if cache is None:
                 raise ServiceUnavailable("This user has no home folder to keep PostgreSQL in; set XDG_CACHE_HOME.")
             wanted = cache / "postgres"

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.errors import LabError
-from labkit.services.contract import Service
-from labkit.services.kafka import KafkaService
-from labkit.services.postgres import PostgresService
-from labkit.services.postgres_programs import short_place
-from labkit.services.watched import hold, watched
-from labkit.stores import servers
+from labkit.host import addresses
+from labkit.host.processes.tether import hold, watched
+from labkit.host.servers.contract import Service
+from labkit.host.servers.kafka import KafkaService
+from labkit.host.servers.postgres import PostgresService
+from labkit.host.servers.postgres_programs import short_place
 
 
 class Tied(NamedTuple):
@@ -42,13 +42,13 @@ def tied_kafka() -> AbstractContextManager[Tied]:
 
 @contextmanager
 def _tied(*arguments: str) -> Iterator[Tied]:
-    with watched("labkit.services.tied", *arguments) as told:
+    with watched("labkit.host.servers.tethered", *arguments) as told:
         yield Tied(told["address"], told["pid"], Path(told["folder"]), told["watcher"])
 
 
 def watch(kind: str, settings: Sequence[str]) -> None:
     """Starts a server, tells where it is, and ends it when the pipe closes."""
-    os.environ.pop(servers.KAFKA, None)  # the user's own broker is somebody else's
+    os.environ.pop(addresses.KAFKA, None)  # the user's own broker is somebody else's
     service, discard = _postgres(settings) if kind == "postgres" else _kafka()
 
     def begin() -> dict[str, object]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import ServiceUnavailable
-from labkit.stores import durable
+from labkit.host import durable
 
 UNPRIVILEGED = "nobody"
 SYSTEM_CACHE = Path("/var/cache/labkit")

@@ -4,7 +4,7 @@
         cluster.url       # spark://127.0.0.1:PORT
 
 Master and workers are each in a session of their own, below one fresh folder; they end with the asking process, with
-the executors that they started (labkit.services.watched). This module must not know what runs on the cluster.
+the executors that they started (labkit.host.processes.tether). This module must not know what runs on the cluster.
 """
 
 import os
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import spark_jars
-from labkit.services.java import Java, find_java
-from labkit.services.sessions import empty_session
-from labkit.services.watched import hold, watched
+from labkit.host.class_data import spark_jars
+from labkit.host.java import Java, find_java
+from labkit.host.processes.sessions import empty_session
+from labkit.host.processes.tether import hold, watched
 
 START_SECONDS = 180.0
 """Until master and workers must have found each other; 4 s on a quiet machine."""
@@ -65,7 +65,7 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
     Raises `ServiceUnavailable` when it does not come up.
     """
     size = map(str, (workers, cores, megabytes))
-    with watched("labkit.services.cluster", *size) as told:
+    with watched("labkit.host.servers.spark_cluster", *size) as told:
         yield Cluster(told["url"], told["sessions"], Path(told["folder"]), told["watcher"])
 
 

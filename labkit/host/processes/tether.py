@@ -1,6 +1,6 @@
 """Something that ends with the process that asked for it, even if that is killed by SIGKILL.
 
-    with watched("labkit.services.tied", "kafka") as told: ...      the asking process
+    with watched("labkit.host.servers.tethered", "kafka") as told: ...      the asking process
     hold(begin, end)                                                the watcher, `python -m` that module
 
 A watcher, in a session of its own, begins something, says where it is, and then waits at a pipe whose other end only

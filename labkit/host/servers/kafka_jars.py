@@ -1,6 +1,6 @@
 """Which jars Kafka needs here: those of the broker, and those of Spark's own source. It must not fetch or start any."""
 
-from labkit.services.jars import JarSet
+from labkit.host.jars import JarSet
 
 VERSION = "4.3.0"
 """Of the broker. Whoever changes a version here writes the list of sums anew: sha256sum *.jar, in the folder."""

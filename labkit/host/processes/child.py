@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from labkit.errors import JobFailed
-from labkit.services.sessions import session_members
+from labkit.host.processes.sessions import session_members
 
 END_PATIENCE = 60.0
 """Seconds in which a supervisor must have emptied its session after its pipe closed."""
@@ -37,7 +37,7 @@ class Drive:
         path.write_text(json.dumps(spec), encoding="utf-8")
         with Path(spec["log"]).open("ab") as log:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-m", "labkit.spark.supervisor", str(path)],
+                [sys.executable, "-m", "labkit.host.processes.supervisor", str(path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

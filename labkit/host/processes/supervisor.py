@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabError
-from labkit.services.sessions import session_members
-from labkit.spark.executors import Executors
+from labkit.host.processes.executors import Executors
+from labkit.host.processes.sessions import session_members
 
 KILL_PATIENCE = 30.0
 """Seconds in which a session must be empty after SIGKILL; a process in uninterruptible sleep may take longer."""
@@ -148,7 +148,7 @@ class Supervisor:
 
 
 def main() -> None:
-    """`python -m labkit.spark.supervisor SPEC`, started by the runner only."""
+    """`python -m labkit.host.processes.supervisor SPEC`, started by the runner only."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Supervisor(Path(sys.argv[1])).watch()

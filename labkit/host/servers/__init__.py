@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
-from labkit.services.contract import Service, Status
+from labkit.host.servers.contract import Service, Status
 
 __all__ = ["SERVICES", "Service", "Status", "service"]
 
 
 def _postgres() -> Service:
-    from labkit.services.postgres import PostgresService
+    from labkit.host.servers.postgres import PostgresService
 
     return PostgresService()
 
 
 def _kafka() -> Service:
-    from labkit.services.kafka import KafkaService
+    from labkit.host.servers.kafka import KafkaService
 
     return KafkaService()
 

@@ -18,10 +18,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from labkit.errors import ServiceUnavailable
-from labkit.services.archive import spark_jars
-from labkit.services.java import Java
-from labkit.stores import durable
-from labkit.stores.servers import cache_folder
+from labkit.host import durable
+from labkit.host.addresses import cache_folder
+from labkit.host.class_data import spark_jars
+from labkit.host.java import Java
 
 PATIENCE = 600.0
 """Seconds for a download; the largest one here took 40."""
@@ -48,7 +48,7 @@ class JarSet:
 
     def sums(self) -> dict[str, str]:
         """The SHA-256 of every jar, by file name."""
-        text = files("labkit").joinpath("services", self.sums_file).read_text(encoding="ascii")
+        text = files("labkit.host.servers").joinpath(self.sums_file).read_text(encoding="ascii")
         return {name: digest for digest, name in (line.split() for line in text.splitlines())}
 
     def folder(self) -> Path:

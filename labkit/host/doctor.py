@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 
 from labkit.errors import LabError, ServiceUnavailable
-from labkit.services import SERVICES, service
-from labkit.services.archive import MEGABYTES, SECONDS, find_archive
-from labkit.services.java import REMEDY as JAVA_REMEDY
-from labkit.services.java import find_java
+from labkit.host.class_data import MEGABYTES, SECONDS, find_archive
+from labkit.host.java import REMEDY as JAVA_REMEDY
+from labkit.host.java import find_java
+from labkit.host.servers import SERVICES, service
 
 GIGABYTE = 10**9
 MEMORY_NEEDED = 1.5 * GIGABYTE
