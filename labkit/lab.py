@@ -34,9 +34,9 @@ from labkit.runs.outcome import (
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
 from labkit.runs.run import history
 from labkit.runs.runner import PATIENCE
-from labkit.sim.kafka_log.timeouts import Examined, Timeouts
-from labkit.sim.kafka_log.timeouts import examine as examine_timeouts
-from labkit.sim.pipeline.latency import undisturbed, waits
+from labkit.sim.models.kafka_log.timeouts import Examined, Timeouts
+from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
+from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic

@@ -14,9 +14,9 @@ from still import stepper as stepper_still
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.records import Observation, Reading
 from labkit.runs.pages.diagram import of_run
-from labkit.sim.pipeline.claims import Judge
-from labkit.sim.pipeline.model import Pipeline
-from labkit.sim.pipeline.scenarios import crashed
+from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace
 from labkit.view import spacetime

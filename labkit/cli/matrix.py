@@ -16,7 +16,7 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.pages import grid
 from labkit.runs.run import check_store, prepare
 from labkit.runs.scenario import Scenario, plan
-from labkit.sim.pipeline.scenarios import is_modelled, simulate
+from labkit.sim.models.pipeline.scenarios import is_modelled, simulate
 from labkit.stores import STORES
 
 

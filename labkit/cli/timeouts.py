@@ -28,7 +28,7 @@ def timeouts(
     The defaults are those of one connector, which the broker refuses. Exit 0 safe, 1 it can lose data or is refused.
     With --run the waiting is real: the interval, or the pause if that is longer.
     """
-    from labkit.sim.kafka_log.timeouts import Fit, Timeouts, examine
+    from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 
     given = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
     found = examine(given)

@@ -3,14 +3,14 @@
 From here down the core is pure: standard library, no clock, no unseeded chance, no files, no dependence on hash order.
 """
 
-from labkit.sim.barriers import BLUEPRINT as BARRIERS
-from labkit.sim.changelog import BLUEPRINT as CHANGELOG
-from labkit.sim.delivery import BLUEPRINT as DELIVERY
-from labkit.sim.kafka_log import BLUEPRINT as KAFKA_LOG
 from labkit.sim.model import Blueprint
-from labkit.sim.pipeline import BLUEPRINT as PIPELINE
-from labkit.sim.snapshot import BLUEPRINT as SNAPSHOT
-from labkit.sim.two_phase_commit import BLUEPRINT as TWO_PHASE_COMMIT
+from labkit.sim.models.barriers import BLUEPRINT as BARRIERS
+from labkit.sim.models.changelog import BLUEPRINT as CHANGELOG
+from labkit.sim.models.delivery import BLUEPRINT as DELIVERY
+from labkit.sim.models.kafka_log import BLUEPRINT as KAFKA_LOG
+from labkit.sim.models.pipeline import BLUEPRINT as PIPELINE
+from labkit.sim.models.snapshot import BLUEPRINT as SNAPSHOT
+from labkit.sim.models.two_phase_commit.model import BLUEPRINT as TWO_PHASE_COMMIT
 
 __all__ = ["MODELS"]
 

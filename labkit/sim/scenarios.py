@@ -11,21 +11,21 @@ from labkit.errors import InvalidInput
 from labkit.failpoints import nearest
 from labkit.judge import Verdict
 from labkit.records import History
-from labkit.sim import two_phase_scenarios as two_phase_commit
-from labkit.sim.barriers import scenarios as barriers
-from labkit.sim.barriers.cost import cost
-from labkit.sim.barriers.model import Barriers
-from labkit.sim.changelog import scenarios as changelog
-from labkit.sim.delivery import claims as delivery_claims
-from labkit.sim.delivery import scenarios as delivery
-from labkit.sim.kafka_log import scenarios as kafka_log
-from labkit.sim.pipeline import scenarios as pipeline
-from labkit.sim.snapshot import claims as snapshot_claims
-from labkit.sim.snapshot import scenarios as snapshot
-from labkit.sim.snapshot.parts import AMOUNT, in_channels
+from labkit.sim.models.barriers import scenarios as barriers
+from labkit.sim.models.barriers.cost import cost
+from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.changelog import scenarios as changelog
+from labkit.sim.models.delivery import claims as delivery_claims
+from labkit.sim.models.delivery import scenarios as delivery
+from labkit.sim.models.kafka_log import scenarios as kafka_log
+from labkit.sim.models.pipeline import scenarios as pipeline
+from labkit.sim.models.snapshot import claims as snapshot_claims
+from labkit.sim.models.snapshot import scenarios as snapshot
+from labkit.sim.models.snapshot.parts import AMOUNT, in_channels
+from labkit.sim.models.two_phase_commit import scenarios as two_phase_commit
+from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
+from labkit.sim.models.two_phase_commit.parts import blocked
 from labkit.sim.trace import Replay, Trace
-from labkit.sim.two_phase_commit import TwoPhaseCommit
-from labkit.sim.two_phase_parts import blocked
 
 Fact = Verdict | int | str | list[int] | None
 """The judge's verdict, a count, or the counts of words that a model holds."""

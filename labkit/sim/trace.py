@@ -13,8 +13,8 @@ from typing import Any
 from labkit.errors import InvalidAction, InvalidInput
 from labkit.failpoints import nearest
 from labkit.sim import MODELS
-from labkit.sim.drills import DRILLS
 from labkit.sim.model import Action, Blueprint, Model
+from labkit.sim.open_models import DRILLS
 from labkit.sim.parameters import Values, chosen, settle
 
 MAX_ACTIONS = 10_000

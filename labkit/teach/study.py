@@ -13,8 +13,8 @@ from labkit.failpoints import POINTS, Order, Strategy, check_crash, nearest, ord
 from labkit.judge import Guarantee, Outcome, Verdict
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
+from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.parameters import chosen
-from labkit.sim.pipeline.scenarios import crashed
 from labkit.sim.scenarios import HISTORIES, Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from labkit.errors import InvalidInput
-from labkit.sim.barriers.cost import cost, waiting
-from labkit.sim.barriers.model import Barriers
-from labkit.sim.pipeline.latency import Wait
+from labkit.sim.models.barriers.cost import cost, waiting
+from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.pipeline.latency import Wait
 from labkit.sim.trace import Replay
 from labkit.view.charts import BLUE, GREY, ORANGE, chart
 

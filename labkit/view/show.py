@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from labkit.errors import InvalidInput
 from labkit.host.logs import read_log
 from labkit.runs.scenario import Scenario
-from labkit.sim.pipeline.scenarios import crashed, first_crash, is_modelled
+from labkit.sim.models.pipeline.scenarios import crashed, first_crash, is_modelled
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace, make
 from labkit.spark.options import Job, Keep

@@ -6,8 +6,8 @@ import pytest
 from exercise_sources import all_sources, run
 
 from labkit.sim import MODELS
-from labkit.sim.drills import DRILLS
 from labkit.sim.explore import explore, reachable
+from labkit.sim.open_models import DRILLS
 from labkit.sim.trace import Trace, blueprint, make, replay
 from labkit.teach.exercises import barriers, commitment
 from labkit.teach.exercises.asking import Asker

@@ -87,7 +87,7 @@ def test_plain_needs_trust(tmp_path: Path) -> None:
 def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     import subprocess
 
-    root_layout.copy_lab(tmp_path, ["labkit.sim.two_phase_commit", "labkit.sinks.two_phase"])
+    root_layout.copy_lab(tmp_path, ["labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase"])
     code = (
         "from labkit import lab; from labkit.sim import two_phase_commit as m; import labkit\n"
         "try: m.TwoPhaseCommit(2)\nexcept ImportError as e: print(e)"

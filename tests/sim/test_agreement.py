@@ -17,7 +17,7 @@ from labkit.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, 
 from labkit.judge import Verdict, judge
 from labkit.records import Epoch, History, Observation
 from labkit.runs.expected import Cell, compared, expectations
-from labkit.sim.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
+from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make
 from labkit.sinks import SINKS
 from labkit.sinks.coordinator import Coordinator

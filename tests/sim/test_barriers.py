@@ -14,12 +14,14 @@ from plain_two_phase import freeze
 
 from labkit.errors import InvalidAction, InvalidInput
 from labkit.judge import Guarantee
-from labkit.sim.barriers import model as rules
-from labkit.sim.barriers import operators, schedule
-from labkit.sim.barriers.claims import Ends
-from labkit.sim.barriers.cost import Cost, cost
-from labkit.sim.barriers.model import Barriers
-from labkit.sim.barriers.parts import (
+from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.model import Action, Mood, crash, declared
+from labkit.sim.models.barriers import model as rules
+from labkit.sim.models.barriers import operators, schedule
+from labkit.sim.models.barriers.claims import Ends
+from labkit.sim.models.barriers.cost import Cost, cost
+from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.barriers.parts import (
     BARRIER,
     ENDED,
     MISSING,
@@ -31,11 +33,9 @@ from labkit.sim.barriers.parts import (
     once,
     records_in,
 )
-from labkit.sim.barriers.scenarios import SCENARIOS, play, scenario, trace_of
-from labkit.sim.barriers.schedule import Schedule, is_over
-from labkit.sim.barriers.settings import Settings
-from labkit.sim.explore import explore, reachable, walk
-from labkit.sim.model import Action, Mood, crash, declared
+from labkit.sim.models.barriers.scenarios import SCENARIOS, play, scenario, trace_of
+from labkit.sim.models.barriers.schedule import Schedule, is_over
+from labkit.sim.models.barriers.settings import Settings
 from labkit.sim.trace import Replay, Trace, make, replay
 
 

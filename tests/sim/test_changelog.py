@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.errors import InvalidAction, InvalidInput
-from labkit.sim.changelog import claims, model, query, table
-from labkit.sim.changelog.claims import is_settled, listed
-from labkit.sim.changelog.model import Changelog
-from labkit.sim.changelog.parts import Consumer, Kind, Message, Query, Row, State
-from labkit.sim.changelog.scenarios import SCENARIOS, play, scenario, trace_of
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
+from labkit.sim.models.changelog import claims, model, query, table
+from labkit.sim.models.changelog.claims import is_settled, listed
+from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Query, Row, State
+from labkit.sim.models.changelog.scenarios import SCENARIOS, play, scenario, trace_of
 from labkit.sim.trace import Trace, make, replay
 
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from labkit.errors import InvalidInput
 from labkit.judge import Guarantee
 from labkit.records import Observation, Reading
-from labkit.sim.delivery import model as rules
-from labkit.sim.delivery import network
-from labkit.sim.delivery.claims import Judge, executions, is_over, waited
-from labkit.sim.delivery.model import Delivery
-from labkit.sim.delivery.parts import Hop, Message, Process, Stage, State
-from labkit.sim.delivery.scenarios import SCENARIOS, scenario, trace_of, verdict
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import crash, declared
+from labkit.sim.models.delivery import model as rules
+from labkit.sim.models.delivery import network
+from labkit.sim.models.delivery.claims import Judge, executions, is_over, waited
+from labkit.sim.models.delivery.model import Delivery
+from labkit.sim.models.delivery.parts import Hop, Message, Process, Stage, State
+from labkit.sim.models.delivery.scenarios import SCENARIOS, scenario, trace_of, verdict
 from labkit.sim.trace import Replay, Trace, make, replay
 
 

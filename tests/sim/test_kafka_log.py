@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from labkit.errors import InvalidAction, InvalidInput
 from labkit.judge import Guarantee, Outcome
 from labkit.sim.explore import Exploration, explore, reachable, walk
-from labkit.sim.kafka_log import coordinator as kafka
-from labkit.sim.kafka_log import enabled, job, log, model, readers
-from labkit.sim.kafka_log.claims import Judge
-from labkit.sim.kafka_log.log import Fate, fates, last_stable_offset, open_epoch
-from labkit.sim.kafka_log.model import KafkaLog
-from labkit.sim.kafka_log.parts import (
+from labkit.sim.model import Action, crash, declared
+from labkit.sim.models.kafka_log import coordinator as kafka
+from labkit.sim.models.kafka_log import enabled, job, log, model, readers
+from labkit.sim.models.kafka_log.claims import Judge
+from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset, open_epoch
+from labkit.sim.models.kafka_log.model import KafkaLog
+from labkit.sim.models.kafka_log.parts import (
     ABORT,
     COMMIT,
     PLAIN,
@@ -34,9 +35,8 @@ from labkit.sim.kafka_log.parts import (
     Stage,
     State,
 )
-from labkit.sim.kafka_log.scenarios import SCENARIOS, play, scenario, trace_of, verdict
-from labkit.sim.kafka_log.timeouts import longest_open
-from labkit.sim.model import Action, crash, declared
+from labkit.sim.models.kafka_log.scenarios import SCENARIOS, play, scenario, trace_of, verdict
+from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import Trace, make, replay
 
 COMMITTED = {"isolation": "read_committed"}

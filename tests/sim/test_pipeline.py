@@ -13,12 +13,12 @@ from labkit.records import Reading
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.pipeline import effects, programs
-from labkit.sim.pipeline import model as rules
-from labkit.sim.pipeline.claims import Judge
-from labkit.sim.pipeline.model import Pipeline
-from labkit.sim.pipeline.parts import NOBODY, Driver, Handle, Op, Place, Query, State, Status
-from labkit.sim.pipeline.scenarios import SCENARIOS, crashed, scenario, simulate, trace_of, verdict
+from labkit.sim.models.pipeline import effects, programs
+from labkit.sim.models.pipeline import model as rules
+from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import NOBODY, Driver, Handle, Op, Place, Query, State, Status
+from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, scenario, simulate, trace_of, verdict
 from labkit.sim.trace import Replay, make, replay
 
 CELLS = expectations()

@@ -6,9 +6,9 @@ from labkit.errors import InvalidInput
 from labkit.judge import Verdict
 from labkit.sim import MODELS
 from labkit.sim.model import Mood
+from labkit.sim.models.two_phase_commit.parts import Phase
 from labkit.sim.scenarios import MEANING, SHELVES, every, facts, find
 from labkit.sim.trace import Trace, replay
-from labkit.sim.two_phase_parts import Phase
 
 ALL = every()
 

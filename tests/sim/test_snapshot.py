@@ -12,12 +12,12 @@ from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
 from labkit.errors import InvalidInput
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Mood, crash, declared
-from labkit.sim.snapshot import claims, parts
-from labkit.sim.snapshot import model as rules
-from labkit.sim.snapshot.claims import moment, paused, stood_still
-from labkit.sim.snapshot.model import Bank
-from labkit.sim.snapshot.parts import MARKER, PER_CHANNEL, Account, Part, Process, State, money, numbers, stray
-from labkit.sim.snapshot.scenarios import SCENARIOS, scenario, trace_of
+from labkit.sim.models.snapshot import claims, parts
+from labkit.sim.models.snapshot import model as rules
+from labkit.sim.models.snapshot.claims import moment, paused, stood_still
+from labkit.sim.models.snapshot.model import Bank
+from labkit.sim.models.snapshot.parts import MARKER, PER_CHANNEL, Account, Part, Process, State, money, numbers, stray
+from labkit.sim.models.snapshot.scenarios import SCENARIOS, scenario, trace_of
 from labkit.sim.trace import Replay, Trace, make, replay
 
 

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from labkit.cli.commands import app
 from labkit.errors import InvalidInput
-from labkit.sim.kafka_log.timeouts import Fit, Timeouts, examine, longest_open
+from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine, longest_open
 
 
 def test_an_hour_against_a_quarter_is_refused() -> None:

@@ -5,10 +5,19 @@ from plain_two_phase import freeze, textbook, two_phase
 
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.textbook import Position
+from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
+from labkit.sim.models.two_phase_commit.parts import (
+    Coordinator,
+    Entry,
+    Message,
+    Participant,
+    Phase,
+    State,
+    blocked,
+    claims,
+)
+from labkit.sim.models.two_phase_commit.textbook import Position
 from labkit.sim.trace import Replay, make, replay
-from labkit.sim.two_phase_commit import TwoPhaseCommit
-from labkit.sim.two_phase_parts import Coordinator, Entry, Message, Participant, Phase, State, blocked, claims
 
 
 def build(**given: object):

@@ -12,7 +12,7 @@ from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.sim.pipeline.scenarios import simulate
+from labkit.sim.models.pipeline.scenarios import simulate
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ import pytest
 from labkit.cli.timeouts import timeouts
 from labkit.errors import InvalidInput
 from labkit.judge import Guarantee
-from labkit.sim.kafka_log.timeouts import Fit, Timeouts, examine
+from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 from labkit.stores.kafka.store import Outcome
 from labkit.stores.kafka.timeouts import ATTEMPTS, Traffic, Tried, try_timeouts
 from labkit.stores.kafka.transaction import Coordinators

@@ -5,7 +5,7 @@ import pytest
 from labkit import lab
 from labkit.errors import InvalidInput
 from labkit.failpoints import POINTS, Order, Strategy
-from labkit.sim.pipeline.latency import undisturbed, waits
+from labkit.sim.models.pipeline.latency import undisturbed, waits
 
 
 def test_a_record_waits_from_its_plan_until_a_reader_sees_it():

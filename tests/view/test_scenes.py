@@ -11,9 +11,9 @@ from build_pictures import GOLDEN, STILLS, pictures, stills
 from labkit.sim import MODELS
 from labkit.sim.explore import reachable, walk
 from labkit.sim.model import declared
+from labkit.sim.models.two_phase_commit.parts import Participant
 from labkit.sim.scenarios import every
 from labkit.sim.trace import make, replay
-from labkit.sim.two_phase_parts import Participant
 from labkit.view.layout import PAD, TITLE, Rect, head, layout, mark_width
 from labkit.view.measure import width, wrap
 from labkit.view.scene import Kind, draw, field, lanes

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from labkit.errors import InvalidInput
 from labkit.runs.expected import Cell, grid
 from labkit.failpoints import Crash, FailPoint, Order, Strategy
-from labkit.sim.pipeline import scenarios as pipeline
-from labkit.sim.pipeline.settings import STORES
+from labkit.sim.models.pipeline import scenarios as pipeline
+from labkit.sim.models.pipeline.settings import STORES
 from labkit.host import durable
 from labkit.verdict import Guarantee
 from labkit.view.assets import asset

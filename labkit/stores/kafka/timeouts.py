@@ -3,7 +3,7 @@
 The job is the smallest that shows it: it reads a log that can be replayed, writes what it reads into one transaction,
 pre-commits at the barrier, counts the checkpoint as complete, and commits. When a write fails it is started again from
 its last complete checkpoint; when it has failed often enough, somebody gives it a timeout that fits, and it goes on
-from there. `labkit.sim.kafka_log.timeouts` says the same without a broker. This module must not judge by itself.
+from there. `labkit.sim.models.kafka_log.timeouts` says the same without a broker. This module must not judge by itself.
 """
 
 import time

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from labkit.sim.drills.alignment import AlignmentDrill
 from labkit.sim.model import Action
+from labkit.sim.open_models.alignment import AlignmentDrill
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import Closed
@@ -112,8 +112,8 @@ EXERCISES = (
         ),
         judge=judge_alignment,
         withheld=(
-            "labkit.sim.barriers.operators",
-            "labkit.sim.barriers.schedule",
+            "labkit.sim.models.barriers.operators",
+            "labkit.sim.models.barriers.schedule",
         ),
     ),
     Exercise(

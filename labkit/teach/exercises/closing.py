@@ -7,8 +7,8 @@ module must not judge.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from labkit.sim.drills.base import Choosing, Programmed, Question
 from labkit.sim.model import Action, Model, Property
+from labkit.sim.open_models.base import Choosing, Programmed, Question
 from labkit.teach.exercises.asking import Asker, Unusable, a_list
 
 MAX_STEPS = 50

@@ -74,7 +74,7 @@ EXERCISES = (
             Variant("two participants, two crashes", (("participants", 2), ("crashes", 2), ("losses", 0))),
         ),
         judge=judge_recovery,
-        withheld=("labkit.sim.two_phase_commit",),
+        withheld=("labkit.sim.models.two_phase_commit.model",),
     ),
     Exercise(
         name="05-atomic",
@@ -114,7 +114,7 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
-        withheld=("labkit.sim.two_phase_parts",),
+        withheld=("labkit.sim.models.two_phase_commit.parts",),
     ),
     Exercise(
         name="05-blocked",

@@ -95,7 +95,7 @@ EXERCISES = (
             Variant("two under way", (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0))),
         ),
         judge=judge_dedup,
-        withheld=("labkit.sim.delivery.model",),
+        withheld=("labkit.sim.models.delivery.model",),
     ),
     Exercise(
         name="02-chain",

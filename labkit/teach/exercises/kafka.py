@@ -3,7 +3,7 @@
 from functools import cache
 
 from labkit.sim.explore import Violation, explore
-from labkit.sim.kafka_log.timeouts import longest_open
+from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.constants import Prediction, Statements
@@ -123,7 +123,7 @@ EXERCISES = (
             Variant("a checkpoint may expire", (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0))),
         ),
         judge=judge_timeout,
-        withheld=("labkit.sim.kafka_log.timeouts",),
+        withheld=("labkit.sim.models.kafka_log.timeouts",),
     ),
     Exercise(
         name="09-offsets",

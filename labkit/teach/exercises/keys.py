@@ -12,8 +12,8 @@ from labkit.judge import Verdict, judge
 from labkit.records import History, Observation, Reading, Record
 from labkit.sim.explore import explore
 from labkit.sim.model import Mood, Property
-from labkit.sim.pipeline.claims import expected, is_over
-from labkit.sim.pipeline.parts import Seen, State
+from labkit.sim.models.pipeline.claims import expected, is_over
+from labkit.sim.models.pipeline.parts import Seen, State
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant

@@ -5,8 +5,8 @@ from typing import Any
 
 from labkit.records import Observation
 from labkit.sim.model import Model
-from labkit.sim.pipeline.claims import Judge
-from labkit.sim.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
@@ -117,7 +117,7 @@ EXERCISES = (
         ),
         judge=judge_confirmation,
         withheld=(
-            "labkit.sim.pipeline.programs",
+            "labkit.sim.models.pipeline.programs",
             "labkit.sinks.wal",
         ),
     ),
@@ -145,7 +145,7 @@ EXERCISES = (
         ),
         judge=judge_recovery,
         withheld=(
-            "labkit.sim.pipeline.programs",
+            "labkit.sim.models.pipeline.programs",
             "labkit.sinks.coordinator",
             "labkit.sinks.two_phase",
         ),

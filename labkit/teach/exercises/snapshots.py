@@ -3,7 +3,7 @@
 from typing import Any
 
 from labkit.sim.model import Model
-from labkit.sim.snapshot.parts import numbers
+from labkit.sim.models.snapshot.parts import numbers
 from labkit.teach.exercises.constants import Prediction, Statements
 from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
 from labkit.teach.exercises.invariants import Watch
@@ -112,7 +112,7 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
-        withheld=("labkit.sim.snapshot.parts",),
+        withheld=("labkit.sim.models.snapshot.parts",),
     ),
     Exercise(
         name="03-moment",

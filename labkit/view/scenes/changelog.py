@@ -1,8 +1,8 @@
 """The changelog as a picture: the query with its counts, messages on their way, the log, the consumer's table."""
 
-from labkit.sim.changelog.model import Changelog
-from labkit.sim.changelog.parts import Budget, Counts, Message, State
 from labkit.sim.model import Action
+from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.parts import Budget, Counts, Message, State
 from labkit.view.scene import (
     Box,
     Channel,

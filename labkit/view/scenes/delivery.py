@@ -1,8 +1,8 @@
 """Delivery as a picture: a chain of processes, records forward and acknowledgements back, and what came out."""
 
-from labkit.sim.delivery.model import Delivery
-from labkit.sim.delivery.parts import Faults, Ids, Message, Process, Stage, State
 from labkit.sim.model import Action
+from labkit.sim.models.delivery.model import Delivery
+from labkit.sim.models.delivery.parts import Faults, Ids, Message, Process, Stage, State
 from labkit.view.scene import (
     Box,
     Channel,

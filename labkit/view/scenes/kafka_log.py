@@ -1,9 +1,10 @@
 """Kafka's log as a picture: the job, the coordinator, the partitions, and readers at both isolation levels."""
 
-from labkit.sim.kafka_log.enabled import TEN
-from labkit.sim.kafka_log.log import Fate, fates, last_stable_offset
-from labkit.sim.kafka_log.model import KafkaLog
-from labkit.sim.kafka_log.parts import (
+from labkit.sim.model import Action
+from labkit.sim.models.kafka_log.enabled import TEN
+from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
+from labkit.sim.models.kafka_log.model import KafkaLog
+from labkit.sim.models.kafka_log.parts import (
     COMMIT,
     NOBODY,
     PLAIN,
@@ -18,7 +19,6 @@ from labkit.sim.kafka_log.parts import (
     Stage,
     State,
 )
-from labkit.sim.model import Action
 from labkit.view.scene import (
     Box,
     Channel,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from labkit.sim.barriers.model import Barriers
 from labkit.sim.model import Action
+from labkit.sim.models.barriers.model import Barriers
 from labkit.view.scene import Drawing, Event, Place
 from labkit.view.scenes import barriers, delivery, pipeline, two_phase_commit
 

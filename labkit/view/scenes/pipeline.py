@@ -5,9 +5,21 @@ from collections.abc import Iterable, Sequence
 from labkit.failpoints import Strategy
 from labkit.records import Observation
 from labkit.sim.model import Action
-from labkit.sim.pipeline.claims import Judge
-from labkit.sim.pipeline.model import Pipeline
-from labkit.sim.pipeline.parts import NOBODY, Driver, Faults, Handle, Op, Place, Query, State, Status, Task, Transaction
+from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import (
+    NOBODY,
+    Driver,
+    Faults,
+    Handle,
+    Op,
+    Place,
+    Query,
+    State,
+    Status,
+    Task,
+    Transaction,
+)
 from labkit.view.scene import (
     Box,
     Channel,

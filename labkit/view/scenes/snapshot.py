@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from labkit.sim.model import Action
-from labkit.sim.snapshot.model import Bank
-from labkit.sim.snapshot.parts import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
-from labkit.sim.snapshot.telling import transfer_name
+from labkit.sim.models.snapshot.model import Bank
+from labkit.sim.models.snapshot.narration import transfer_name
+from labkit.sim.models.snapshot.parts import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
 from labkit.view.scene import (
     Box,
     Channel,

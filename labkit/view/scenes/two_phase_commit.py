@@ -1,14 +1,14 @@
 """Two-phase commit as a picture: the coordinator, the participants, and a queue each way between them.
 
-It draws both abstractions: processes that fail (`labkit.sim.two_phase_commit`) and the textbook's, which do not.
+It draws both abstractions: processes that fail (`labkit.sim.models.two_phase_commit.model`) and the textbook's, which do not.
 """
 
 from typing import Any
 
 from labkit.sim.model import Action
-from labkit.sim.textbook import Position, Textbook
-from labkit.sim.textbook import State as TextbookState
-from labkit.sim.two_phase_parts import Participant, Phase, Queue, State, holds_locks, in_doubt, names
+from labkit.sim.models.two_phase_commit.parts import Participant, Phase, Queue, State, holds_locks, in_doubt, names
+from labkit.sim.models.two_phase_commit.textbook import Position, Textbook
+from labkit.sim.models.two_phase_commit.textbook import State as TextbookState
 from labkit.view.scene import (
     Box,
     Channel,

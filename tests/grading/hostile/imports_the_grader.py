@@ -11,7 +11,7 @@ for name in (
         importlib.import_module(name); able.append(name)
     except ImportError:
         pass
-for name, thing in (("labkit.sim.two_phase_commit", "TwoPhaseCommit"), ("labkit.sinks.two_phase", "TwoPhaseSink")):
+for name, thing in (("labkit.sim.models.two_phase_commit.model", "TwoPhaseCommit"), ("labkit.sinks.two_phase", "TwoPhaseSink")):
     try:
         getattr(importlib.import_module(name), thing)(); able.append(name)
     except ImportError:

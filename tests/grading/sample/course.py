@@ -55,7 +55,7 @@ def exercise(name: str, kind: Kind, answer: str, judge: object, *public: Variant
 
 EXERCISES = [
     exercise("01-double", Kind.COMPLETE, "double", judge_double, Variant("small", (("numbers", (1, 2)),)),
-             withheld=("labkit.sim.two_phase_commit", "labkit.sinks.two_phase")),
+             withheld=("labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase")),
     exercise("01-dedup", Kind.COMPLETE, "seen", judge_dedup,
              Variant("two", (("records", ("a", "b", "a")), ("rounds", 2)))),
     exercise("01-setting", Kind.CONFIGURE, "setting", judge_setting, Variant("ten", (("steps", 10),))),

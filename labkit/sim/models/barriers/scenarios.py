@@ -1,0 +1,200 @@
+"""Runs of the barriers model that have a name: what is chosen, what happens in which order, and what to look at.
+
+A script names actions; `settle` stands for all that the counts, the sink and the coordinator can do without a source.
+What a script leaves open goes on until the job has ended, without a further fault.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from labkit.sim.model import Action
+from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.barriers.settings import PARAMETERS
+from labkit.sim.parameters import named, settle
+from labkit.sim.trace import Replay, Trace
+
+_SETTLES = ("store", "complete", "announce", "process", "take_barrier", "take_end")
+_ASKED = ("trigger", "copy")
+_FAULTS = ("crash", "expire", "cancel")
+
+
+class Scenario(NamedTuple):
+    """A run with a name. `given` are the parameters that differ from their defaults."""
+
+    watch_for: str
+    given: Mapping[str, object]
+    script: str
+
+
+def play(model: Barriers, script: str) -> Replay:
+    """Takes the actions of a script, then goes on to the end. Raises `InvalidAction` for one that is not enabled."""
+    walk = Replay(model)
+    for step in script.split():
+        if step == "settle":
+            _settle(walk)
+        else:
+            walk.forward(Action.parse(step))
+    while going_on := [action for action in model.actions(walk.state) if action.name not in _FAULTS]:
+        unasked = [action for action in going_on if action.name not in _ASKED]
+        walk.forward((unasked or going_on)[0])
+    return walk
+
+
+def _settle(walk: Replay) -> None:
+    while settling := [action for action in walk.model.actions(walk.state) if action.name in _SETTLES]:
+        walk.forward(settling[0])
+
+
+_ONE = {"sources": 1}
+_JOIN = {"counts": 1, "words": "hello-hello-hello-world"}
+"""Source 0 has hello and hello, source 1 hello and world, and one task counts them."""
+
+SCENARIOS: dict[str, Scenario] = {
+    "offset_three": Scenario(
+        "The barrier follows hello, hello, world: the checkpoint holds offset 3, the next to read, hello=2, world=1.",
+        {**_ONE, "crashes": 0},
+        "read(0) read(0) read(0) trigger inject(0) settle",
+    ),
+    "crash_at_the_third": Scenario(
+        "The job dies at the third record; it starts again from offset 2 and hello=1, world=1, and ends at hello=2.",
+        {**_ONE, "words": "hello-world-hello"},
+        "read(0) read(0) trigger inject(0) settle read(0) crash restore",
+    ),
+    "before_the_first_checkpoint": Scenario(
+        "A checkpoint that is not complete is no checkpoint: the job starts from nothing and reads everything again.",
+        {**_ONE, "words": "hello-world-hello"},
+        "read(0) read(0) trigger inject(0) process(0) crash restore",
+    ),
+    "alignment": Scenario(
+        "Barrier 1 has come from source 0: its channel is blocked, and its next record waits for source 1.",
+        {**_JOIN, "crashes": 0},
+        "read(0) trigger inject(0) read(0) read(1) settle read(1) inject(1) settle",
+    ),
+    "no_alignment": Scenario(
+        "Nothing is blocked: a hello from behind the barrier gets into the state, comes again, and hello is 4, not 3.",
+        {**_JOIN, "mode": "at_least_once"},
+        "read(0) trigger inject(0) read(0) read(1) settle inject(1) settle crash restore",
+    ),
+    "no_alignment_one_input": Scenario(
+        "With one input everywhere there is nothing to align: the state is exact at least once, too.",
+        {**_ONE, "counts": 1, "mode": "at_least_once"},
+        "read(0) trigger inject(0) read(0) settle crash restore",
+    ),
+    "overtaking": Scenario(
+        "The barriers overtake: no channel is blocked, and the records that they left behind are in the checkpoint.",
+        {**_JOIN, "mode": "unaligned"},
+        "read(0) read(0) read(1) trigger inject(0) take_barrier(0) process(1) inject(1) settle crash restore",
+    ),
+    "channel_state_skipped": Scenario(
+        "What the barriers leave behind is not saved: after the restart it is nowhere; no source sends it.",
+        {**_JOIN, "mode": "unaligned", "broken": "skip_channel_state"},
+        "read(0) read(0) read(1) trigger inject(0) take_barrier(0) process(1) inject(1) settle crash restore",
+    ),
+    "sink_offset_twice": Scenario(
+        "The sink has put out nothing of offset 1, but its hello is in the count already: it will count twice.",
+        {**_ONE, "broken": "sink_offset"},
+        "read(0) read(0) process(0) process(0) process(2) copy crash restore",
+    ),
+    "sink_offset_lost": Scenario(
+        "The row of world is out, so the checkpoint reads on behind it: hello, still on its way, is lost.",
+        {**_ONE, "words": "hello-world-hello", "broken": "sink_offset"},
+        "read(0) read(0) process(1) process(3) copy crash restore",
+    ),
+    "epochs": Scenario(
+        "Checkpoint 1 makes the row before its barrier visible; the row behind it is in the next transaction.",
+        {**_ONE},
+        "read(0) trigger inject(0) read(0) settle crash restore",
+    ),
+    "complete_not_announced": Scenario(
+        "The checkpoint was stored, the sink was never told: the restart commits what was decided.",
+        {**_ONE},
+        "read(0) trigger inject(0) process(0) take_barrier(0) take_barrier(1) process(2) take_barrier(2) "
+        "take_barrier(3) complete(1) crash restore",
+    ),
+    "announced_first": Scenario(
+        "The sink is told before the checkpoint is stored: its row is visible, comes again, and is there twice.",
+        {**_ONE, "broken": "announce_first"},
+        "read(0) trigger inject(0) process(0) take_barrier(0) take_barrier(1) process(2) take_barrier(2) "
+        "take_barrier(3) announce crash restore",
+    ),
+    "expired": Scenario(
+        "Checkpoint 1 expires and the job lives on: its sealed transaction commits with the next checkpoint.",
+        {**_ONE, "expiries": 1, "crashes": 0, "checkpoints": 2},
+        "read(0) trigger inject(0) process(0) take_barrier(0) take_barrier(1) process(2) take_barrier(2) "
+        "take_barrier(3) expire(1) read(0) trigger inject(0) settle",
+    ),
+    "expired_and_aborted": Scenario(
+        "The same, but its transaction is aborted: the source does not go back, so the row is lost.",
+        {**_ONE, "expiries": 1, "crashes": 0, "checkpoints": 2, "broken": "abort_expired"},
+        "read(0) trigger inject(0) process(0) take_barrier(0) take_barrier(1) process(2) take_barrier(2) "
+        "take_barrier(3) expire(1) read(0) trigger inject(0) settle",
+    ),
+    "newer_barrier": Scenario(
+        "Barrier 1 blocks a channel and has expired; barrier 2 by the other channel ends that alignment.",
+        {**_JOIN, "expiries": 1, "crashes": 0, "checkpoints": 2},
+        "read(0) trigger inject(0) read(0) settle expire(1) trigger inject(1) settle inject(0) settle",
+    ),
+    "two_in_flight": Scenario(
+        "Two checkpoints are in flight and have every acknowledgement; the newer is stored and subsumes the other.",
+        {**_ONE, "counts": 1, "concurrent": 2, "checkpoints": 2, "crashes": 0},
+        "read(0) trigger inject(0) trigger read(0) inject(0) process(0) take_barrier(0) process(0) take_barrier(0) "
+        "process(1) take_barrier(1) process(1) take_barrier(1) complete(2)",
+    ),
+    "minimum_pause": Scenario(
+        "Checkpoint 1 is complete, and the next is triggered only after four steps of the tasks.",
+        {**_ONE, "checkpoints": 2, "min_pause": 4, "crashes": 0},
+        "read(0) trigger inject(0) settle read(0) process(0) process(2) read(0) trigger inject(0) settle",
+    ),
+    "finished_source": Scenario(
+        "Source 1 has ended, which counts as its barrier; checkpoints go on, and one more commits the last rows.",
+        {**_JOIN, "crashes": 0},
+        "read(1) read(1) finish(1) settle read(0) trigger inject(0) settle",
+    ),
+    "copied_in_the_background": Scenario(
+        "The count has copied its state and goes on at once; its copy is stored later.",
+        {**_ONE, "counts": 1, "copying": "background", "crashes": 0},
+        "read(0) trigger inject(0) store(0) read(0) process(0) take_barrier(0) process(0) store(1)",
+    ),
+    "copied_standing": Scenario(
+        "The same, but the count stands still until its copy is stored.",
+        {**_ONE, "counts": 1, "copying": "standing", "crashes": 0},
+        "read(0) trigger inject(0) store(0) read(0) process(0) take_barrier(0) store(1) process(0)",
+    ),
+    "sink_acknowledged": Scenario(
+        "The sink has acknowledged and the count's copy is not stored: the checkpoint is complete without it.",
+        {**_ONE, "counts": 1, "copying": "background", "broken": "sink_ack"},
+        "read(0) trigger inject(0) store(0) process(0) take_barrier(0) process(1) take_barrier(1) store(2) complete(1) "
+        "crash restore",
+    ),
+    "older_checkpoint": Scenario(
+        "Not the latest checkpoint is restored: what the sink has committed since then comes a second time.",
+        {**_ONE, "checkpoints": 2, "broken": "older_checkpoint"},
+        "read(0) trigger inject(0) settle read(0) trigger inject(0) settle crash restore",
+    ),
+    "appended": Scenario(
+        "The counts are exact, and a sink that shows rows at once has shown them twice: state is not output.",
+        {**_ONE, "sink": "append"},
+        "read(0) trigger inject(0) settle read(0) settle crash restore",
+    ),
+    "cancelled": Scenario(
+        "The job is cancelled and its checkpoint deleted: the next start is from nothing, and rows come twice.",
+        {**_ONE, "cancels": 1},
+        "read(0) trigger inject(0) settle cancel restore",
+    ),
+    "cancelled_and_kept": Scenario(
+        "The job is cancelled and its checkpoint kept: the next start goes on from there.",
+        {**_ONE, "cancels": 1, "retention": "keep"},
+        "read(0) trigger inject(0) settle cancel restore",
+    ),
+}
+
+
+def scenario(name: str) -> Scenario:
+    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
+    return named(SCENARIOS, name)
+
+
+def trace_of(name: str) -> Trace:
+    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
+    found = scenario(name)
+    return play(Barriers(settle("barriers", PARAMETERS, found.given)), found.script).trace

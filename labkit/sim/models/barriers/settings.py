@@ -1,0 +1,224 @@
+"""What may be chosen of the barriers model, which choices exclude each other, and how the job is laid out."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from labkit.errors import InvalidInput
+from labkit.sim.model import Word
+from labkit.sim.models.barriers.parts import Faults, once, records_in
+from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
+
+VERSION = 1
+
+
+class Mode(Word):
+    """What a task with several inputs does about barriers."""
+
+    ALIGNED = "aligned"
+    """A channel whose barrier came is blocked until all have come."""
+    AT_LEAST_ONCE = "at_least_once"
+    """Barriers are counted, nothing is blocked."""
+    UNALIGNED = "unaligned"
+    """The first barrier counts and overtakes; what is in flight goes into the checkpoint."""
+
+
+class Copying(Word):
+    """When a task's copy is stored and acknowledged."""
+
+    INSTANT = "instant"
+    """In the step that takes it."""
+    BACKGROUND = "background"
+    """Later, while the task goes on."""
+    STANDING = "standing"
+    """Later, and the task stands still until then."""
+
+
+class Broken(Word):
+    """Which rule is left out."""
+
+    NOTHING = "nothing"
+    FORGET_TO_BLOCK = "forget_to_block"
+    FIRST_BARRIER = "first_barrier"
+    SKIP_CHANNEL_STATE = "skip_channel_state"
+    SINK_OFFSET = "sink_offset"
+    SINK_ACK = "sink_ack"
+    ANNOUNCE_FIRST = "announce_first"
+    ABORT_EXPIRED = "abort_expired"
+    OLDER_CHECKPOINT = "older_checkpoint"
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "mode": Choice(
+        "What happens at barriers: channels are aligned, nothing is held (at_least_once), or barriers overtake "
+        "(unaligned).",
+        Mode.ALIGNED.value,
+        tuple(each.value for each in Mode),
+    ),
+    "words": Words("The input, one word a record, dealt to the sources in turn.", "hello-hello-world"),
+    "sources": Whole("Sources, each with a log and offsets of its own.", 2, 1, 3),
+    "counts": Whole("Tasks that count words; a word always goes to the same one.", 2, 1, 3),
+    "sink": Choice(
+        "What the sink does: two_phase (rows are visible when their checkpoint is complete), or append (at once).",
+        "two_phase",
+        ("two_phase", "append"),
+    ),
+    "checkpoints": Whole("How many checkpoints are triggered before the end of the input.", 1, 0, 4),
+    "concurrent": Whole("How many checkpoints may be pending at once.", 1, 1, 3),
+    "min_pause": Whole("Steps of the tasks between a completion and the next trigger.", 0, 0, 9),
+    "copying": Choice(
+        "When a copy is stored: at once (instant), in the background, or while its task is standing still.",
+        Copying.INSTANT.value,
+        tuple(each.value for each in Copying),
+    ),
+    "retained": Whole("How many complete checkpoints are kept.", 1, 1, 3),
+    "crashes": Whole("How many crashes there may be.", 1, 0, 3),
+    "expiries": Whole("How many pending checkpoints may expire.", 0, 0, 3),
+    "cancels": Whole("How often somebody may cancel the job and start it again.", 0, 0, 1),
+    "retention": Choice("What a cancelled job's checkpoints become: deleted or kept.", "delete", ("delete", "keep")),
+    "broken": Choice(
+        "Which rule is left out: forget_to_block (aligned, but the channel is read on), first_barrier (the state is "
+        "copied at the first barrier and nothing in flight is saved), skip_channel_state (unaligned without what is "
+        "in flight), sink_offset (no barriers: all states at one moment, and the offsets after the sink's last rows), "
+        "sink_ack (complete as soon as the sink has acknowledged), announce_first (announced before it is stored), "
+        "abort_expired (an expired checkpoint's transaction is aborted), "
+        "older_checkpoint (restored instead of the latest).",
+        Broken.NOTHING.value,
+        tuple(each.value for each in Broken),
+    ),
+}
+
+
+class Rules(NamedTuple):
+    """What tasks do at barriers: react to the first one or to the last, block, overtake, save what is in flight."""
+
+    at_first: bool
+    aligns: bool
+    blocks: bool
+    overtakes: bool
+    saves: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters, understood, and the layout: record r is offset r // sources of source r % sources."""
+
+    rules: Rules
+    mode: Mode
+    words: tuple[str, ...]
+    sources: int
+    counts: int
+    transactional: bool
+    checkpoints: int
+    concurrent: int
+    min_pause: int
+    copying: Copying
+    retained: int
+    faults: Faults
+    keeps_cancelled: bool
+    broken: Broken
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Of every source the number of its records."""
+        return tuple(len(range(source, len(self.words), self.sources)) for source in range(self.sources))
+
+    @cached_property
+    def readers(self) -> tuple[int, ...]:
+        """Of every record the count that it goes to: words are dealt in the order in which they first come."""
+        order = list(dict.fromkeys(self.words))
+        return tuple(order.index(word) % self.counts for word in self.words)
+
+    def record(self, source: int, offset: int) -> int:
+        """The record at an offset of a source."""
+        return offset * self.sources + source
+
+    def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:
+        """The records of a source for a count, from one offset up to another."""
+        return sum(
+            once(record)
+            for record in range(source, len(self.words), self.sources)
+            if self.readers[record] == count and start <= record // self.sources < end
+        )
+
+    def all_for(self, count: int) -> int:
+        """The records that go to a count."""
+        return sum(once(record) for record, reader in enumerate(self.readers) if reader == count)
+
+    @property
+    def tasks(self) -> int:
+        """Sources, counts, and the sink; they are numbered in this order."""
+        return self.sources + self.counts + 1
+
+    @cached_property
+    def channels(self) -> tuple[tuple[int, int], ...]:
+        """Every channel as (operator, input): from each source to each count, then from each count to the sink."""
+        into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
+        return (*into_counts, *((self.counts, count) for count in range(self.counts)))
+
+    def named(self, record: int) -> str:
+        """A record as a learner reads it."""
+        return f"offset {record // self.sources} of source {record % self.sources} ({self.words[record]})"
+
+    def totals(self, held: int) -> str:
+        """The count of every word in a state, in words."""
+        counted = Counter(self.words[record] for record in records_in(held))
+        return " ".join(f"{word}={counted[word]}" for word in dict.fromkeys(self.words) if counted[word]) or "-"
+
+    def task(self, number: int) -> str:
+        """A task's name."""
+        if number < self.sources:
+            return f"source {number}"
+        count = number - self.sources
+        return f"count {count}" if count < self.counts else "the sink"
+
+
+_NEEDS = {
+    Broken.FORGET_TO_BLOCK: ("mode", "aligned"),
+    Broken.FIRST_BARRIER: ("mode", "aligned"),
+    Broken.SINK_OFFSET: ("mode", "aligned"),
+    Broken.SKIP_CHANNEL_STATE: ("mode", "unaligned"),
+    Broken.SINK_ACK: ("copying", "background"),
+    Broken.ANNOUNCE_FIRST: ("sink", "two_phase"),
+    Broken.ABORT_EXPIRED: ("sink", "two_phase"),
+}
+
+
+def settings(values: Values) -> Settings:
+    """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
+    mode, broken = Mode(str(values["mode"])), Broken(str(values["broken"]))
+    concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
+    if concurrent > 1 and mode is Mode.UNALIGNED:
+        raise InvalidInput(f"concurrent={concurrent}: unaligned checkpoints go one at a time; set concurrent=1.")
+    if concurrent > 1 and min_pause:
+        raise InvalidInput(
+            f"concurrent={concurrent}: a minimum pause means one checkpoint at a time; set concurrent=1."
+        )
+    name, needed = _NEEDS.get(broken, ("mode", mode.value))
+    if values[name] != needed:
+        raise InvalidInput(f"broken={broken}: {name}={values[name]} has no such rule; set {name}={needed}.")
+    first = broken is Broken.FIRST_BARRIER
+    unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
+    return Settings(
+        rules=Rules(
+            at_first=unaligned or first,
+            aligns=aligned,
+            blocks=aligned and not first and broken is not Broken.FORGET_TO_BLOCK,
+            overtakes=unaligned,
+            saves=unaligned and broken is not Broken.SKIP_CHANNEL_STATE,
+        ),
+        mode=mode,
+        words=tuple(str(values["words"]).split("-")),
+        sources=int(values["sources"]),
+        counts=int(values["counts"]),
+        transactional=values["sink"] == "two_phase",
+        checkpoints=int(values["checkpoints"]),
+        concurrent=concurrent,
+        min_pause=min_pause,
+        copying=Copying(str(values["copying"])),
+        retained=max(int(values["retained"]), 2 if broken is Broken.OLDER_CHECKPOINT else 1),
+        faults=Faults(int(values["crashes"]), int(values["expiries"]), int(values["cancels"])),
+        keeps_cancelled=values["retention"] == "keep",
+        broken=broken,
+    )

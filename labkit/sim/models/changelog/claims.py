@@ -1,0 +1,134 @@
+"""What is claimed of the consumer's table: that a continuous query equals the batch query at every prefix.
+
+The comparison is made whenever everything that was sent is read; between two messages of one change a reader of the
+table may find less, and that is shown and not claimed away.
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.sim.model import Mood, Property
+from labkit.sim.models.changelog.parts import Kind, Row, State, Table
+from labkit.sim.models.changelog.query import batch
+from labkit.sim.models.changelog.settings import Encoding, Settings
+from labkit.sim.models.changelog.table import has, visible
+
+
+def is_settled(state: State) -> bool:
+    """Whether both are up, the query has caught up with itself, and every message is read and noted."""
+    (_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest = state
+    return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
+
+
+def listed(table: Table) -> str:
+    """A table in words."""
+    rows = [f"{row.key} = {row.value}" + (f" ({row.times} times)" if row.times != 1 else "") for row in table]
+    return ", ".join(rows) or "nothing"
+
+
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
+    """Equality at every prefix and at the end; what an error looks like; what can be seen on the way."""
+    found = [_equals_batch(settings), _ends_equal(settings)]
+    if settings.encoding is not Encoding.APPEND:
+        found.append(_one_row())
+        if not settings.at_most:
+            found.append(_total())
+    last = len(settings.words)
+    some = Mood.SOMETIMES
+    found.append(
+        Property("all_read", some, "All is read.", lambda state: state.furthest == last, text, is_settled),
+    )
+    if _can_have_gap(settings):
+        found.append(
+            Property("gap", some, "For a moment a key is missing, though it is in the result.", _has_gap, text)
+        )
+    return found
+
+
+def _equal(settings: Settings, state: State) -> bool:
+    return visible(state.consumer.table) == batch(settings, state.furthest)
+
+
+def _difference(settings: Settings, state: State) -> str:
+    table, right = visible(state.consumer.table), batch(settings, state.furthest)
+    wrong = next((row for row in table if row not in right), None) or next(row for row in right if row not in table)
+    where = "in the table" if wrong in table else "missing"
+    row = listed((wrong,))
+    return f"after {state.furthest} records {row} is {where}: it has {listed(table)}, the batch query {listed(right)}."
+
+
+def _equals_batch(settings: Settings) -> Property[State]:
+    return Property(
+        "equals_batch",
+        Mood.ALWAYS,
+        "Whenever all is read, the table is what the batch query gives for the same records.",
+        lambda state: _equal(settings, state),
+        lambda state: _difference(settings, state),
+        is_settled,
+    )
+
+
+def _ends_equal(settings: Settings) -> Property[State]:
+    return Property(
+        "ends_equal",
+        Mood.EVENTUALLY,
+        "In the end the table is what the batch query gives, whatever it was before.",
+        lambda state: _equal(settings, state),
+        lambda state: _difference(settings, state),
+    )
+
+
+def _one_row() -> Property[State]:
+    def twice(state: State) -> list[Row]:
+        table = visible(state.consumer.table)
+        keys = [row.key for row in table]
+        return [row for row in table if keys.count(row.key) > 1 or row.times > 1]
+
+    def because(state: State) -> str:
+        rows = twice(state)
+        return f"{rows[0].key} has more than one row: {listed(tuple(row for row in rows if row.key == rows[0].key))}."
+
+    return Property(
+        "one_row",
+        Mood.ALWAYS,
+        "Whenever all is read, no key has more than one row.",
+        lambda state: not twice(state),
+        because,
+        is_settled,
+    )
+
+
+def _total() -> Property[State]:
+    def total(state: State) -> int:
+        return sum(row.value * row.times for row in state.consumer.table)
+
+    return Property(
+        "total",
+        Mood.ALWAYS,
+        "Whenever all is read, the counts add up to the number of records.",
+        lambda state: total(state) == state.furthest,
+        lambda state: (
+            f"the counts add up to {total(state)} after {state.furthest} records: {listed(state.consumer.table)}."
+        ),
+        is_settled,
+    )
+
+
+def _can_have_gap(settings: Settings) -> bool:
+    repeated = len(settings.words) > len(settings.keys) and settings.at_most != 1
+    return repeated and (settings.encoding is Encoding.RETRACT or _deletes(settings))
+
+
+def _deletes(settings: Settings) -> bool:
+    return settings.encoding is Encoding.UPSERT and settings.deletes_first
+
+
+def _has_gap(state: State) -> bool:
+    """Whether the consumer is between the two halves of one change, and the key is not in its table."""
+    table, _, _, position, has_deleted = state.consumer
+    if has_deleted:
+        return True
+    if not 0 < position < len(state.topic):
+        return False
+    (kind, key, _, offset), (next_kind, next_key, _, next_offset) = state.topic[position - 1 : position + 1]
+    is_half = kind is Kind.RETRACT and (next_kind, next_key, next_offset) == (Kind.ADD, key, offset)
+    return is_half and not has(table, key)

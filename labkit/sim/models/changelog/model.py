@@ -1,0 +1,198 @@
+"""The changelog as a model: who may act when, and what each action changes.
+
+A query processes records and sends messages; they travel first in, first out, unless one is lost, repeated or
+overtaken, into a log that keeps them; the consumer reads that log. This module must not compare tables.
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.models.changelog.claims import claims, is_settled
+from labkit.sim.models.changelog.narration import sentence, text
+from labkit.sim.models.changelog.parts import TAKES_BACK, Budget, Consumer, Kind, Message, Query, State, Table
+from labkit.sim.models.changelog.query import counted, messages, with_count
+from labkit.sim.models.changelog.settings import VERSION, settings
+from labkit.sim.models.changelog.table import applied, has, without
+from labkit.sim.parameters import Values
+
+
+class Changelog(Model[State]):
+    """One configuration of the changelog."""
+
+    name, version = "changelog", VERSION
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.settings = settings(values)
+        self._acts: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in ACTIONS}
+
+    def initial(self) -> State:
+        """No record is processed, and the table is empty."""
+        return State(Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget)
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """The query, the message that arrives next, the consumer; then what goes wrong."""
+        found: list[Action] = []
+        self._query_actions(state, found)
+        if state.network:
+            found.append(Action("arrive"))
+        self._consumer_actions(state, found)
+        if any(state.budget):
+            self._wrong(state, found)
+        return found
+
+    def _query_actions(self, state: State, found: list[Action]) -> None:
+        query = state.query
+        if not query.is_up:
+            found.append(Action("restart_query"))
+            return
+        if query.offset < len(self.settings.words):
+            found.append(Action("process", query.offset))
+        if state.budget.query_crashes and query.saved < query.offset:
+            found.append(Action("checkpoint", query.offset))
+
+    def _consumer_actions(self, state: State, found: list[Action]) -> None:
+        consumer, policy = state.consumer, self.settings.position
+        _, stored, is_up, position, has_deleted = consumer
+        if not is_up:
+            found.append(Action("restart"))
+            return
+        if policy == "after" and stored < position:
+            found.append(Action("store_position", position))
+        elif position < len(state.topic):
+            if policy == "before" and stored == position:
+                found.append(Action("store_position", position + 1))
+            elif has_deleted:
+                found.append(Action("insert", position))
+            elif self._must_delete(consumer, state.topic[position]):
+                found.append(Action("delete", position))
+            else:
+                found.append(Action("apply", position))
+
+    def _must_delete(self, consumer: Consumer, message: Message) -> bool:
+        return self.settings.deletes_first and message.kind is Kind.UPSERT and has(consumer.table, message.key)
+
+    def _wrong(self, state: State, found: list[Action]) -> None:
+        budget, network = state.budget, state.network
+        is_done = is_settled(state) and state.furthest == len(self.settings.words)
+        if budget.crashes and state.consumer.is_up and not is_done:
+            found.append(Action("crash"))
+        if budget.query_crashes and state.query.is_up and state.query.saved < state.query.offset:
+            found.append(Action("crash_query"))
+        if network and (self.settings.hits_any or network[0].kind in TAKES_BACK):
+            if budget.losses:
+                found.append(Action("lose"))
+            if budget.repeats:
+                found.append(Action("repeat"))
+        if budget.swaps and self._can_swap(network):
+            found.append(Action("overtake"))
+        if budget.expiries and state.query.is_up:
+            known = dict(state.query.counts)
+            found += [Action("expire", number) for number, key in enumerate(self.settings.keys) if key in known]
+
+    def _can_swap(self, network: tuple[Message, ...]) -> bool:
+        if len(network) < 2:
+            return False
+        return self.settings.hits_any or any(message.kind in TAKES_BACK for message in network[:2])
+
+    def apply(self, state: State, action: Action) -> State:
+        """One step of somebody, or one thing that goes wrong."""
+        return self._acts[action.name](state, action.which)
+
+    # The query and its messages.
+
+    def _process(self, state: State, offset: int) -> State:
+        saved, saved_counts, is_up, _, counts = state.query
+        key = self.settings.words[offset]
+        old = counted(counts, key)
+        query = Query(saved, saved_counts, is_up, offset + 1, with_count(counts, key, old + 1))
+        network = (*state.network, *messages(self.settings, key, old, offset))
+        return State(query, state.consumer, network, state.topic, state.budget, max(state.furthest, offset + 1))
+
+    def _checkpoint(self, state: State, _: int) -> State:
+        query = state.query
+        return state._replace(query=query._replace(saved=query.offset, saved_counts=query.counts))
+
+    def _arrive(self, state: State, _: int) -> State:
+        return _moved(state, state.network[1:], (*state.topic, state.network[0]))
+
+    def _lose(self, state: State, _: int) -> State:
+        return _moved(_spent(state, "losses"), state.network[1:], state.topic)
+
+    def _repeat(self, state: State, _: int) -> State:
+        return _moved(_spent(state, "repeats"), state.network, (*state.topic, state.network[0]))
+
+    def _overtake(self, state: State, _: int) -> State:
+        first, second, *rest = state.network
+        return _moved(_spent(state, "swaps"), (first, *rest), (*state.topic, second))
+
+    def _expire(self, state: State, number: int) -> State:
+        query = state.query
+        counts = with_count(query.counts, self.settings.keys[number], 0)
+        return _spent(state, "expiries")._replace(query=query._replace(counts=counts))
+
+    def _crash_query(self, state: State, _: int) -> State:
+        return _spent(state, "query_crashes")._replace(query=crash(state.query))
+
+    def _restart_query(self, state: State, _: int) -> State:
+        saved, saved_counts, *_rest = state.query
+        return state._replace(query=Query(saved, saved_counts, is_up=True, offset=saved, counts=saved_counts))
+
+    # The consumer.
+
+    def _apply(self, state: State, position: int) -> State:
+        return self._read_on(state, applied(state.consumer.table, state.topic[position], owes=self.settings.owes))
+
+    def _delete(self, state: State, position: int) -> State:
+        table = without(state.consumer.table, state.topic[position].key)
+        stored = position + 1 if self.settings.broken == "stored_at_delete" else state.consumer.stored
+        consumer = Consumer(table, stored, is_up=True, position=position, has_deleted=True)
+        return state._replace(consumer=consumer)
+
+    def _insert(self, state: State, position: int) -> State:
+        return self._apply(state, position)
+
+    def _read_on(self, state: State, table: Table) -> State:
+        query, (_, stored, is_up, position, _), network, topic, budget, furthest = state
+        if self.settings.position == "with_table":
+            stored = position + 1
+        return State(query, Consumer(table, stored, is_up, position + 1), network, topic, budget, furthest)
+
+    def _store_position(self, state: State, position: int) -> State:
+        return state._replace(consumer=state.consumer._replace(stored=position))
+
+    def _crash(self, state: State, _: int) -> State:
+        return _spent(state, "crashes")._replace(consumer=crash(state.consumer))
+
+    def _restart(self, state: State, _: int) -> State:
+        table, stored, *_rest = state.consumer
+        return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
+
+    def properties(self) -> Sequence[Property[State]]:
+        """That the table equals the batch query, and what else is claimed of it."""
+        return claims(self.settings, self.text)
+
+    def text(self, state: State) -> str:
+        """Query, messages, consumer."""
+        return text(state)
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        return sentence(self.settings, action)
+
+
+ACTIONS = (
+    *("process", "checkpoint", "restart_query", "arrive"),
+    *("apply", "delete", "insert", "store_position", "restart"),
+    *("crash", "crash_query", "lose", "repeat", "overtake", "expire"),
+)
+
+
+def _moved(state: State, network: tuple[Message, ...], topic: tuple[Message, ...]) -> State:
+    query, consumer, _, _, budget, furthest = state
+    return State(query, consumer, network, topic, budget, furthest)
+
+
+def _spent(state: State, what: str) -> State:
+    budget: Budget = state.budget
+    return state._replace(budget=budget._replace(**{what: getattr(budget, what) - 1}))

@@ -1,0 +1,153 @@
+"""What a reader saw come out, the judge's verdict on it, what is claimed of states, and what a whole walk cost.
+
+Lost and duplicate records are counted by `labkit.judge` alone, as for real runs: a state becomes a History here.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from labkit.judge import ANOMALY, Outcome, Verdict, Witness, judge
+from labkit.records import History, Observation, Reading, Record
+from labkit.sim.model import Mood, Property
+from labkit.sim.models.delivery.parts import Hop, Seen, Stage, State
+from labkit.sim.models.delivery.settings import Settings
+
+KEY = "hello"
+"""The key of every record, so that records which change places are seen to go back."""
+
+SAID = {
+    "no_loss": "In the end no record is lost.",
+    "no_duplicate": "No record comes out twice.",
+    "no_regression": "The key is not seen to go back.",
+}
+"""What is claimed of the judge's properties."""
+
+
+def is_over(state: State) -> bool:
+    """Whether nobody has anything left to do; only a crash can still come, and changes nothing."""
+    idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
+    return idle and not any(hop.forward or hop.back for hop in state.hops)
+
+
+class Judge:
+    """Judges states of one configuration; the same output is judged once."""
+
+    def __init__(self, records: int) -> None:
+        self._expected = [Record(record, KEY, record + 1) for record in range(records)]
+        self._known: dict[tuple[Seen, ...], Verdict] = {}
+
+    def verdict(self, state: State) -> Verdict:
+        """What the judge says if nothing more comes out."""
+        if state.out not in self._known:
+            self._known[state.out] = judge(self._expected, self.history(state))
+        return self._known[state.out]
+
+    def history(self, state: State) -> History:
+        """What an outside reader saw, with a look at the end. There are no batches; an attempt ends with a crash."""
+        rows = (Observation(*self._expected[row.record], batch=0, attempt=row.crashes + 1) for row in state.out)
+        return History([*rows, Reading("end")])
+
+
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
+    """What the judge says; where senders repeat, that every record stays durable; that it can end and does."""
+    judged = Judge(settings.records)
+    found = [_judged(judged, name) for name in SAID]
+    if settings.retry:
+        found.append(_kept(settings.records))
+    if settings.faults.crashes:
+        found.append(_recovers(settings, text))
+    return (
+        *found,
+        Property("all_out", Mood.SOMETIMES, "All records come out.", _all_out(judged), text, is_over),
+        Property("ends", Mood.EVENTUALLY, "In the end nobody has anything left to do.", is_over, _stuck),
+    )
+
+
+def _judged(judged: Judge, name: str) -> Property[State]:
+    """What came out twice, or too late, stays so: only of a loss nobody can say before the end that it is one."""
+
+    def holds(state: State) -> bool:
+        return judged.verdict(state).properties[name] is not Outcome.VIOLATED
+
+    def because(state: State) -> str:
+        return _TOLD[name](judged.verdict(state).witnesses[ANOMALY[name]][0])
+
+    return Property(name, Mood.ALWAYS, SAID[name], holds, because, is_over if name == "no_loss" else None)
+
+
+def _lost(case: Witness) -> str:
+    return f"record {case.offset} has not come out, and nobody has anything left to do."
+
+
+def _doubled(case: Witness) -> str:
+    assert case.earlier is not None
+    first, second = case.earlier.attempt, case.attempt
+    assert first is not None
+    assert second is not None
+    return f"record {case.offset} came out after {first - 1} crashes, and once more after {second - 1}."
+
+
+def _fell_back(case: Witness) -> str:
+    return f"record {case.offset} came out late: {case.key!r} was seen to go from {case.from_value} to {case.to_value}."
+
+
+_TOLD: dict[str, Callable[[Witness], str]] = {"no_loss": _lost, "no_duplicate": _doubled, "no_regression": _fell_back}
+
+
+def _all_out(judged: Judge) -> Callable[[State], bool]:
+    def holds(state: State) -> bool:
+        return judged.verdict(state).properties["no_loss"] is Outcome.HOLDS
+
+    return holds
+
+
+def _kept(records: int) -> Property[State]:
+    def first_gone(state: State) -> int | None:
+        there = {row.record for row in state.out}
+        for process in state.processes:
+            there.update(message.record for message in process.outbox)
+        return next((record for record in range(records) if record not in there), None)
+
+    def because(state: State) -> str:
+        record = first_gone(state)
+        return f"record {record} is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
+
+    return Property(
+        "kept",
+        Mood.ALWAYS,
+        "A record leaves its sender's log only when it is durable elsewhere, or out.",
+        lambda state: first_gone(state) is None,
+        because,
+    )
+
+
+def _recovers(settings: Settings, text: Callable[[State], str]) -> Property[State]:
+    def after_a_crash(state: State) -> bool:
+        return state.faults.crashes != settings.faults.crashes
+
+    return Property("recovers", Mood.SOMETIMES, "All is done after a crash.", after_a_crash, text, is_over)
+
+
+def _stuck(state: State) -> str:
+    for number, process in enumerate(state.processes):
+        if process.stage is not Stage.IDLE or process.outbox:
+            return f"process {number} is {process.stage} for ever, with {len(process.outbox)} records to bring."
+    number = next(number for number, hop in enumerate(state.hops, start=1) if hop != Hop())
+    return f"something to or from process {number} stays under way for ever."
+
+
+def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
+    """For every process but the source, how often it worked on each record. Effects are the judge's business."""
+    records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
+    counts = [[0] * records for _ in states[0].processes[1:]]
+    for before, after in pairwise(states):
+        for count, old, new in zip(counts, before.processes[1:], after.processes[1:], strict=True):
+            if new.held is not None and new.held != old.held:
+                count[new.held.record] += 1
+    return tuple(map(tuple, counts))
+
+
+def waited(states: Sequence[State]) -> tuple[int, ...]:
+    """For every process the number of steps for which it had something that it must be able to send again."""
+    lives = zip(*(state.processes for state in states), strict=True)
+    return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)

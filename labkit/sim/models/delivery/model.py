@@ -1,0 +1,312 @@
+"""A chain of processes that hand records on over a network which loses, doubles, delays and reorders them.
+
+A sender cannot know whether its record has arrived, so it repeats it until it is acknowledged, and the receiver must
+know it again by its id. Retry and deduplication are settings; so is when a process acknowledges. Strong and weak
+productions are those of MillWheel (Akidau et al., 2013): strong writes id and output durably in one step before
+anything is sent on, weak sends first, without that write, and waits until everything downstream is done; without
+deduplication the latter is the older design in which every process waits for all those after it.
+A connection here deduplicates while it lives, as TCP does, and is gone with either of its ends.
+What a record does to a process beside its output is left out: only what comes out at the end of the chain counts.
+This module must not count lost or duplicate records.
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.models.delivery import network
+from labkit.sim.models.delivery.claims import claims
+from labkit.sim.models.delivery.narration import sentence, text
+from labkit.sim.models.delivery.parts import Hop, Ids, Message, Process, Seen, Stage, State
+from labkit.sim.models.delivery.settings import VERSION, Settings, settings
+from labkit.sim.parameters import Values
+
+_AT_PROCESS = (
+    *("send", "send_early", "hear", "receive", "discard", "store", "produce", "note", "ack", "collect"),
+    *("crash", "restart", "drop", "drop_ack", "duplicate", "reorder"),
+)
+
+
+class Delivery(Model[State]):
+    """One configuration of the chain."""
+
+    name, version = "delivery", VERSION
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.settings: Settings = settings(values)
+        self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in _AT_PROCESS}
+        self._rules: dict[str, Callable[[State, int], State]] = {
+            name: getattr(self, f"_{name}") for name in _AT_PROCESS
+        }
+
+    def initial(self) -> State:
+        """The source has every record in its log; nobody else has anything."""
+        records = tuple(Message(record, record) for record in range(self.settings.records))
+        others = (Process(stage=Stage.IDLE),) * self.settings.last
+        made = self.settings.records if self.settings.fresh else 0
+        hops = (Hop(),) * self.settings.last
+        return State((Process(records, stage=Stage.IDLE), *others), hops, (), made, self.settings.faults)
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """Every process as receiver and as sender, then what goes wrong with it and on the way to it."""
+        enabled: list[Action] = []
+        for which, process in enumerate(state.processes):
+            if process.stage is Stage.DOWN:
+                enabled.append(self._of["restart"][which])
+            else:
+                if which:
+                    self._receiver_actions(state, which, enabled)
+                if which < self.settings.last:
+                    self._sender_actions(state, which, enabled)
+        if any(state.faults):
+            for which in range(self.settings.processes):
+                self._wrong(state, which, enabled)
+        return enabled
+
+    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+        process, of = state.processes[which], self._of
+        stage = process.stage
+        if stage is Stage.IDLE:
+            forward = state.hops[which - 1].forward
+            if forward:
+                enabled.append(of["discard" if self._is_known(state, which, forward[0].name) else "receive"][which])
+        elif stage is Stage.WORKING:
+            enabled.append(of["produce" if self._waits(which) else "store"][which])
+        elif stage is Stage.STORED:
+            enabled.append(of["note"][which])
+        elif stage is Stage.DONE:
+            enabled.append(of["ack"][which])
+        if self._collectable(state, which):
+            enabled.append(of["collect"][which])
+
+    def _sender_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+        hop = state.hops[which]
+        if hop.back:
+            enabled.append(self._of["hear"][which])
+        lost, late = self._unsent(state, which)
+        if lost is not None:
+            enabled.append(self._of["send"][which])
+        if late is not None and state.faults.delays:
+            enabled.append(self._of["send_early"][which])
+
+    def _wrong(self, state: State, which: int, enabled: list[Action]) -> None:
+        of, (drops, duplicates, _, reorders, crashes) = self._of, state.faults
+        if which:
+            forward = state.hops[which - 1].forward
+            if forward and drops:
+                enabled.append(of["drop"][which])
+            if forward and duplicates:
+                enabled.append(of["duplicate"][which])
+            if reorders and len(forward) > 1 and forward[0] != forward[1]:
+                enabled.append(of["reorder"][which])
+        if drops and which < self.settings.last and state.hops[which].back:
+            enabled.append(of["drop_ack"][which])
+        if crashes and state.processes[which].stage is not Stage.DOWN:
+            enabled.append(of["crash"][which])
+
+    def apply(self, state: State, action: Action) -> State:
+        """One rule. Every action names a process: the one that acts, or to which a message is on its way."""
+        return self._rules[action.name](state, action.which)
+
+    # Sending.
+
+    def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
+        """What this process may have under way on its hop."""
+        process = state.processes[which]
+        if which and self.settings.weak:
+            return () if process.output is None else (process.output,)
+        return process.outbox[: self.settings.window]
+
+    def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
+        """The oldest record of which nothing is under way, so that its timeout is right, and the oldest of the others.
+
+        That a timeout is right is what a real sender cannot know; here a timeout that is not is a fault of its own.
+        """
+        lost = late = None
+        forward, back, _ = state.hops[which]
+        receiver = state.processes[which + 1]
+        for message in self._to_bring(state, which):
+            if message in forward or message.name in back or message == receiver.held:
+                late = late or message
+            else:
+                lost = lost or message
+        return lost, late
+
+    def _send(self, state: State, which: int) -> State:
+        message = self._unsent(state, which)[0]
+        assert message is not None
+        state = network.send(state, which, message)
+        if self.settings.retry:
+            return state
+        process = state.processes[which]
+        left = tuple(each for each in process.outbox if each != message)
+        return _with_process(state, which, process._replace(outbox=left))
+
+    def _send_early(self, state: State, which: int) -> State:
+        message = self._unsent(state, which)[1]
+        assert message is not None
+        return network.less(network.send(state, which, message), "delays")
+
+    def _hear(self, state: State, which: int) -> State:
+        state, name = network.hear(state, which)
+        process = state.processes[which]
+        if process.output is not None and process.output.name == name:
+            return self._settled(state, which, process)
+        left = tuple(message for message in process.outbox if message.name != name)
+        return _with_process(state, which, process._replace(outbox=left))
+
+    def _settled(self, state: State, which: int, process: Process) -> State:
+        """A weak production has arrived at the end: now its input's id is noted, and its sender may be told."""
+        if self.settings.broken == "ack_early":
+            return _with_process(state, which, _idle(self._noted(process)))
+        return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
+
+    # Receiving.
+
+    def _is_known(self, state: State, which: int, name: int) -> bool:
+        dedup, process = self.settings.dedup, state.processes[which]
+        if dedup == "none":
+            return False
+        if dedup == "connection":
+            return bool(state.hops[which - 1].known >> name & 1)
+        noted = process.seen if dedup == "durable" else process.memory
+        return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
+
+    def _taken(self, state: State, which: int) -> tuple[State, Message]:
+        return network.take(state, which - 1, remembers=self.settings.dedup == "connection")
+
+    def _receive(self, state: State, which: int) -> State:
+        state, message = self._taken(state, which)
+        if self.settings.broken == "ack_early":
+            state = network.acknowledge(state, which - 1, message.name)
+        working = state.processes[which]._replace(stage=Stage.WORKING, held=message)
+        return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
+
+    def _discard(self, state: State, which: int) -> State:
+        """A record that it knows is acknowledged again: its first acknowledgement may have been lost."""
+        state, message = self._taken(state, which)
+        return network.acknowledge(state, which - 1, message.name) if self.settings.retry else state
+
+    def _waits(self, which: int) -> bool:
+        """Whether this process acknowledges only when everything after it is done."""
+        return self.settings.weak and which < self.settings.last
+
+    def _store(self, state: State, which: int) -> State:
+        """Id and output become durable in one write; at the end of the chain the output is what everybody sees."""
+        process = state.processes[which]
+        held = process.held
+        assert held is not None
+        late = self.settings.broken == "note_late"
+        process = process._replace(stage=Stage.STORED) if late else self._noted(process)._replace(stage=Stage.DONE)
+        if which == self.settings.last:
+            row = Seen(held.record, self.settings.faults.crashes - state.faults.crashes)
+            state = state._replace(out=(*state.out, row))
+        else:
+            state, output = self._named(state, held)
+            process = process._replace(outbox=(*process.outbox, output))
+        return _with_process(state, which, self._finished(process))
+
+    def _finished(self, process: Process) -> Process:
+        """Where nobody waits for an acknowledgement, there is nothing left to do after the note."""
+        told = not self.settings.retry or self.settings.broken == "ack_early"
+        return _idle(process) if told and process.stage is Stage.DONE else process
+
+    def _produce(self, state: State, which: int) -> State:
+        process = state.processes[which]
+        assert process.held is not None
+        state, output = self._named(state, process.held)
+        return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
+
+    def _named(self, state: State, held: Message) -> tuple[State, Message]:
+        """The production that a process makes of a record, with its id."""
+        if not self.settings.fresh:
+            return state, held
+        return state._replace(made=state.made + 1), Message(held.record, state.made)
+
+    def _note(self, state: State, which: int) -> State:
+        process = self._noted(state.processes[which])._replace(stage=Stage.DONE)
+        return _with_process(state, which, self._finished(process))
+
+    def _noted(self, process: Process) -> Process:
+        """The process with the id of its record in the table, if there is one."""
+        assert process.held is not None
+        outbox, seen, memory, stage, held, output = process
+        if self.settings.dedup == "durable":
+            seen |= 1 << process.held.name
+        elif self.settings.dedup == "volatile":
+            memory |= 1 << process.held.name
+        return Process(outbox, seen, memory, stage, held, output)
+
+    def _ack(self, state: State, which: int) -> State:
+        process = state.processes[which]
+        assert process.held is not None
+        state = network.acknowledge(state, which - 1, process.held.name)
+        return _with_process(state, which, _idle(process))
+
+    # Collecting.
+
+    def _collectable(self, state: State, which: int) -> Ids:
+        """The noted ids that may be forgotten: real systems decide by age, here it is known whether that is right."""
+        if not self.settings.collects and self.settings.broken != "collect_early":
+            return 0
+        process = state.processes[which]
+        noted = process.seen | process.memory
+        return noted if self.settings.broken == "collect_early" else noted & ~_still_to_come(state, which)
+
+    def _collect(self, state: State, which: int) -> State:
+        process, old = state.processes[which], self._collectable(state, which)
+        left = process._replace(seen=process.seen & ~old, memory=process.memory & ~old)
+        return _with_process(state, which, left)
+
+    # What goes wrong.
+
+    def _crash(self, state: State, which: int) -> State:
+        state = network.less(_with_process(state, which, crash(state.processes[which])), "crashes")
+        return network.cut(state, which) if self.settings.dedup == "connection" else state
+
+    def _restart(self, state: State, which: int) -> State:
+        return _with_process(state, which, state.processes[which]._replace(stage=Stage.IDLE))
+
+    def _drop(self, state: State, which: int) -> State:
+        return network.drop(state, which - 1)
+
+    def _drop_ack(self, state: State, which: int) -> State:
+        return network.drop_ack(state, which)
+
+    def _duplicate(self, state: State, which: int) -> State:
+        return network.duplicate(state, which - 1)
+
+    def _reorder(self, state: State, which: int) -> State:
+        return network.reorder(state, which - 1)
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What the judge says of every end, and that no record is ever without a durable place."""
+        return claims(self.settings, self.text)
+
+    def text(self, state: State) -> str:
+        """Processes, network, what came out."""
+        return text(state)
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        return sentence(self.settings, action)
+
+
+def _idle(process: Process) -> Process:
+    return Process(process.outbox, process.seen, process.memory, Stage.IDLE)
+
+
+def _still_to_come(state: State, which: int) -> Ids:
+    """The ids of everything that anybody before this process still has, or that is under way to them or to it."""
+    found = 0
+    for process, hop in zip(state.processes[:which], state.hops, strict=False):
+        for message in (*process.outbox, *hop.forward, process.held, process.output):
+            if message is not None:
+                found |= 1 << message.name
+    return found
+
+
+def _with_process(state: State, which: int, process: Process) -> State:
+    """Built by position: `_replace` would take three times as long."""
+    at, hops, out, made, faults = state
+    return State((*at[:which], process, *at[which + 1 :]), hops, out, made, faults)

@@ -1,0 +1,343 @@
+"""The pipeline: source with offsets, stateful count, micro-batches, a sink strategy, and an outside store.
+
+A driver recovers, plans a batch, writes, pre-commits, commits and goes on; between any two steps it can die. The
+environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as often as
+its parameter says. Every path ends in the History that the judge reads for real runs. The count of a word is restored
+from the state of the batch before, so a re-run counts alike. This module must not count lost or duplicate records.
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.failpoints import FailPoint
+from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.models.pipeline.claims import claims
+from labkit.sim.models.pipeline.effects import Refused, perform, refusal
+from labkit.sim.models.pipeline.narration import done_before, refused, sentence, text
+from labkit.sim.models.pipeline.parts import (
+    NOBODY,
+    Driver,
+    Faults,
+    Op,
+    Place,
+    Query,
+    Seen,
+    State,
+    Status,
+    Store,
+    Task,
+    Transaction,
+    driven,
+    queried,
+)
+from labkit.sim.models.pipeline.programs import (
+    Writer,
+    batch_tasks,
+    due,
+    empty_batch_tasks,
+    recovery_tasks,
+    settle_tasks,
+    shares,
+    skip,
+    told_tasks,
+)
+from labkit.sim.models.pipeline.settings import VERSION, Settings, settings
+from labkit.sim.parameters import Values
+
+MAX_FAILURES = 2
+"""Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
+
+
+class Pipeline(Model[State]):
+    """One configuration of the pipeline."""
+
+    name, version = "pipeline", VERSION
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.settings: Settings = settings(values)
+        self._outside = self.settings.outside
+        self._faults: dict[str, Callable[[State, int], State]] = {
+            "start": self._start,
+            "plan": self._plan,
+            "plan_nothing": self._plan_nothing,
+            "finish": self._finish,
+            "end": self._end_query,
+            "catch_up": self._catch_up,
+            "notify": self._notify,
+            "crash": self._crash,
+            "expire": self._expire,
+            "lose_notice": self._lose_notice,
+            "lapse": self._lapse,
+            "roll_back": self._roll_back,
+            "delete_checkpoint": self._delete_checkpoint,
+            "replace_driver": self._replace_driver,
+        }
+
+    def initial(self) -> State:
+        """Nothing was planned, and no driver runs."""
+        return State(Query(), NOBODY, Store(), self.settings.faults)
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """The driver's next step, the notification's, that of a driver that was thought dead; then what goes wrong."""
+        query, zombie, store, faults, failures = state
+        driver = query.driver
+        enabled = [Action("notified_" + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
+        if driver.notice >= 0 and not driver.settling:
+            enabled.append(Action("notify", driver.notice))
+        if driver.place is Place.DEAD:
+            if failures < MAX_FAILURES:
+                enabled.append(Action("start", query.incarnation + 1))
+        elif driver.place is not Place.ENDED:
+            enabled += self._next_step(query)
+        if zombie.todo:
+            enabled.append(Action("zombie_" + zombie.todo[0].op, zombie.todo[0].which))
+        if any(faults):
+            enabled += self._wrong(query, zombie, store, faults)
+        return enabled
+
+    def _next_step(self, query: Query) -> list[Action]:
+        driver = query.driver
+        if not driver.todo:
+            batch = self._next_batch(query) if driver.place is Place.RUNNING else None
+            if batch is not None:
+                is_gone = batch < len(query.ends) and not self.settings.replayable
+                return [Action("plan_nothing" if is_gone else "plan", batch)]
+            return [] if driver.settling else [Action("end" if driver.place is Place.ENDING else "finish")]
+        task = driver.todo[0]
+        if task.op is Op.STORE_HANDLES and due(query):
+            return [] if driver.settling else [Action("catch_up", query.decided)]
+        return [Action(task.op, task.which)]
+
+    def _next_batch(self, query: Query) -> int | None:
+        """The batch after the last that this driver planned, or after the last decided; None: no input is left."""
+        batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
+        return batch if batch < len(query.ends) or self._end(query) < len(self.settings.words) else None
+
+    @staticmethod
+    def _end(query: Query) -> int:
+        return query.start_of(len(query.ends))
+
+    def _wrong(self, query: Query, zombie: Driver, store: Store, faults: Faults) -> list[Action]:
+        driver = query.driver
+        alive = driver.place in (Place.RECOVERING, Place.RUNNING, Place.ENDING)
+        enabled = []
+        if faults.crashes and alive:
+            enabled.append(Action("crash"))
+        if faults.expiries:
+            enabled += [
+                Action("expire", number)
+                for number, transaction in enumerate(store.transactions)
+                if transaction.status in (Status.OPEN, Status.PREPARED)
+            ]
+        if faults.lost_notices and driver.notice >= 0:
+            enabled.append(Action("lose_notice", driver.notice))
+        if faults.lapses and driver.todo and driver.todo[0].op is Op.LOG_COMMIT and self._has_next(query):
+            enabled.append(Action("lapse", driver.todo[0].batch))
+        if driver.place is Place.DEAD:
+            if faults.rollbacks and query.decided >= 0:
+                enabled.append(Action("roll_back", query.decided))
+            if faults.deletions and query.ends:
+                enabled.append(Action("delete_checkpoint"))
+        if faults.zombies and driver.todo and driver.place is Place.RUNNING:
+            enabled.append(Action("replace_driver"))
+        return enabled
+
+    def _has_next(self, query: Query) -> bool:
+        """Whether this batch is not the last: a checkpoint that expires is made up for by the next one."""
+        return self.settings.defers and self._next_batch(query) is not None
+
+    def apply(self, state: State, action: Action) -> State:
+        """One step of a driver, or one thing that goes wrong."""
+        act = self._faults.get(action.name)
+        if act is not None:
+            return act(state, action.which)
+        driver = state.query.driver
+        if action.name.startswith("zombie_"):
+            return self._zombie_step(state)
+        if action.name.startswith("notified_"):
+            return self._notified_step(state, driver)
+        return self._driver_step(state, driver)
+
+    def reached(self, state: State, action: Action) -> tuple[FailPoint, ...]:
+        """The failpoints at which the driver is after an action."""
+        if action.name == "start":
+            return (FailPoint.BEFORE_RESOLVE,)
+        if action.name == "plan":
+            return (FailPoint.AFTER_OFFSET_LOG,)
+        driver = state.query.driver
+        if action.name.startswith("zombie_") or action.name in self._faults:
+            return ()
+        tasks = driver.settling if action.name.startswith("notified_") else driver.todo
+        return skip(tasks[1:])[1] if self._is_done(state, driver, tasks[0]) else tasks[0].points
+
+    # What drivers do.
+
+    def _driver_step(self, state: State, driver: Driver) -> State:
+        task = driver.todo[0]
+        try:
+            after = perform(self._outside, state, driver, task)
+        except Refused:
+            return self._fail(state)
+        place, generation, incarnation, batch, todo, settling, notice = driver
+        todo = skip(todo[1:])[0] if self._is_done(state, driver, task) else todo[1:]
+        if task.op is Op.RESOLVED:
+            place = Place.RUNNING
+        elif task.op is Op.LOG_COMMIT and self.settings.defers:
+            notice = task.batch
+        return driven(after, Driver(place, generation, incarnation, batch, todo, settling, notice))
+
+    def _notified_step(self, state: State, driver: Driver) -> State:
+        task = driver.settling[0]
+        try:
+            after = perform(self._outside, state, driver, task)
+        except Refused:
+            return self._fail(state)
+        rest = skip(driver.settling[1:])[0] if self._is_done(state, driver, task) else driver.settling[1:]
+        return driven(after, Driver(*driver[:5], rest, driver.notice))
+
+    def _zombie_step(self, state: State) -> State:
+        zombie = state.zombie
+        task = zombie.todo[0]
+        if self._is_replaced(state):
+            return state._replace(zombie=NOBODY)
+        try:
+            after = perform(self._outside, state, zombie, task)
+        except Refused:
+            return state._replace(zombie=NOBODY)
+        rest = skip(zombie.todo[1:])[0] if self._is_done(state, zombie, task) else zombie.todo[1:]
+        return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
+
+    def _is_replaced(self, state: State) -> bool:
+        """Whether a driver that wakes up is refused whatever it does: it is fenced, or its checkpoint is gone."""
+        return self.settings.fencing or state.zombie.generation != state.query.generation
+
+    def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
+        """Whether a look finds that the batch has been written before."""
+        if task.op is not Op.LOOK:
+            return False
+        marker = self._outside.marker(driver, task.batch)
+        return marker in state.store.markers or task.batch in state.query.confirmed
+
+    def _fail(self, state: State) -> State:
+        return state._replace(query=crash(state.query), failures=state.failures + 1)
+
+    def _start(self, state: State, incarnation: int) -> State:
+        query = state.query
+        if self.settings.deletes_logs:
+            query = query._replace(handles=(), logs=())
+        todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
+        driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
+        return queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))
+
+    def _plan(self, state: State, batch: int) -> State:
+        query = state.query
+        driver = query.driver
+        ends = query.ends
+        if batch == len(ends):
+            ends = (*ends, self.settings.end_of(self._end(query), query.generation))
+        parts = shares(self.settings.words, query.start_of(batch), ends[batch])
+        writer = Writer(driver.generation, driver.incarnation)
+        todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
+        planned = Driver(driver.place, driver.generation, driver.incarnation, batch, todo, *driver[5:])
+        return queried(state, Query(ends, *query[1:8], planned))
+
+    def _plan_nothing(self, state: State, batch: int) -> State:
+        """A batch that was planned before runs again, and the source cannot give its records a second time."""
+        driver = state.query.driver
+        todo = empty_batch_tasks(self.settings.order, batch)
+        return driven(state, driver._replace(batch=batch, todo=todo))
+
+    def _finish(self, state: State, _: int) -> State:
+        """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
+        todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
+        left = todo if self.settings.sweeps else ()
+        return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
+
+    def _end_query(self, state: State, _: int) -> State:
+        driver = state.query.driver
+        return driven(state, Driver(Place.ENDED, driver.generation, driver.incarnation))
+
+    def _settling(self, state: State) -> tuple[Task, ...]:
+        return settle_tasks(self.settings.strategy, self.settings.words, state.query)
+
+    def _catch_up(self, state: State, _: int) -> State:
+        """The notification has not come; whoever stores new votes commits first what was decided, and waits for it."""
+        return driven(state, state.query.driver._replace(settling=self._settling(state)))
+
+    def _notify(self, state: State, _: int) -> State:
+        return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
+
+    # What goes wrong.
+
+    def _crash(self, state: State, _: int) -> State:
+        query, zombie, store, faults, failures = state
+        seen = (*store.seen, Seen(-1, -1, faults.crashes))
+        left = Faults(faults.crashes - 1, *faults[1:])
+        return State(crash(query), zombie, Store(seen, *store[1:]), left, failures)
+
+    def _expire(self, state: State, number: int) -> State:
+        handle, _, rows = state.store.transactions[number]
+        transactions = list(state.store.transactions)
+        transactions[number] = Transaction(handle, Status.ABORTED, rows)
+        left = state.faults._replace(expiries=state.faults.expiries - 1)
+        return state._replace(store=state.store._replace(transactions=tuple(transactions)), faults=left)
+
+    def _lose_notice(self, state: State, _: int) -> State:
+        left = state.faults._replace(lost_notices=state.faults.lost_notices - 1)
+        return driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
+
+    def _lapse(self, state: State, batch: int) -> State:
+        """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
+        query = state.query
+        driver = query.driver._replace(todo=query.driver.todo[1:])
+        state = state._replace(faults=state.faults._replace(lapses=state.faults.lapses - 1))
+        if self.settings.lapsed_is_aborted:
+            [dropped] = [handles for stored, handles in query.handles if stored == batch]
+            transactions = tuple(
+                transaction._replace(status=Status.ABORTED) if transaction.handle in dropped else transaction
+                for transaction in state.store.transactions
+            )
+            state = state._replace(store=state.store._replace(transactions=transactions))
+            query = query._replace(handles=tuple(votes for votes in query.handles if votes[0] != batch))
+        return state._replace(query=query._replace(driver=driver))
+
+    def _roll_back(self, state: State, _: int) -> State:
+        """Somebody removes the newest `commits/N` and what was planned from there on."""
+        query = state.query
+        query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
+        return state._replace(query=query, faults=state.faults._replace(rollbacks=state.faults.rollbacks - 1))
+
+    def _delete_checkpoint(self, state: State, _: int) -> State:
+        """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
+        left = state.faults._replace(deletions=state.faults.deletions - 1)
+        first = 0 if self.settings.replayable else self._end(state.query)
+        return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
+
+    def _replace_driver(self, state: State, _: int) -> State:
+        """The driver hangs and is thought dead; another will be started, and it will wake up."""
+        left = state.faults._replace(zombies=state.faults.zombies - 1)
+        return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What the judge says of every end, and rules of the protocol."""
+        return claims(self.settings, self.text)
+
+    def text(self, state: State) -> str:
+        """Driver, checkpoint folder, store."""
+        return text(self.settings, state)
+
+    def sentence(self, action: Action) -> str:
+        """What an action sets out to do."""
+        return sentence(self.settings, action)
+
+    def told(self, state: State, action: Action) -> str:
+        """What an action does, and why not what it set out to do."""
+        if action.name in self._faults:
+            return self.sentence(action)
+        is_zombie = action.name.startswith("zombie_")
+        driver = state.zombie if is_zombie else state.query.driver
+        task = (driver.settling if action.name.startswith("notified_") else driver.todo)[0]
+        is_replaced = is_zombie and self._is_replaced(state)
+        if why := "it was replaced" if is_replaced else refusal(self._outside, state, driver, task):
+            return refused(self.settings, action, why)
+        return done_before(state, action, task) or self.sentence(action)

@@ -1,0 +1,224 @@
+"""What the pipeline consists of: a checkpoint folder, a driver, an outside store, and what may still go wrong.
+
+What a crash keeps and drops is declared here and nowhere else. How the parts change is `labkit.sim.models.pipeline.effects`;
+this module must not contain a rule.
+"""
+
+from typing import NamedTuple
+
+from labkit.failpoints import FailPoint
+from labkit.sim.model import Durable, Volatile, Word
+
+
+class Op(Word):
+    """One indivisible thing that a driver does."""
+
+    WRITE = "write"
+    """A row becomes visible at once (append, idempotent)."""
+    HAND_OVER = "hand_over"
+    """A row goes into the driver's one open transaction, which dies with it (batch_marker)."""
+    INSERT = "insert"
+    """A row goes into a task's open transaction, which outlives it (two_phase)."""
+    LOG = "log"
+    """A row goes into a log that counts only when it is sealed (wal)."""
+    PREPARE = "prepare"
+    """A task's transaction is pre-committed: its yes."""
+    SEAL = "seal"
+    """A task's log is sealed and replaces that of an earlier attempt: its yes."""
+    LOOK = "look"
+    """The marker or the second confirmation is looked up; if it is there, nothing is written again."""
+    COMMIT = "commit"
+    """A participant's transaction becomes visible."""
+    FLUSH = "flush"
+    """A logged row becomes visible."""
+    CONFIRM = "confirm"
+    """The second confirmation of a batch becomes durable."""
+    MARK = "mark"
+    """Rows and marker are committed together."""
+    STORE_HANDLES = "store_handles"
+    """The votes of a batch become durable."""
+    LOG_COMMIT = "log_commit"
+    """`commits/N` becomes durable."""
+    TELL = "tell"
+    """The last notification arrives where nothing waits for it."""
+    FORGET = "forget"
+    """The stored votes of a batch are dropped."""
+    ABORT = "abort"
+    """Recovery drops a transaction that no decision names."""
+    RESOLVED = "resolved"
+    """Recovery has resolved everything and drops the stored votes."""
+
+
+class Handle(NamedTuple):
+    """The name of a transaction: query, batch, partition and the driver's incarnation."""
+
+    generation: int
+    batch: int
+    partition: int
+    incarnation: int
+
+    def __str__(self) -> str:
+        return f"q{self.generation}-b{self.batch}-p{self.partition}-i{self.incarnation}"
+
+
+class Task(NamedTuple):
+    """One step that a driver still has to take: on an offset, a partition or a batch (`which`).
+
+    `points` are the failpoints that it has then reached; `handles` and `rows` are what it works on.
+    """
+
+    op: Op
+    which: int
+    batch: int
+    points: tuple[FailPoint, ...] = ()
+    handles: tuple[Handle, ...] = ()
+    rows: tuple[int, ...] = ()
+
+
+class Place(Word):
+    """What a driver is doing."""
+
+    DEAD = "dead"
+    RECOVERING = "recovering"
+    RUNNING = "running"
+    ENDING = "ending"
+    ENDED = "ended"
+
+
+class Driver(NamedTuple):
+    """The memory of one driver process: nothing of it survives.
+
+    `settling` is what the notification's thread still has to do beside `todo`; `notice` a notification that waits (-1:
+    none); `batch` the last batch that this driver has planned (-1: none).
+    """
+
+    place: Place = Place.DEAD
+    generation: int = 0
+    incarnation: int = 0
+    batch: int = -1
+    todo: tuple[Task, ...] = ()
+    settling: tuple[Task, ...] = ()
+    notice: int = -1
+
+
+NOBODY = Driver()
+
+
+class Query(NamedTuple):
+    """One query: its checkpoint folder, and the process that runs it."""
+
+    ends: Durable[tuple[int, ...]] = ()
+    """`offsets/N` of every planned batch: the offset at which it ends."""
+    decided: Durable[int] = -1
+    """The last batch in the commit log."""
+    handles: Durable[tuple[tuple[int, tuple[Handle, ...]], ...]] = ()
+    """The stored votes, by batch."""
+    logs: Durable[tuple[tuple[int, int], ...]] = ()
+    """The sealed write-ahead logs: batch and partition."""
+    confirmed: Durable[tuple[int, ...]] = ()
+    """The batches with a second confirmation."""
+    incarnation: Durable[int] = 0
+    """How many drivers this checkpoint has had."""
+    generation: Durable[int] = 0
+    """The query's name: new with every checkpoint folder."""
+    first: Durable[int] = 0
+    """The offset at which the query began to read: of a log 0, of a socket the first that nobody has read."""
+    driver: Volatile[Driver] = NOBODY
+
+    def start_of(self, batch: int) -> int:
+        """The offset at which a batch starts that follows those before it."""
+        return self.ends[batch - 1] if batch else self.first
+
+
+class Status(Word):
+    """How far a transaction has come."""
+
+    OPEN = "open"
+    PREPARED = "prepared"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class Transaction(NamedTuple):
+    """One transaction in the outside store, which outlives its writer."""
+
+    handle: Handle
+    status: Status
+    rows: tuple[int, ...]
+
+
+class Seen(NamedTuple):
+    """A row that became visible, or (offset -1) a moment at which a reader looked while everything was dead.
+
+    `transaction` is the place of its transaction in the store if the row was readable before its end (-1: it was not).
+    """
+
+    offset: int
+    batch: int
+    attempt: int
+    transaction: int = -1
+
+
+class Store(NamedTuple):
+    """The outside system; no crash of a driver touches it."""
+
+    seen: tuple[Seen, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
+    markers: tuple[tuple[int, int], ...] = ()
+    """(query, batch) of every marker."""
+
+
+class Faults(NamedTuple):
+    """How often each thing may still go wrong."""
+
+    crashes: int = 0
+    expiries: int = 0
+    lost_notices: int = 0
+    lapses: int = 0
+    rollbacks: int = 0
+    deletions: int = 0
+    zombies: int = 0
+
+
+class State(NamedTuple):
+    """The query, a driver of it that was thought dead and is not, the store, and what may still go wrong."""
+
+    query: Query
+    zombie: Driver
+    store: Store
+    faults: Faults
+    failures: int = 0
+    """How often a driver has ended with an error."""
+
+
+class Outside(NamedTuple):
+    """What a configuration says of the outside system.
+
+    `readable_early`: outsiders read rows of open transactions. `ignores_dropped`: the commit of a transaction that was
+    dropped is logged and passed over. `marks_query`: markers name the query and not only the batch. `commits_again`:
+    the commit of a transaction that is committed already changes nothing and is no error.
+    """
+
+    readable_early: bool
+    ignores_dropped: bool
+    marks_query: bool
+    commits_again: bool
+
+    def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
+        """The marker that a driver sets for a batch, and looks for."""
+        return (driver.generation if self.marks_query else 0, batch)
+
+
+# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
+
+
+def driven(state: State, driver: Driver) -> State:
+    """The state with another driver."""
+    ends, decided, handles, logs, confirmed, incarnation, generation, first, _ = state.query
+    return queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, first, driver))
+
+
+def queried(state: State, query: Query) -> State:
+    """The state with another query."""
+    _, zombie, store, faults, failures = state
+    return State(query, zombie, store, faults, failures)

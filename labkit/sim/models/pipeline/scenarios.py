@@ -1,0 +1,317 @@
+"""Runs of the pipeline that have a name, each with what to watch for; and the crashes of the grid, simulated.
+
+A script says what goes wrong and at which failpoint; between its cues the drivers simply go on. This module must not
+know what should come out: that is `labkit/runs/expected.toml`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from labkit.errors import JobFailed
+from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.judge import Verdict
+from labkit.records import History
+from labkit.sim.model import Action
+from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import State
+from labkit.sim.models.pipeline.settings import PARAMETERS, STORES
+from labkit.sim.parameters import named, settle
+from labkit.sim.trace import Replay, Trace
+
+
+class Cue(NamedTuple):
+    """What happens next, in order, when a driver first reaches a point (of a batch; recovery has none)."""
+
+    point: FailPoint
+    actions: tuple[str, ...] = ("crash",)
+    batch: int = 0
+
+
+def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
+    """The script that kills the nth driver at the nth point."""
+    return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
+
+
+_WAKES = "zombie_"
+
+
+def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
+    """Lets the drivers go on until nothing is left to do, and lets things go wrong on cue.
+
+    A driver that was thought dead wakes up when all else is done. Raises `JobFailed` for a cue that never comes.
+    """
+    walk, waiting = Replay(model), list(script)
+    while quiet := [action for action in model.actions(walk.state) if _is_quiet(action)]:
+        awake = [action for action in quiet if not action.name.startswith(_WAKES)]
+        action = (awake or quiet)[0]
+        before = walk.state
+        walk.forward(action)
+        if waiting and _is_met(model, before, action, waiting[0]):
+            for name in waiting.pop(0).actions:
+                walk.forward(_named(model, walk.state, name))
+    if waiting:
+        raise JobFailed(f"the failpoint {waiting[0].point} was never reached: the run ended without it.")
+    return walk
+
+
+_FAULTS = ("crash", "expire", "lose_notice", "lapse", "roll_back", "delete_checkpoint", "replace_driver")
+
+
+def _is_quiet(action: Action) -> bool:
+    return action.name not in _FAULTS
+
+
+def _is_met(model: Pipeline, before: State, action: Action, cue: Cue) -> bool:
+    driver = before.query.driver
+    if cue.point not in model.reached(before, action):
+        return False
+    if cue.point.in_recovery or action.name == "plan":
+        return cue.point.in_recovery or action.which == cue.batch
+    tasks = driver.settling if action.name.startswith("notified_") else driver.todo
+    return tasks[0].batch == cue.batch
+
+
+def _named(model: Pipeline, state: State, name: str) -> Action:
+    for action in model.actions(state):
+        if name in (action.name, str(action)):
+            return action
+    raise JobFailed(f"{name} cannot happen in {model.text(state)}")
+
+
+def is_modelled(store: str) -> bool:
+    """Whether the pipeline has a store of this kind."""
+    return store in STORES
+
+
+def crashed(strategy: Strategy, order: Order, store: str, points: Sequence[Crash], words: Sequence[str] = ()) -> Replay:
+    """The small job (hello, world, hello in one batch), killed at each point in turn, the nth for the nth driver.
+
+    With `words` another input, still in one batch. Raises `JobFailed` for a point that is never reached, and
+    `InvalidInput` for a store that is not modelled or an input that is too long for it.
+    """
+    given = {"strategy": strategy, "store": store, "crashes": len(points)}
+    if words:
+        given["words"] = "-".join(words)
+    if order is not Order.NONE:
+        given["order"] = order
+    return play(Pipeline(settle("pipeline", PARAMETERS, given)), crashes(points))
+
+
+def first_crash(walk: Replay) -> int:
+    """The step that is the first crash: the state before it is the one in which its failpoint was reached.
+
+    Raises `JobFailed` for a walk without a crash.
+    """
+    for step, action in enumerate(walk.actions, start=1):
+        if action.name == "crash":
+            return step
+    raise JobFailed("nothing crashes in this run.")
+
+
+def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
+    """What the judge says of these crashes in the simulator."""
+    return verdict(crashed(strategy, order, store, points))
+
+
+def history(walk: Replay) -> History:
+    """What an outside reader saw in a walk through the pipeline."""
+    assert isinstance(walk.model, Pipeline)
+    return Judge(walk.model.settings).history(walk.state)
+
+
+def verdict(walk: Replay) -> Verdict:
+    """What the judge says of the end of a walk through the pipeline."""
+    assert isinstance(walk.model, Pipeline)
+    return Judge(walk.model.settings).verdict(walk.state)
+
+
+class Scenario(NamedTuple):
+    """A run with a name: what is chosen, what goes wrong, and what to look at."""
+
+    watch_for: str
+    given: Mapping[str, object]
+    script: tuple[Cue, ...] = ()
+
+
+_BETWEEN = FailPoint.AFTER_PRE_COMMIT
+_SMALL_BATCHES = {"records_per_batch": 1}
+
+SCENARIOS: dict[str, Scenario] = {
+    "undisturbed": Scenario(
+        "The batch is planned, its rows are written one by one, and only then is it noted as finished.",
+        {"strategy": "append"},
+    ),
+    "jump_back": Scenario(
+        "hello is seen at 2, then at 1 again, then at 2: exactly-once in the end, and a reader saw the replay.",
+        {"strategy": "idempotent", "store": "sqlite"},
+        (Cue(_BETWEEN),),
+    ),
+    "append_twice": Scenario(
+        "Every row is there twice: the rows were visible before commits/0, and the batch runs again.",
+        {"strategy": "append"},
+        (Cue(_BETWEEN),),
+    ),
+    "append_once": Scenario(
+        "Killed after commits/0 instead: the batch is noted and does not run again. The same chain, a harmless moment.",
+        {"strategy": "append"},
+        (Cue(FailPoint.AFTER_COMMIT_LOG),),
+    ),
+    "half_flushed_log": Scenario(
+        "Nobody noted how far the flush had come, so world comes twice: a write-ahead log is at-least-once.",
+        {"strategy": "wal"},
+        (Cue(FailPoint.MID_COMMIT),),
+    ),
+    "deleted_log": Scenario(
+        "The same crash, but recovery deletes the log that was not confirmed: what was not flushed yet is lost.",
+        {"strategy": "wal", "unconfirmed_log": "delete"},
+        (Cue(FailPoint.MID_COMMIT),),
+    ),
+    "marker": Scenario(
+        "Rows and marker came together, so the re-run finds the marker and writes nothing.",
+        {"strategy": "batch_marker"},
+        (Cue(FailPoint.AFTER_COMMIT),),
+    ),
+    "commit_then_decide": Scenario(
+        "In the engine's order the sink has committed and commits/0 is missing: two-phase commit doubles the batch.",
+        {"strategy": "two_phase", "order": "engine"},
+        (Cue(FailPoint.AFTER_COMMIT),),
+    ),
+    "decide_then_commit": Scenario(
+        "The same crash in decision order: recovery commits by the stored handles, and nothing is doubled.",
+        {"strategy": "two_phase", "order": "decision"},
+        (Cue(FailPoint.AFTER_COMMIT_LOG),),
+    ),
+    "half_committed": Scenario(
+        "One participant has committed and the other has not: for the whole downtime a reader sees half of the batch.",
+        {"strategy": "two_phase", "order": "decision"},
+        (Cue(FailPoint.MID_COMMIT),),
+    ),
+    "second_crash": Scenario(
+        "Recovery itself dies half-way; the next one finishes it, because committing twice changes nothing.",
+        {"strategy": "two_phase", "order": "decision", "crashes": 2},
+        (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
+    ),
+    "commit_raises_again": Scenario(
+        "One of two is committed before the crash, and a second commit is an error: every new driver meets it.",
+        {"order": "decision", "committed_again": "raise"},
+        (Cue(FailPoint.MID_COMMIT),),
+    ),
+    "second_crash_of_the_log": Scenario(
+        "The write-ahead log's recovery dies half-way and flushes again: world comes twice.",
+        {"strategy": "wal", "crashes": 2},
+        (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
+    ),
+    "lost_notification": Scenario(
+        "The notification of batch 0 is lost; the commit of batch 1 makes up for it: late, and nothing is lost.",
+        {**_SMALL_BATCHES, "lost_notices": 1},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("lose_notice",)),),
+    ),
+    "late_notification": Scenario(
+        "Batch 1 is written and pre-committed before the notification of batch 0 comes: nothing is lost or doubled.",
+        _SMALL_BATCHES,
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("plan", "insert", "prepare")),),
+    ),
+    "transaction_timeout": Scenario(
+        "The store drops a transaction between decision and commit, and the commit's error is only logged: lost.",
+        {"expiries": 1, "dropped": "ignore"},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("expire",)),),
+    ),
+    "timeout_in_a_loop": Scenario(
+        "The same, but the commit raises: every new driver meets the same error, and the query never ends.",
+        {"expiries": 1, "dropped": "raise"},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("expire", "crash")),),
+    ),
+    "timeout_before_the_commit": Scenario(
+        "In engine order the commit raises before commits/0: the batch fails and runs again, and nothing is lost.",
+        {"order": "engine", "expiries": 1, "dropped": "raise"},
+        (Cue(_BETWEEN, ("expire",)),),
+    ),
+    "expired_checkpoint": Scenario(
+        "The checkpoint of batch 0 expires and the job lives on: its transaction rides along and commits with batch 1.",
+        {**_SMALL_BATCHES, "lapses": 1},
+        (Cue(FailPoint.AFTER_HANDLES, ("lapse",)),),
+    ),
+    "expired_and_aborted": Scenario(
+        "The same, but its transaction is aborted: the source does not go back, so the record is lost.",
+        {**_SMALL_BATCHES, "lapses": 1, "lapsed": "aborted"},
+        (Cue(FailPoint.AFTER_HANDLES, ("lapse",)),),
+    ),
+    "older_checkpoint": Scenario(
+        "An older checkpoint is restored: a batch that was committed runs again, and not even two-phase commit knows.",
+        {**_SMALL_BATCHES, "rollbacks": 1},
+        (Cue(FailPoint.AFTER_COMMIT, ("crash", "roll_back"), batch=1),),
+    ),
+    "zombie": Scenario(
+        "A driver that was thought dead wakes up and goes on writing: its rows are there a second time.",
+        {"strategy": "append", "zombies": 1},
+        (Cue(FailPoint.MID_WRITE, ("replace_driver",)),),
+    ),
+    "zombie_upserts": Scenario(
+        "The waking driver overwrites what batch 1 wrote: hello falls back from 3 to 2, and a record is lost.",
+        {
+            "strategy": "idempotent",
+            "store": "sqlite",
+            "zombies": 1,
+            "words": "hello-hello-hello",
+            "records_per_batch": 2,
+        },
+        (Cue(FailPoint.MID_WRITE, ("replace_driver",)),),
+    ),
+    "zombie_fenced": Scenario(
+        "The same, but whoever was replaced is refused: of the waking driver only what it wrote before is there.",
+        {"strategy": "append", "zombies": 1, "fencing": True},
+        (Cue(FailPoint.MID_WRITE, ("replace_driver",)),),
+    ),
+    "zombie_begins": Scenario(
+        "The waking driver had begun nothing that recovery could abort: it writes and commits the batch a second time.",
+        {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1},
+        (Cue(FailPoint.AFTER_OFFSET_LOG, ("replace_driver",)),),
+    ),
+    "zombie_begins_fenced": Scenario(
+        "The same, but its database knows who was replaced, and refuses the transaction that it wants to begin.",
+        {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1, "fencing": True},
+        (Cue(FailPoint.AFTER_OFFSET_LOG, ("replace_driver",)),),
+    ),
+    "abrupt_end": Scenario(
+        "The query ends before its last notification: the transactions stay prepared, and no row is visible.",
+        {"sweeps": False, "lost_notices": 1},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("lose_notice",)),),
+    ),
+    "deleted_checkpoint": Scenario(
+        "A fresh folder has a new query and starts at offset 0: two-phase commit writes everything a second time.",
+        {"deletions": 1},
+        (Cue(FailPoint.AFTER_COMMIT, ("crash", "delete_checkpoint")),),
+    ),
+    "deleted_checkpoint_and_markers": Scenario(
+        "Batch ids start at 0 again: a marker without the query's name hides new data, and it is lost.",
+        {"strategy": "batch_marker", "markers": "batch", "deletions": 1, **_SMALL_BATCHES},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("crash", "delete_checkpoint")),),
+    ),
+    "forgetful_source": Scenario(
+        "The rows were pre-committed and undecided, so recovery drops them; the socket cannot give them again: lost.",
+        {"source": "socket"},
+        (Cue(_BETWEEN),),
+    ),
+    "lost_and_doubled": Scenario(
+        "The log of batch 0 is flushed again, and batch 1 died with the driver: one record twice, another never.",
+        {"source": "socket", "strategy": "wal", "records_per_batch": 2},
+        (Cue(FailPoint.AFTER_COMMIT_LOG, ("plan", "notify", "notified_look", "notified_flush", "crash")),),
+    ),
+    "raw_table": Scenario(
+        "Two-phase commit is simulated in a table that everybody can read: rows are seen that were never committed.",
+        {"store": "sqlite", "reader": "table"},
+        (Cue(_BETWEEN),),
+    ),
+}
+
+
+def scenario(name: str) -> Scenario:
+    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
+    return named(SCENARIOS, name)
+
+
+def trace_of(name: str) -> Trace:
+    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
+    found = scenario(name)
+    return play(Pipeline(settle("pipeline", PARAMETERS, found.given)), found.script).trace

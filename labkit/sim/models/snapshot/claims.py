@@ -1,0 +1,174 @@
+"""What is claimed of snapshots, and what can be read off a whole walk: standing still, and whether a moment existed.
+
+Whether the state that a snapshot holds is reachable is decided by the criterion of the consistent cut: whatever is
+received in it was sent in it, and its channels hold exactly what was sent and not received in it. Chandy and Lamport
+prove that such a state can be reached from the one at which the snapshot began. The tests search for it as well.
+This module must not change any state.
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.sim.model import Mood, Property
+from labkit.sim.models.snapshot.narration import transfer_name
+from labkit.sim.models.snapshot.parts import (
+    AMOUNT,
+    MARKER,
+    PER_CHANNEL,
+    START,
+    Ends,
+    Snapshot,
+    State,
+    in_channels,
+    money,
+    numbers,
+    stray,
+)
+from labkit.sim.parameters import Values
+
+
+def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
+    """Conservation and reachability of completed snapshots; the money itself; that snapshots can end and always do."""
+    always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
+    told = Teller(ends)
+    found = [
+        Property("conserved", always, "A completed snapshot holds all the money.", _conserved, told.changed, _has_one),
+        Property(
+            "reachable",
+            always,
+            "The state in a completed snapshot can be reached: it is a consistent cut with its channels.",
+            lambda state: stray(state.completed) == (0, 0),
+            told.strayed,
+            _has_one,
+        ),
+        Property("money", always, "While all live, all the money is there.", _all_there, told.live, is_up),
+    ]
+    if values["snapshots"]:
+        found.append(Property("completes", sometimes, "A snapshot is completed.", _has_one, text))
+        if values["algorithm"] == "chandy_lamport" and values["transfers"]:
+            found.append(Property("in_flight", sometimes, "A snapshot holds money in a channel.", _in_flight, text))
+    if values["crashes"]:
+        crashes = values["crashes"]
+        found.append(
+            Property(
+                "recovers", sometimes, "All live after a crash.", lambda state: state.crashes != crashes, text, is_up
+            )
+        )
+    ended = Property("ends", Mood.EVENTUALLY, "In the end nobody waits, and no snapshot is half-done.", _ended, _waits)
+    return (*found, ended)
+
+
+class Teller:
+    """Says which transfer and which process break a claim."""
+
+    def __init__(self, ends: Sequence[Ends]) -> None:
+        self._ends = ends
+
+    def changed(self, state: State) -> str:
+        """A snapshot with too much or too little money."""
+        held, there = money(state.completed), START * len(state.processes)
+        word = "appeared" if held > there else "vanished"
+        return f"the snapshot holds {held} of {there}, so {abs(held - there)} {word}: {self.strayed(state)}"
+
+    def strayed(self, state: State) -> str:
+        """The first transfer that the snapshot has too early, or has lost."""
+        orphans, missing = stray(state.completed)
+        if orphans:
+            number, ends = self._first(orphans)
+            return (
+                f"transfer {number} is received in the copy of process {ends.receiver + 1} "
+                f"and not sent in the copy of process {ends.sender + 1}."
+            )
+        if missing:
+            number, ends = self._first(missing)
+            return (
+                f"transfer {number} is sent in the copy of process {ends.sender + 1}, not received in the copy of "
+                f"process {ends.receiver + 1}, and in no channel."
+            )
+        return f"the accounts were wrong before it: {_balances(state)}."
+
+    def live(self, state: State) -> str:
+        """Money that a restore has made or lost."""
+        held, there = _held(state), START * len(state.processes)
+        return f"there is {held} of {there} after a restore: {_balances(state)}."
+
+    def _first(self, transfers: int) -> tuple[str, Ends]:
+        transfer = next(numbers(transfers))
+        return transfer_name(self._ends, transfer), self._ends[transfer // PER_CHANNEL]
+
+
+def _has_one(state: State) -> bool:
+    return bool(state.completed)
+
+
+def _conserved(state: State) -> bool:
+    return money(state.completed) == START * len(state.processes)
+
+
+def _in_flight(state: State) -> bool:
+    return in_channels(state.completed) != 0
+
+
+def is_up(state: State) -> bool:
+    """Whether no process is down."""
+    return all(process.account is not None for process in state.processes)
+
+
+def _crashed(values: Values) -> Callable[[State], bool]:
+    return lambda state: state.crashes != values["crashes"]
+
+
+def _held(state: State) -> int:
+    accounts = sum(process.account.balance for process in state.processes if process.account is not None)
+    return accounts + AMOUNT * sum(message != MARKER for queue in state.channels for message in queue)
+
+
+def _all_there(state: State) -> bool:
+    return _held(state) == START * len(state.processes)
+
+
+def _balances(state: State) -> str:
+    said = [
+        f"process {number} has {process.account.balance}"
+        for number, process in enumerate(state.processes, start=1)
+        if process.account is not None
+    ]
+    return ", ".join(said)
+
+
+def _ended(state: State) -> bool:
+    return not state.running and is_up(state) and not any(process.paused for process in state.processes)
+
+
+def _waits(state: State) -> str:
+    for number, process in enumerate(state.processes, start=1):
+        if process.copy is not None:
+            return f"process {number} waits for ever for a marker of process {next(numbers(process.awaited)) + 1}."
+        if process.paused:
+            return f"process {number} is paused for ever."
+    return "a snapshot is half-done for ever."
+
+
+def paused(states: Sequence[State]) -> tuple[int, ...]:
+    """For every process the number of steps for which it was told to pause."""
+    lives = zip(*(state.processes for state in states), strict=True)
+    return tuple(sum(process.paused for process in life) for life in lives)
+
+
+def stood_still(states: Sequence[State]) -> int:
+    """The number of steps for which everybody was told to pause, so that nobody could begin a transfer."""
+    return sum(all(process.paused for process in state.processes) for state in states)
+
+
+def moment(states: Sequence[State]) -> int | None:
+    """The step after which everything was as the last completed snapshot says; None: there was no such moment."""
+    snapshot = states[-1].completed
+    return next((step for step, state in enumerate(states) if snapshot and _shows(state, snapshot)), None)
+
+
+def _shows(state: State, snapshot: Snapshot) -> bool:
+    within = 0
+    for queue in state.channels:
+        for message in queue:
+            within |= 0 if message == MARKER else 1 << message
+    accounts = [process.account for process in state.processes]
+    return within == in_channels(snapshot) and accounts == [part.account for part in snapshot]

@@ -1,0 +1,326 @@
+"""A bank whose branches send each other money, and three ways to take a snapshot of it while it works.
+
+Naive: each process copies its account when it likes. Stop the world: all pause, the channels drain, all copy, all
+resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account, at once sends a marker into
+every channel, and saves what comes in until the markers of the others have come; nobody stops. A crash loses a
+process's memory; then all go back to the last completed snapshot. The broken variants each leave one rule out.
+This module must not draw anything and must not judge a snapshot (that is `labkit.sim.models.snapshot.claims`).
+"""
+
+from collections.abc import Callable, Sequence
+
+from labkit.errors import InvalidInput
+from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.models.snapshot.claims import claims
+from labkit.sim.models.snapshot.narration import sentence, text
+from labkit.sim.models.snapshot.parts import (
+    AMOUNT,
+    MARKER,
+    PER_CHANNEL,
+    Account,
+    Channel,
+    Part,
+    Process,
+    Snapshot,
+    State,
+    beginning,
+    ends,
+    in_channels,
+    numbers,
+)
+from labkit.sim.parameters import Choice, Parameter, Values, Whole
+
+VERSION = 1
+
+NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
+
+PARAMETERS: dict[str, Parameter] = {
+    "algorithm": Choice(
+        "How a snapshot is taken: each process copies when it likes (naive), all pause and drain first "
+        "(stop_the_world), or markers flow with the money (chandy_lamport).",
+        MARKERS,
+        (NAIVE, STOP, MARKERS),
+    ),
+    "processes": Whole("Processes; each has a channel to each other.", 3, 2, 5),
+    "transfers": Whole("How many transfers there may be.", 1, 0, 6),
+    "snapshots": Whole("How many snapshots may be started, one after another.", 1, 0, 3),
+    "crashes": Whole("How many crashes there may be.", 1, 0, 3),
+    "reorderings": Whole("How often a message may overtake the one before it: channels are not FIFO then.", 0, 0, 3),
+    "broken": Choice(
+        "Which rule is left out: forget_channels (what is in the channels is not saved), late_markers (they are sent "
+        "in a step of their own), forget_pause (who is paused goes on), forget_drain (copies are made while money is "
+        "under way), restore_alone (only who crashed goes back).",
+        "nothing",
+        ("nothing", "forget_channels", "late_markers", "forget_pause", "forget_drain", "restore_alone"),
+    ),
+}
+
+_BELONGS_TO = {
+    "forget_channels": MARKERS,
+    "late_markers": MARKERS,
+    "forget_pause": STOP,
+    "forget_drain": STOP,
+}
+"""The algorithm that has the rule."""
+
+
+class Bank(Model[State]):
+    """One configuration of the bank. Raises `InvalidInput` where the broken rule is none of the algorithm's."""
+
+    name, version = "snapshot", VERSION
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.count, self.algorithm, self.broken = int(values["processes"]), values["algorithm"], values["broken"]
+        owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
+        if owner != self.algorithm:
+            raise InvalidInput(f"broken={self.broken}: {self.algorithm} has no such rule; set algorithm={owner}.")
+        self.ends = ends(self.count)
+        self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}
+        self._number_of = {at.name: number for number, at in enumerate(self.ends)}
+        self._everyone = (1 << self.count) - 1
+        self._own = {
+            name: [Action(name, which + 1) for which in range(self.count)]
+            for name in ("copy", "record", "announce", "pause", "resume", "crash")
+        }
+        self._between = {
+            name: [Action(name, at.name) for at in self.ends] for name in ("transfer", "receive", "overtake")
+        }
+        self._restore_all = Action("restore")
+        self._out = [[number for number, at in enumerate(self.ends) if at.sender == p] for p in range(self.count)]
+        self._rules: dict[str, Callable[[State, int], State]] = {
+            "transfer": self._transfer,
+            "receive": self._receive,
+            "overtake": self._overtake,
+            "copy": self._copy,
+            "record": self._record,
+            "announce": self._announce,
+            "pause": self._pause,
+            "resume": self._resume,
+            "crash": self._crash,
+            "restore": self._restore,
+        }
+
+    def initial(self) -> State:
+        """Everybody has the same money, and nothing is under way."""
+        processes = tuple(Process(None, part.account) for part in beginning(self.count))
+        left = {name: int(self.values[name]) for name in ("transfers", "snapshots", "reorderings", "crashes")}
+        return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """What every process can do, then what every channel can, then the restore."""
+        processes, channels, _, _, _, _, reorderings, crashes = state
+        enabled: list[Action] = []
+        copying = self._may_copy(state) if self.algorithm == STOP else True
+        is_down = False
+        for which, process in enumerate(processes):
+            if process.account is None:
+                is_down = True
+                continue
+            if state.transfers:
+                self._transfers(process, which, enabled)
+            self._snapshot_steps(state, which, enabled, copying=copying)
+            if crashes:
+                enabled.append(self._own["crash"][which])
+        for number, queue in enumerate(channels):
+            if queue:
+                if processes[self.ends[number].receiver].account is not None:
+                    enabled.append(self._between["receive"][number])
+                if reorderings and len(queue) > 1:
+                    enabled.append(self._between["overtake"][number])
+        if is_down:
+            enabled.append(self._restore_all)
+        return enabled
+
+    def _transfers(self, process: Process, which: int, enabled: list[Action]) -> None:
+        assert process.account is not None
+        if process.account.balance >= AMOUNT and (not process.paused or self.broken == "forget_pause"):
+            enabled += [self._between["transfer"][number] for number in self._out[which]]
+
+    def _snapshot_steps(self, state: State, which: int, enabled: list[Action], *, copying: bool) -> None:
+        process, own = state.processes[which], self._own
+        may_begin = process.part is None and (state.running or state.snapshots > 0)
+        if self.algorithm == NAIVE:
+            if may_begin:
+                enabled.append(own["copy"][which])
+        elif self.algorithm == MARKERS:
+            if process.copy is None and may_begin:
+                enabled.append(own["record"][which])
+            elif process.awaited >> which & 1:
+                enabled.append(own["announce"][which])
+        elif process.paused:
+            if not state.running:
+                enabled.append(own["resume"][which])
+            elif process.part is None and copying:
+                enabled.append(own["copy"][which])
+        elif may_begin:
+            enabled.append(own["pause"][which])
+
+    def _may_copy(self, state: State) -> bool:
+        """Stop the world: whether all are paused, or have died after their copy, and nothing is under way.
+
+        Here that is simply seen; real processes would find it out by messages, which take time too.
+        """
+        ready = all(process.paused or process.part is not None for process in state.processes)
+        return ready and (self.broken == "forget_drain" or not any(state.channels))
+
+    def apply(self, state: State, action: Action) -> State:
+        """One rule. The number of a process counts from 1; that of a channel names its ends."""
+        name, which = action
+        if name in self._between:
+            return self._rules[name](state, self._number_of[which])
+        return self._rules[name](state, which - 1)
+
+    # Money.
+
+    def _transfer(self, state: State, number: int) -> State:
+        sender = self.ends[number].sender
+        process = state.processes[sender]
+        assert process.account is not None
+        balance, sent, received = process.account
+        of_channel = sent >> number * PER_CHANNEL & (1 << PER_CHANNEL) - 1
+        transfer = number * PER_CHANNEL + of_channel.bit_count()
+        account = Account(balance - AMOUNT, sent | 1 << transfer, received)
+        state = _with_channel(state, number, (*state.channels[number], transfer))
+        return _with_process(state._replace(transfers=state.transfers - 1), sender, process._replace(account=account))
+
+    def _receive(self, state: State, number: int) -> State:
+        sender, receiver = self.ends[number]
+        queue = state.channels[number]
+        state = _with_channel(state, number, queue[1:])
+        if queue[0] == MARKER:
+            return self._read_marker(state, sender, receiver)
+        part, account, copy, awaited, seen, paused = state.processes[receiver]
+        assert account is not None
+        transfer = 1 << queue[0]
+        account = Account(account.balance + AMOUNT, account.sent, account.received | transfer)
+        if copy is not None and awaited >> sender & 1 and self.broken != "forget_channels":
+            seen |= transfer
+        return _with_process(state, receiver, Process(part, account, copy, awaited, seen, paused))
+
+    def _overtake(self, state: State, number: int) -> State:
+        first, second, *rest = state.channels[number]
+        swapped = _with_channel(state, number, (second, first, *rest))
+        return swapped._replace(reorderings=state.reorderings - 1)
+
+    # Snapshots.
+
+    def _copy(self, state: State, which: int) -> State:
+        process = state.processes[which]
+        assert process.account is not None
+        return self._stored(_begun(state), which, process._replace(part=Part(process.account)))
+
+    def _record(self, state: State, which: int) -> State:
+        return self._recorded(_begun(state), which, self._everyone & ~(1 << which))
+
+    def _read_marker(self, state: State, sender: int, receiver: int) -> State:
+        process = state.processes[receiver]
+        if process.copy is None:
+            if process.part is not None:
+                return state
+            return self._recorded(_begun(state), receiver, self._everyone & ~(1 << receiver | 1 << sender))
+        return self._awaiting(state, receiver, process._replace(awaited=process.awaited & ~(1 << sender)))
+
+    def _recorded(self, state: State, which: int, awaited: int) -> State:
+        """The process copies its account and sends its markers in the same step, so that no transfer slips between."""
+        process = state.processes[which]
+        if self.broken == "late_markers":
+            awaited |= 1 << which
+        else:
+            state = self._marked(state, which)
+        return self._awaiting(state, which, process._replace(copy=process.account, awaited=awaited))
+
+    def _marked(self, state: State, which: int) -> State:
+        for number in self._out[which]:
+            state = _with_channel(state, number, (*state.channels[number], MARKER))
+        return state
+
+    def _announce(self, state: State, which: int) -> State:
+        process = state.processes[which]
+        left = process._replace(awaited=process.awaited & ~(1 << which))
+        return self._awaiting(self._marked(state, which), which, left)
+
+    def _awaiting(self, state: State, which: int, process: Process) -> State:
+        """The process's part is whole when no marker is awaited."""
+        if process.awaited:
+            return _with_process(state, which, process)
+        assert process.copy is not None
+        part = Part(process.copy, process.seen)
+        return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
+
+    def _stored(self, state: State, which: int, process: Process) -> State:
+        """With the last part the snapshot is complete, and takes the place of the one before."""
+        state = _with_process(state, which, process)
+        parts = [each.part for each in state.processes if each.part is not None]
+        if len(parts) < self.count:
+            return state
+        processes = tuple(each._replace(part=None) for each in state.processes)
+        return state._replace(processes=processes, running=False, completed=tuple(parts))
+
+    def _pause(self, state: State, which: int) -> State:
+        return _with_process(_begun(state), which, state.processes[which]._replace(paused=True))
+
+    def _resume(self, state: State, which: int) -> State:
+        return _with_process(state, which, state.processes[which]._replace(paused=False))
+
+    # Crashes.
+
+    def _crash(self, state: State, which: int) -> State:
+        return _with_process(state, which, crash(state.processes[which]))._replace(crashes=state.crashes - 1)
+
+    def _restore(self, state: State, _: int) -> State:
+        """All load the last completed snapshot; its channels replace the real ones, and what was running is given up.
+
+        One process alone must not go back: it would forget transfers that others remember.
+        """
+        snapshot = state.completed or beginning(self.count)
+        if self.broken == "restore_alone":
+            return self._restored_alone(state, snapshot)
+        processes = tuple(Process(None, part.account) for part in snapshot)
+        within = in_channels(snapshot)
+        return state._replace(processes=processes, channels=self._filled(within), running=False)
+
+    def _restored_alone(self, state: State, snapshot: Snapshot) -> State:
+        for which, process in enumerate(state.processes):
+            if process.account is None:
+                state = _with_process(state, which, process._replace(account=snapshot[which].account))
+        return state
+
+    def _filled(self, within: int) -> tuple[Channel, ...]:
+        every = (1 << PER_CHANNEL) - 1
+        return tuple(
+            tuple(number * PER_CHANNEL + each for each in numbers(within >> number * PER_CHANNEL & every))
+            for number in range(len(self.ends))
+        )
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What is claimed of completed snapshots, of the money, and of every end."""
+        return claims(self.values, self.ends, self.text)
+
+    def text(self, state: State) -> str:
+        """Processes, channels, snapshots."""
+        return text(self.ends, state)
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        return sentence(str(self.broken), action)
+
+
+# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
+
+
+def _with_process(state: State, which: int, process: Process) -> State:
+    at, channels, running, completed, transfers, snapshots, reorderings, crashes = state
+    processes = (*at[:which], process, *at[which + 1 :])
+    return State(processes, channels, running, completed, transfers, snapshots, reorderings, crashes)
+
+
+def _with_channel(state: State, number: int, queue: Channel) -> State:
+    processes, at, running, completed, transfers, snapshots, reorderings, crashes = state
+    channels = (*at[:number], queue, *at[number + 1 :])
+    return State(processes, channels, running, completed, transfers, snapshots, reorderings, crashes)
+
+
+def _begun(state: State) -> State:
+    """A snapshot runs, whoever was the first."""
+    return state if state.running else state._replace(running=True, snapshots=max(0, state.snapshots - 1))

@@ -1,0 +1,214 @@
+"""What two-phase commit consists of: logs, phases, messages, processes, and what is claimed about them.
+
+How these change is `labkit.sim.models.two_phase_commit.model`; this module must not contain a rule of the protocol.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from labkit.sim.model import Durable, Mood, Property, Volatile, Word
+
+
+class Entry(Word):
+    """A record of a log; logs only grow."""
+
+    PREPARED = "prepared"
+    COMMIT = "commit"
+    ABORT = "abort"
+    ALONE = "abort_alone"
+    """A heuristic decision: an abort after a yes, without asking."""
+    END = "end"
+    """The coordinator has every acknowledgement and forgets."""
+
+
+class Phase(Word):
+    """What a running process believes."""
+
+    DOWN = "down"
+    WORKING = "working"
+    """A participant has not voted; the coordinator has asked nobody."""
+    WAITING = "waiting"
+    """The coordinator collects votes."""
+    IN_DOUBT = "in_doubt"
+    """A participant has voted yes and does not know the decision."""
+    DECIDED = "decided"
+    """The coordinator has decided to commit and has told nobody since it started."""
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    FORGOTTEN = "forgotten"
+
+
+class Message(Word):
+    """What travels between the coordinator and a participant."""
+
+    PREPARE = "prepare"
+    YES = "yes"
+    NO = "no"
+    COMMIT = "commit"
+    ABORT = "abort"
+    ACK = "ack"
+    INQUIRY = "inquiry"
+
+
+class Coordinator(NamedTuple):
+    """Who decides. `votes` and `acks` are sets of participants, as bits."""
+
+    log: Durable[tuple[Entry, ...]] = ()
+    phase: Volatile[Phase] = Phase.DOWN
+    votes: Volatile[int] = 0
+    acks: Volatile[int] = 0
+
+
+class Participant(NamedTuple):
+    """Who gives or takes. Its locks are held until its log has an outcome."""
+
+    log: Durable[tuple[Entry, ...]] = ()
+    phase: Volatile[Phase] = Phase.DOWN
+
+
+Queue = tuple[Message, ...]
+
+
+class State(NamedTuple):
+    """Processes, and the environment: queues in both directions, and what may still go wrong.
+
+    `promised` are the participants whose yes was sent, as bits; `announced` the first decision that was sent.
+    Neither can be unsaid by a crash.
+    """
+
+    coordinator: Coordinator
+    participants: tuple[Participant, ...]
+    outward: tuple[Queue, ...]
+    inward: tuple[Queue, ...]
+    promised: int
+    announced: Phase
+    crashes: int
+    losses: int
+
+
+FINAL = (Phase.COMMITTED, Phase.ABORTED)
+
+
+def holds_locks(participant: Participant) -> bool:
+    """Whether others must wait for this participant: from its first work to the outcome in its log, crash or not."""
+    log, phase = participant
+    return phase is Phase.WORKING or (bool(log) and log[-1] is Entry.PREPARED)
+
+
+def in_doubt(participant: Participant) -> bool:
+    """Whether it has promised and cannot know: it may neither commit nor abort, alive or not."""
+    log = participant.log
+    return bool(log) and log[-1] is Entry.PREPARED
+
+
+def blocked(states: Sequence[State]) -> tuple[int, ...]:
+    """For every participant the number of steps for which it was in doubt and held its locks."""
+    return tuple(sum(map(in_doubt, lives)) for lives in zip(*(state.participants for state in states), strict=True))
+
+
+def outcome(participant: Participant) -> Entry | None:
+    """The outcome in a log."""
+    log = participant.log
+    return log[-1] if log and log[-1] is not Entry.PREPARED else None
+
+
+def _atomic(state: State) -> bool:
+    outcomes = {outcome(participant) for participant in state.participants}
+    return not (Entry.COMMIT in outcomes and (Entry.ABORT in outcomes or Entry.ALONE in outcomes))
+
+
+def _torn(state: State) -> str:
+    outcomes = [outcome(participant) for participant in state.participants]
+    aborted = next(which for which, entry in enumerate(outcomes) if entry in (Entry.ABORT, Entry.ALONE))
+    how = "has aborted alone" if outcomes[aborted] is Entry.ALONE else "has aborted"
+    return (
+        f"participant {outcomes.index(Entry.COMMIT)} has committed and participant {aborted} {how}: "
+        "half of the transfer happened, and its money is lost."
+    )
+
+
+def _final(state: State) -> bool:
+    return _sent_is_kept(state) and all(len(participant.log) < 3 for participant in state.participants)
+
+
+def _sent_is_kept(state: State) -> bool:
+    said, phase = state.announced, state.coordinator.phase
+    return said is Phase.WORKING or phase in (said, Phase.DOWN) or _will_say(phase) is said
+
+
+def _will_say(phase: Phase) -> Phase | None:
+    return Phase.COMMITTED if phase in (Phase.DECIDED, Phase.FORGOTTEN) else None
+
+
+def _changed(state: State) -> str:
+    if not _sent_is_kept(state):
+        return f"the coordinator had sent that all are {state.announced}, and now believes {state.coordinator.phase}."
+    which = next(which for which, participant in enumerate(state.participants) if len(participant.log) > 2)
+    return f"participant {which} has changed its outcome: its log is {', '.join(state.participants[which].log)}."
+
+
+def _promise_kept(state: State) -> bool:
+    return _breaker(state) < 0
+
+
+def _breaker(state: State) -> int:
+    if not state.promised or state.announced is Phase.ABORTED:
+        return -1
+    for which, participant in enumerate(state.participants):
+        if state.promised >> which & 1 and outcome(participant) in (Entry.ABORT, Entry.ALONE):
+            return which
+    return -1
+
+
+def _broke_promise(state: State) -> str:
+    which = _breaker(state)
+    return f"participant {which} had voted yes and has aborted, although nobody had decided to abort."
+
+
+def _all(phase: Phase, state: State) -> bool:
+    return all(participant.phase is phase for participant in state.participants)
+
+
+def _nobody_waits(state: State) -> bool:
+    return not any(map(holds_locks, state.participants))
+
+
+def _waiting(state: State) -> str:
+    which = next(which for which, participant in enumerate(state.participants) if holds_locks(participant))
+    log = ", ".join(state.participants[which].log) or "empty"
+    coordinator = state.coordinator.phase
+    return f"participant {which} holds its locks for ever: its log is {log}, and the coordinator is {coordinator}."
+
+
+def claims() -> Sequence[Property[State]]:
+    """Atomic commitment in three parts; that either outcome is possible; that nobody is blocked for ever."""
+    always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
+    return (
+        Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
+        Property("final", always, "No decision that was sent or logged is changed.", _final, _changed),
+        Property("promise", always, "Who voted yes aborts only if that was decided.", _promise_kept, _broke_promise),
+        Property("all_commit", sometimes, "All have committed.", lambda state: _all(Phase.COMMITTED, state), text),
+        Property("all_abort", sometimes, "All have aborted.", lambda state: _all(Phase.ABORTED, state), text),
+        Property("nobody_blocked", Mood.EVENTUALLY, "In the end nobody holds a lock.", _nobody_waits, _waiting),
+    )
+
+
+def text(state: State) -> str:
+    """The state in one line: processes with their logs, what is on its way, what may still go wrong."""
+    log, phase, votes, acks = state.coordinator
+    heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(acks)
+    parts = [f"coordinator {phase} (log: {_listed(log)}{heard})"]
+    for which, (entries, believed) in enumerate(state.participants):
+        queues = f"to it {_listed(state.outward[which])}, from it {_listed(state.inward[which])}"
+        parts.append(f"participant {which} {believed} (log: {_listed(entries)}; {queues})")
+    parts.append(f"promised by {names(state.promised)}, announced {state.announced}")
+    return f"{'; '.join(parts)}; {state.crashes} crashes and {state.losses} losses may follow."
+
+
+def _listed(words: Sequence[Word]) -> str:
+    return " ".join(words) or "-"
+
+
+def names(bits: int) -> str:
+    """A set of participants, as bits, in words."""
+    return ", ".join(str(which) for which in range(bits.bit_length()) if bits >> which & 1) or "nobody"

@@ -1,0 +1,154 @@
+"""Two-phase commit as Gray and Lamport abstract it (Consensus on Transaction Commit, 2006; TLA+ module TwoPhase).
+
+Nobody crashes, nothing is lost, and a message that was sent stays readable for ever, so that a set of messages is
+enough. 288 states with three participants, 8,832 with five. This module must not grow: failures are in
+`labkit.sim.models.two_phase_commit.model`.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from labkit.sim.model import Action, Model, Mood, Property, Word
+from labkit.sim.parameters import Values
+
+
+class Position(Word):
+    """Where a participant is, and the last two also where the coordinator is."""
+
+    WORKING = "working"
+    PREPARED = "prepared"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class State(NamedTuple):
+    """The coordinator's decision (WORKING: none yet), the participants, and two sets of participants, as bits.
+
+    `sent` are those whose yes is on its way or was read, `heard` those whose yes the coordinator has read.
+    """
+
+    decision: Position
+    participants: tuple[Position, ...]
+    sent: int
+    heard: int
+
+
+class Textbook(Model[State]):
+    """A coordinator and participants that never fail."""
+
+    def __init__(self, name: str, version: int, values: Values) -> None:
+        super().__init__(values)
+        self.name, self.version = name, version
+        self.participants = int(values["participants"])
+        self.everyone = (1 << self.participants) - 1
+        self._rows = [
+            tuple(Action(act, which) for act in ("prepare", "abort_alone", "hear", "learn_commit", "learn_abort"))
+            for which in range(self.participants)
+        ]
+        self._commit, self._abort = Action("decide_commit"), Action("decide_abort")
+
+    def initial(self) -> State:
+        """Everybody works and nothing was said."""
+        return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """The coordinator's actions, then those of every participant; none that would change nothing."""
+        decision, participants, sent, heard = state
+        undecided = decision is Position.WORKING
+        enabled = []
+        if undecided:
+            if heard == self.everyone:
+                enabled.append(self._commit)
+            enabled.append(self._abort)
+        unheard = sent & ~heard if undecided else 0
+        for which, position in enumerate(participants):
+            prepare, alone, hear, commit, abort = self._rows[which]
+            if position is Position.WORKING:
+                enabled += prepare, alone
+            if unheard >> which & 1:
+                enabled.append(hear)
+            if not undecided and position is not decision:
+                enabled.append(commit if decision is Position.COMMITTED else abort)
+        return enabled
+
+    def apply(self, state: State, action: Action) -> State:
+        """One rule of the paper."""
+        decision, participants, sent, heard = state
+        name, which = action
+        if name == "hear":
+            return State(decision, participants, sent, heard | 1 << which)
+        if which < 0:
+            decided = Position.COMMITTED if name == "decide_commit" else Position.ABORTED
+            return State(decided, participants, sent, heard)
+        if name == "prepare":
+            position, sent = Position.PREPARED, sent | 1 << which
+        else:
+            position = Position.COMMITTED if name == "learn_commit" else Position.ABORTED
+        return State(decision, (*participants[:which], position, *participants[which + 1 :]), sent, heard)
+
+    def properties(self) -> Sequence[Property[State]]:
+        """Atomic commitment, and that either decision can be reached by all."""
+        all_are = partial(_all_are, self.participants)
+        return (
+            Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
+            Property(
+                "commit_agreement",
+                Mood.SOMETIMES,
+                "All participants have committed.",
+                partial(all_are, Position.COMMITTED),
+                self.text,
+            ),
+            Property(
+                "abort_agreement",
+                Mood.SOMETIMES,
+                "All participants have aborted.",
+                partial(all_are, Position.ABORTED),
+                self.text,
+            ),
+            Property("decided", Mood.EVENTUALLY, "Every participant has ended.", _decided, self.text),
+        )
+
+    def text(self, state: State) -> str:
+        """Decision, participants, votes."""
+        participants = ", ".join(f"{which} {position}" for which, position in enumerate(state.participants))
+        decision = "undecided" if state.decision is Position.WORKING else state.decision
+        return (
+            f"coordinator {decision}; {participants}; yes sent by {_names(state.sent)}, heard of {_names(state.heard)}."
+        )
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        return SENTENCES[action.name].format(which=action.which)
+
+
+SENTENCES = {
+    "decide_commit": "The coordinator has heard every yes and decides to commit.",
+    "decide_abort": "The coordinator decides to abort.",
+    "prepare": "Participant {which} prepares and votes yes.",
+    "abort_alone": "Participant {which} has not voted and aborts.",
+    "hear": "The coordinator hears the yes of participant {which}.",
+    "learn_commit": "Participant {which} learns that the decision is to commit.",
+    "learn_abort": "Participant {which} learns that the decision is to abort.",
+}
+
+
+def _names(bits: int) -> str:
+    return ", ".join(str(which) for which in range(bits.bit_length()) if bits >> which & 1) or "nobody"
+
+
+def _consistent(state: State) -> bool:
+    return not (Position.COMMITTED in state.participants and Position.ABORTED in state.participants)
+
+
+def _mixed(state: State) -> str:
+    committed, aborted = map(state.participants.index, (Position.COMMITTED, Position.ABORTED))
+    return f"participant {committed} has committed and participant {aborted} has aborted."
+
+
+def _all_are(count: int, position: Position, state: State) -> bool:
+    return state.participants.count(position) == count
+
+
+def _decided(state: State) -> bool:
+    return Position.WORKING not in state.participants and Position.PREPARED not in state.participants

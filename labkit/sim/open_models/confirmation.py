@@ -1,0 +1,135 @@
+"""The pipeline with a write-ahead log, in which the commit of a batch may write rows and confirmations in any order.
+
+Everything else is `labkit.sim.models.pipeline` in engine order. What a commit should do is not said here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from labkit.sim.model import Action, Blueprint, Mood, Property
+from labkit.sim.models.pipeline.effects import perform
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
+from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
+from labkit.sim.open_models.base import Question
+from labkit.sim.parameters import Choice, Switch, Values
+
+LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
+_OPS: Final = {"write_out": Op.FLUSH, "confirm_batch": Op.CONFIRM}
+SENTENCES: Final = {
+    "write_out": "The logged row of offset {which} is written out and visible.",
+    "confirm_batch": "The confirmation of batch {which} is durable: its rows count as written.",
+}
+
+
+class ConfirmationDrill(Pipeline):
+    """A sink with a write-ahead log whose commit is open."""
+
+    name, version = "confirmation_drill", VERSION
+    steps = (*SENTENCES, "log_commit")
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self._in_window = bool(values["crash_in_window"])
+        self._faults |= {"write_out": self._write_out, "confirm_batch": self._confirm_batch}
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """When every log is sealed, rows may be written out and batches confirmed until commits/N is written."""
+        enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
+        if self._commits(state):
+            query = state.query
+            batch = query.driver.batch
+            enabled += [Action("write_out", offset) for offset in range(query.start_of(batch), query.ends[batch])]
+            enabled += [Action("confirm_batch", each) for each in range(len(query.ends))]
+        return enabled
+
+    @staticmethod
+    def _commits(state: State) -> bool:
+        todo = state.query.driver.todo
+        return bool(todo) and todo[0].op is Op.LOG_COMMIT
+
+    def _may_crash(self, state: State) -> bool:
+        """With crash_in_window=false no crash comes while rows are out whose batch is not confirmed."""
+        if self._in_window or not self._commits(state):
+            return True
+        batch = state.query.driver.batch
+        return batch in state.query.confirmed or all(row.batch != batch for row in state.store.seen)
+
+    def _plan(self, state: State, batch: int) -> State:
+        planned = super()._plan(state, batch)
+        driver = planned.query.driver
+        return driven(planned, driver._replace(todo=tuple(task for task in driver.todo if task.op not in LEFT_OUT)))
+
+    def _write_out(self, state: State, offset: int) -> State:
+        driver = state.query.driver
+        return perform(self._outside, state, driver, Task(Op.FLUSH, offset, driver.batch))
+
+    def _confirm_batch(self, state: State, batch: int) -> State:
+        return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
+
+    def asks(self, _before: State, action: Action, after: State) -> Question | None:
+        """What the commit of a batch can read: its number, its logged rows, and the confirmed batches."""
+        if action.name != "seal" or not self._commits(after):
+            return None
+        query = after.query
+        batch = query.driver.batch
+        return batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed)
+
+    def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
+        """The steps of a commit, and the engine's note behind them. Raises `ValueError`."""
+        query = after.query
+        batch = query.driver.batch
+        rows, steps = range(query.start_of(batch), query.ends[batch]), []
+        for step in answer:
+            if not isinstance(step, list) or len(step) != 2 or step[0] not in ("write", "confirm"):
+                raise ValueError(f'{step!r} is no step; write ["write", offset] or ["confirm", batch].')
+            verb, number = step
+            known = rows if verb == "write" else range(len(query.ends))
+            if type(number) is not int or number not in known:
+                raise ValueError(f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, known))}.")
+            steps.append(Action("write_out" if verb == "write" else "confirm_batch", number))
+        return [*steps, Action("log_commit", batch)]
+
+    def forgets(self, _action: Action, after: State) -> bool:
+        """The driver's death, by a crash or by an error."""
+        return after.query.driver.place is Place.DEAD
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What the judge says of rows, that it ends, and that the log's window closes before the engine goes on."""
+        asked = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
+        sentence = "When commits/N is written, batch N is confirmed."
+        found = [claim for claim in super().properties() if claim.name in asked]
+        return (*found, Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed))
+
+    def told(self, state: State, action: Action) -> str:
+        """What happens."""
+        return self.sentence(action) if action.name in _OPS else super().told(state, action)
+
+    def sentence(self, action: Action) -> str:
+        """What an action sets out to do."""
+        if action.name in _OPS:
+            return SENTENCES[action.name].format(which=action.which)
+        return super().sentence(action)
+
+
+def _is_confirmed(state: State) -> bool:
+    return state.query.decided <= max(state.query.confirmed, default=-1)  # an older confirmation is dropped
+
+
+def _unconfirmed(state: State) -> str:
+    batch = state.query.decided
+    return f"batch {batch} is not confirmed, and commits/{batch} is written: nothing says that its rows are out."
+
+
+BLUEPRINT = Blueprint(
+    ConfirmationDrill.name,
+    VERSION,
+    "The pipeline with a write-ahead log and an open commit.",
+    PARAMETERS
+    | {
+        "strategy": Choice("Rows go into a log first.", "wal", ("wal",)),
+        "order": Choice("The sink commits, then the engine writes commits/N.", "engine", ("engine",)),
+        "crash_in_window": Switch("Whether crashes come while rows are out and not confirmed.", default=True),
+    },
+    ConfirmationDrill,
+)

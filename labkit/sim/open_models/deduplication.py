@@ -1,0 +1,130 @@
+"""Delivery in which the receiver may do anything with a message: put it out, note its id here or there, acknowledge.
+
+Sender, network and crashes are `labkit.sim.models.delivery`, with two processes. What a receiver should do is not said here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from labkit.sim.model import Action, Blueprint, Property
+from labkit.sim.models.delivery.model import Delivery
+from labkit.sim.models.delivery.network import acknowledge
+from labkit.sim.models.delivery.parts import Ids, Process, Seen, Stage, State
+from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
+from labkit.sim.open_models.base import Question
+from labkit.sim.parameters import Values, Whole
+
+RECEIVER: Final = 1
+
+SENTENCES: Final = {
+    "put_out": "The receiver puts out what came of the message; its id is not noted with it.",
+    "note_id": "The receiver notes the id in its durable table.",
+    "put_out_and_note": "The receiver puts out what came of the message and notes its id, in one durable step.",
+    "remember_id": "The receiver notes the id in memory.",
+    "confirm": "The receiver acknowledges the message.",
+    "finish": "The receiver has done with the message.",
+}
+WORDS: Final = {
+    "output": "put_out",
+    "note": "note_id",
+    "output and note": "put_out_and_note",
+    "remember": "remember_id",
+    "acknowledge": "confirm",
+}
+"""The steps as a learner writes them."""
+
+CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
+"""The order of records is not the receiver's business here."""
+
+
+class DeduplicationDrill(Delivery):
+    """A sender that repeats what is not acknowledged, and a receiver whose rule is open."""
+
+    name, version = "deduplication_drill", VERSION
+    steps = tuple(SENTENCES)
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self._open = [Action(name, RECEIVER) for name in SENTENCES]
+        self._rules |= {name: getattr(self, f"_{name}") for name in SENTENCES}
+
+    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+        process = state.processes[which]
+        if process.stage is Stage.WORKING:
+            enabled += self._open
+        elif process.stage is Stage.IDLE and state.hops[which - 1].forward:
+            enabled.append(self._of["receive"][which])
+
+    def asks(self, _before: State, action: Action, after: State) -> Question | None:
+        """What a receiver knows of a message that it has taken: its id, and the ids that it has noted."""
+        if action.name != "receive":
+            return None
+        process = after.processes[RECEIVER]
+        assert process.held is not None
+        return process.held.name, _listed(process.seen), _listed(process.memory)
+
+    def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
+        """Each step that a learner wrote, and the end. Raises `ValueError`."""
+        for step in answer:
+            if not isinstance(step, str) or step not in WORDS:
+                raise ValueError(f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}.")
+        return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
+
+    def forgets(self, action: Action, _after: State) -> bool:
+        """A crash of the receiver."""
+        return action == ("crash", RECEIVER)
+
+    def _put_out(self, state: State, which: int) -> State:
+        held = state.processes[which].held
+        assert held is not None
+        row = Seen(held.record, self.settings.faults.crashes - state.faults.crashes)
+        return state._replace(out=(*state.out, row))
+
+    def _note_id(self, state: State, which: int) -> State:
+        process = state.processes[which]
+        return self._with(state, process._replace(seen=process.seen | _bit(process)))
+
+    def _put_out_and_note(self, state: State, which: int) -> State:
+        return self._note_id(self._put_out(state, which), which)
+
+    def _remember_id(self, state: State, which: int) -> State:
+        process = state.processes[which]
+        return self._with(state, process._replace(memory=process.memory | _bit(process)))
+
+    def _confirm(self, state: State, which: int) -> State:
+        held = state.processes[which].held
+        assert held is not None
+        return acknowledge(state, which - 1, held.name)
+
+    def _finish(self, state: State, which: int) -> State:
+        return self._with(state, state.processes[which]._replace(stage=Stage.IDLE, held=None))
+
+    @staticmethod
+    def _with(state: State, receiver: Process) -> State:
+        return state._replace(processes=(state.processes[0], receiver))
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What the judge says of rows, that every record stays durable, and that it ends."""
+        return [claim for claim in super().properties() if claim.name in CLAIMS]
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        return SENTENCES[action.name] if action.name in SENTENCES else super().sentence(action)
+
+
+def _bit(process: Process) -> Ids:
+    assert process.held is not None
+    return 1 << process.held.name
+
+
+def _listed(ids: Ids) -> list[int]:
+    return [name for name in range(ids.bit_length()) if ids >> name & 1]
+
+
+BLUEPRINT = Blueprint(
+    DeduplicationDrill.name,
+    VERSION,
+    "Delivery to a receiver whose rule is open.",
+    PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)},
+    DeduplicationDrill,
+)

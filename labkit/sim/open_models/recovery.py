@@ -1,0 +1,94 @@
+"""Two-phase commit in which a participant that comes back may do anything: abort, commit, or wait for the decision.
+
+Everything else is `labkit.sim.models.two_phase_commit.model`. What it should do is not said here.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from labkit.sim.model import Action, Blueprint, Mood, Property
+from labkit.sim.models.two_phase_commit.model import PARAMETERS, VERSION, TwoPhaseCommit
+from labkit.sim.models.two_phase_commit.parts import Entry, Participant, Phase, State
+from labkit.sim.open_models.base import Question
+from labkit.sim.parameters import Values
+
+SENTENCES: Final = {
+    "return_abort": "Participant {which} starts again, reads its log, and aborts its part.",
+    "return_commit": "Participant {which} starts again, reads its log, and commits its part.",
+    "return_wait": "Participant {which} starts again, reads its log, and waits for the decision, its locks held.",
+}
+
+
+class RecoveryDrill(TwoPhaseCommit):
+    """A coordinator that follows the rules, and participants whose recovery is open."""
+
+    name, version = "recovery_drill", VERSION
+    steps = tuple(SENTENCES)
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self._rules |= {name: getattr(self, f"_{name}") for name in SENTENCES}
+        self._returns = [[Action(name, which) for name in SENTENCES] for which in range(self.count)]
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """Whoever would restart may come back in each of the three ways."""
+        enabled: list[Action] = []
+        for action in super().actions(state):
+            enabled += self._returns[action.which] if action.name == "restart" else [action]
+        return enabled
+
+    def question(self, state: State, action: Action) -> Question | None:
+        """What a participant that comes back knows: its log."""
+        if action.name not in SENTENCES:
+            return None
+        return (list(map(str, state.participants[action.which].log)),)
+
+    def _return_abort(self, state: State, which: int) -> State:
+        return self._ended(state, which, Entry.ABORT, Phase.ABORTED)
+
+    def _return_commit(self, state: State, which: int) -> State:
+        return self._ended(state, which, Entry.COMMIT, Phase.COMMITTED)
+
+    def _ended(self, state: State, which: int, entry: Entry, phase: Phase) -> State:
+        log = state.participants[which].log
+        return self._become(state, which, Participant(log if log[-1:] == (entry,) else (*log, entry), phase))
+
+    def _return_wait(self, state: State, which: int) -> State:
+        return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
+
+    def properties(self) -> Sequence[Property[State]]:
+        """Atomic commitment, and that nobody waits who has promised nothing."""
+        sentence = "Who has not voted yes need not wait for anybody."
+        return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
+
+    def sentence(self, action: Action) -> str:
+        """What happens."""
+        if action.name in SENTENCES:
+            return SENTENCES[action.name].format(which=action.which)
+        return super().sentence(action)
+
+
+def _waits_for_nothing(state: State) -> int:
+    waiting = (
+        which for which, (log, phase) in enumerate(state.participants) if phase is Phase.IN_DOUBT and _is_free(log)
+    )
+    return next(waiting, -1)
+
+
+def _is_free(log: tuple[Entry, ...]) -> bool:
+    return log[-1:] != (Entry.PREPARED,)
+
+
+def _needed(state: State) -> bool:
+    return _waits_for_nothing(state) < 0
+
+
+def _needless(state: State) -> str:
+    which = _waits_for_nothing(state)
+    log = ", ".join(state.participants[which].log) or "empty"
+    return f"participant {which} waits for a decision, although its log ({log}) holds no promise that is still open."
+
+
+BLUEPRINT = Blueprint(
+    RecoveryDrill.name, VERSION, "Two-phase commit with an open recovery of participants.", PARAMETERS, RecoveryDrill
+)

@@ -1,0 +1,114 @@
+"""The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
+
+Everything else is `labkit.sim.models.pipeline` in decision order. Which transactions to commit and which to abort is not
+said here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from labkit.failpoints import FailPoint
+from labkit.sim.model import Action, Blueprint, Property
+from labkit.sim.models.pipeline.effects import Refused, perform
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
+from labkit.sim.models.pipeline.programs import strays
+from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
+from labkit.sim.open_models.base import Question
+from labkit.sim.parameters import Choice, Values
+
+SENTENCES: Final = {
+    "settle_commit": "Recovery commits the transaction {handle}.",
+    "settle_abort": "Recovery aborts the transaction {handle}.",
+    "resolved": "Recovery is done.",
+}
+_OPS: Final = {"settle_commit": Op.COMMIT, "settle_abort": Op.ABORT}
+CLAIMS: Final = ("no_loss", "no_duplicate", "no_orphan", "decided_first", "ends")
+_DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
+
+
+class ResolutionDrill(Pipeline):
+    """A driver whose recovery is open."""
+
+    name, version = "resolution_drill", VERSION
+    steps = tuple(SENTENCES)
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self._faults |= {"settle_commit": self._settle_commit, "settle_abort": self._settle_abort}
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """While a driver recovers, each transaction in the store may be committed or aborted."""
+        enabled = list(super().actions(state))
+        if state.query.driver.place is Place.RECOVERING:
+            numbers = range(len(state.store.transactions))
+            enabled += [Action(name, number) for number in numbers for name in _OPS]
+        return enabled
+
+    def _start(self, state: State, incarnation: int) -> State:
+        started = super()._start(state, incarnation)
+        return driven(started, started.query.driver._replace(todo=_DONE))
+
+    def _settle_commit(self, state: State, number: int) -> State:
+        return self._settle(state, number, Op.COMMIT)
+
+    def _settle_abort(self, state: State, number: int) -> State:
+        return self._settle(state, number, Op.ABORT)
+
+    def _settle(self, state: State, number: int, op: Op) -> State:
+        handle = state.store.transactions[number].handle
+        task = Task(op, handle.partition, handle.batch, (), (handle,))
+        try:
+            return perform(self._outside, state, state.query.driver, task)
+        except Refused:
+            return self._fail(state)
+
+    def asks(self, _before: State, action: Action, after: State) -> Question | None:
+        """What recovery can read: the last decision, the stored votes, this query's unfinished transactions."""
+        if action.name != "start":
+            return None
+        query = after.query
+        stored = [{"batch": batch, "handles": list(map(str, handles))} for batch, handles in query.handles]
+        return query.decided, stored, list(map(str, strays(query, after.store)))
+
+    def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
+        """What recovery does with each handle, and its end. Raises `ValueError`."""
+        place = {str(each.handle): number for number, each in enumerate(after.store.transactions)}
+        steps = []
+        for step in answer:
+            if not isinstance(step, list) or len(step) != 2 or step[0] not in ("commit", "abort"):
+                raise ValueError(f'{step!r} is no step; write ["commit", handle] or ["abort", handle].')
+            verb, handle = step
+            if not isinstance(handle, str) or handle not in place:
+                raise ValueError(f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}.")
+            steps.append(Action(f"settle_{verb}", place[handle]))
+        return [*steps, Action("resolved", 0)]
+
+    def forgets(self, _action: Action, after: State) -> bool:
+        """The driver's death, by a crash or by an error."""
+        return after.query.driver.place is Place.DEAD
+
+    def properties(self) -> Sequence[Property[State]]:
+        """What recovery answers for; that part of a batch is seen while it is down is not up to it."""
+        return [claim for claim in super().properties() if claim.name in CLAIMS]
+
+    def told(self, state: State, action: Action) -> str:
+        """What happens, with the name of the transaction."""
+        if action.name in _OPS:
+            return SENTENCES[action.name].format(handle=state.store.transactions[action.which].handle)
+        return super().told(state, action)
+
+    def sentence(self, action: Action) -> str:
+        """What an action sets out to do."""
+        if action.name in _OPS:
+            return SENTENCES[action.name].format(handle=f"number {action.which}")
+        return super().sentence(action)
+
+
+BLUEPRINT = Blueprint(
+    ResolutionDrill.name,
+    VERSION,
+    "The pipeline with two-phase commit and an open recovery.",
+    PARAMETERS | {"strategy": Choice("Transactions that are pre-committed.", "two_phase", ("two_phase",))},
+    ResolutionDrill,
+)
