@@ -12,8 +12,8 @@ from bench import crash, explore, grade, kafka, live, player, postgres, start, t
 from bench.machine import machine
 from bench.rows import Rows
 from labkit.cli.tables import show, table
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import nearest
 
 
 class Measurement(NamedTuple):

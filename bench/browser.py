@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.doctor import find_chromium
 
 

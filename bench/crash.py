@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bench.rows import Rows, median, ratio, spread
 from labkit import lab
-from labkit.errors import JobFailed
+from labkit.core.errors import JobFailed
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup
 from labkit.runs.scenario import plan

@@ -12,7 +12,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from labkit.errors import JobFailed
+from labkit.core.errors import JobFailed
 
 VARIABLE = "LABKIT_PYFLINK"
 

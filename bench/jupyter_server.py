@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.teach.jupyter import WORKSPACE, command, environment
 
 PATIENCE = 60.0

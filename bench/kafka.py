@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from bench import kafka_delay, servers
 from bench.rows import Rows, median, percentile, ratio
-from labkit.errors import JobFailed
-from labkit.records import Observation
+from labkit.core.errors import JobFailed
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.topic import Topic

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.rows import Rows, median, percentile
-from labkit.errors import JobFailed
-from labkit.records import Observation
+from labkit.core.errors import JobFailed
+from labkit.core.records import Observation
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Reader
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.topic import Topic

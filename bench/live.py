@@ -14,7 +14,7 @@ from bench.browser import chromium
 from bench.jupyter_driving import begin_run, open_notebook, run_all, write_notebook
 from bench.jupyter_server import Server, serving
 from bench.rows import Rows, median, percentile, spread
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.teach.jupyter import first_notebook, notebook_folder
 
 CHOICES = 60

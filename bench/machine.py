@@ -9,7 +9,7 @@ import psutil
 
 from bench import flink
 from labkit import __version__
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import find_archive
 from labkit.host.java import find_java
 

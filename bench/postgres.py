@@ -17,8 +17,8 @@ import psutil
 
 from bench import servers
 from bench.rows import Rows, median, percentile
-from labkit.failpoints import Order, Strategy
-from labkit.records import Observation
+from labkit.core.failpoints import Order, Strategy
+from labkit.core.records import Observation
 from labkit.sinks import Coordinator, Vote, coordinate
 from labkit.stores import open_store
 from labkit.stores.contract import Elsewhere, Handle

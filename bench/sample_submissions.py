@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.errors import GradingError
+from labkit.core.errors import GradingError
 from labkit.grading.asking import Asked
 from labkit.grading.course import Course, load
 from labkit.grading.preparing import Prepared, as_notebook, prepare

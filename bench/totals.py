@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeVar
 
 from bench import flink, servers
 from bench.rows import Rows, by_key, median, ratio
-from labkit.errors import InvalidInput, JobFailed
-from labkit.failpoints import Order, Strategy, orders
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.failpoints import Order, Strategy, orders
 from labkit.lab import silent
 from labkit.runs.run import Run, prepare, release
 from labkit.runs.runner import Setup, conduct

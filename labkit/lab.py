@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import POINTS, Order, nearest
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Order, nearest
 from labkit.host.doctor import Finding, examine
 from labkit.host.java import find_java
 from labkit.runs.choices import able

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import psutil
 import pytest
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses
 from labkit.host.doctor import find_chromium
 from labkit.host.java import Java, find_java

@@ -173,6 +173,6 @@ def test_a_missing_docstring_is_found(tmp_path: Path) -> None:
 
 def test_what_goes_down_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "lab.py").write_text(
-        '"""The lab."""\nimport os\nfrom labkit.errors import LabError\nfrom labkit.lab import x\n'
+        '"""The lab."""\nimport os\nfrom labkit.core.errors import LabError\nfrom labkit.lab import x\n'
     )
     assert complaints(tmp_path) == []

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import POINTS, FailPoint, Order, Strategy
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, FailPoint, Order, Strategy
 from labkit.runs.choices import PARTS, able, choose
 from labkit.spark.options import HELLO_WORLD_HELLO
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Epoch, Observation, Record
 from labkit.host.logs import MAX_LINE
-from labkit.records import Epoch, Observation, Record
 from labkit.runs.counting import WORD, Each, Running, Totals, words
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import (
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import (
     POINTS,
     RECOVERY_POINTS,
     SENTENCES,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.errors import InvalidInput
-from labkit.judge import ANOMALY, Guarantee, Outcome, judge, satisfies
-from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import ANOMALY, Guarantee, Outcome, judge, satisfies
+from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
 
 LISTS = (*ANOMALY.values(), "unseen")
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
@@ -285,7 +285,7 @@ def test_epochs_must_be_sorted_and_apart(epochs):
 
 def test_offsets_without_a_record_may_be_of_any_size_and_come_often(monkeypatch):
     """So often that the repeated ones are taken out on the way."""
-    monkeypatch.setattr("labkit.judge._Found.room", 8)
+    monkeypatch.setattr("labkit.core.judge._Found.room", 8)
     offsets = [(7, 9, -4, 5, 2**70, 3, -(2**63))[number % 7] for number in range(100)]
     rows = [Observation(offset, "hello", 1, 0, number) for number, offset in enumerate(offsets)]
     verdict = verdict_on(*(wrote(offset) for offset in range(3)), *rows)
@@ -533,8 +533,8 @@ def test_a_guarantee_follows_from_lost_and_extra_alone(case):
 FIVE_MILLION = """
 import resource, sys
 from collections import deque
-from labkit.judge import judge
-from labkit.records import Epoch, History, Observation, Reading, Record
+from labkit.core.judge import judge
+from labkit.core.records import Epoch, History, Observation, Reading, Record
 N, KEYS, keyed = 5_000_000, [f"word {n}" for n in range(1000)], sys.argv[2] == "upserts"
 order, few, unexpected = sys.argv[1].partition(" ")[0], "few" in sys.argv[1], "unexpected" in sys.argv[1]
 step = 3 if "gaps" in sys.argv[1] else 1

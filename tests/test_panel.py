@@ -12,8 +12,8 @@ import pytest
 from runners import MARK, marked, until
 
 from labkit import lab
-from labkit.errors import Cancelled, InvalidAction, InvalidInput, ServiceUnavailable
-from labkit.failpoints import FailPoint
+from labkit.core.errors import Cancelled, InvalidAction, InvalidInput, ServiceUnavailable
+from labkit.core.failpoints import FailPoint
 from labkit.runs.background import Mark, Stage, Stages
 from labkit.runs.expected import expectations
 from labkit.runs.layout import RunFolder

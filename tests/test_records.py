@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
 
 
 def test_an_observation_is_committed_unless_told_otherwise():

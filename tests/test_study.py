@@ -3,7 +3,7 @@
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 
 def test_a_prediction_stands_beside_what_came():

@@ -11,8 +11,8 @@ from pathlib import Path
 from still import Seen, seen_over_time
 from still import stepper as stepper_still
 
-from labkit.failpoints import Crash, FailPoint, Order, Strategy
-from labkit.records import Observation, Reading
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.records import Observation, Reading
 from labkit.runs.pages.diagram import of_run
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 

@@ -11,8 +11,8 @@ from labkit.cli.crashtest import crashtest
 from labkit.cli.grade import grade
 from labkit.cli.release import release
 from labkit.cli.timeouts import timeouts
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import nearest
 from labkit.spark.options import PARTITIONS
 
 app = typer.Typer(
@@ -102,7 +102,7 @@ app.command(short_help="Say whether three timeouts of Kafka transactions can los
 @app.command(short_help="List the failpoints, and which sink passes which.")
 def points(as_json: Json = False) -> int:
     """List every failpoint with what has happened there, and the sinks that pass it."""
-    from labkit.failpoints import POINTS, FailPoint, Order
+    from labkit.core.failpoints import POINTS, FailPoint, Order
 
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
@@ -269,7 +269,7 @@ def _check_guarantee(expect: str | None) -> None:
 
 
 def _verdict_code(outcome: Any, expect: str | None) -> int:
-    from labkit.judge import Guarantee, satisfies
+    from labkit.core.judge import Guarantee, satisfies
 
     held = outcome.verdict.guarantee
     if held is Guarantee.UNKNOWN:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from labkit.crashtest.report import Report

@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit import lab
 from labkit.cli.progress import progress
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.host.java import find_java
 from labkit.runs.pages.report import write_report
 from labkit.runs.run import prepare

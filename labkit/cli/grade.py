@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 
 NOT_GRADED = 70
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")

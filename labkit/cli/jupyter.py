@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.teach.jupyter import check_port, command, environment, first_notebook, notebook_folder
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from labkit import lab
 from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
-from labkit.errors import InvalidInput, LabError, ServiceUnavailable
-from labkit.failpoints import Crash, FailPoint, Order, Strategy, nearest
+from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy, nearest
 from labkit.host.java import find_java
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.layout import RunFolder

@@ -4,8 +4,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.core.failpoints import nearest
 from labkit.host.servers import SERVICES, Service, Status, service
 
 if TYPE_CHECKING:

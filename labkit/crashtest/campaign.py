@@ -3,7 +3,7 @@
     from labkit.crashtest.campaign import crash_test
     report = crash_test("sink.py:write_batch", quick=True)
 
-This module decides what is run and in which order; the runs are `labkit.crashtest.harness.runs`, the judge is `labkit.judge`.
+This module decides what is run and in which order; the runs are `labkit.crashtest.harness.runs`, the judge is `labkit.core.judge`.
 """
 
 import tempfile
@@ -15,6 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import judge
+from labkit.core.records import Record
 from labkit.crashtest.harness.drivers import Stable
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED, Trial, Workshop, check_store, forget
@@ -28,10 +31,7 @@ from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
 from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import PLAYS, TWO, both
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
-from labkit.errors import InvalidInput
 from labkit.host.java import find_java
-from labkit.judge import judge
-from labkit.records import Record
 from labkit.spark.checkpoint import Checkpoint
 
 Tell = Callable[[str, str], None]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import nearest
+from labkit.core.verdict import Guarantee
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import AXES
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
-from labkit.verdict import Guarantee
 
 KEYS = {"subject", "reader", "expect", "also", "batches", "rows", "options"}
 """What may be said."""

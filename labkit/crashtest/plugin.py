@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from labkit.core.judge import Guarantee
     from labkit.crashtest.campaign import Campaign
     from labkit.crashtest.verdict import Result
-    from labkit.judge import Guarantee
 
 _FROM_PROJECT = "pyproject.toml"
 
@@ -53,10 +53,10 @@ class CrashTests:
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Makes the run without a crash, and a test for each point that it shows."""
+        from labkit.core.errors import LabError
+        from labkit.core.judge import Guarantee
         from labkit.crashtest.campaign import campaign
         from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
-        from labkit.errors import LabError
-        from labkit.judge import Guarantee
 
         said = configured(Path(self._config.rootpath) / "pyproject.toml")
         named = self._config.getoption("--crashtest")

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from labkit.core.judge import Guarantee, satisfies
 from labkit.crashtest.diagnosis import Diagnosis, diagnose
 from labkit.crashtest.harness.subject import Door
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import VARIANTS, Settings
 from labkit.crashtest.verdict import AXES, Group, Result, Summary
-from labkit.judge import Guarantee, satisfies
 
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "

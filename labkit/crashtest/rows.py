@@ -1,7 +1,7 @@
 """The rows that go into a job under test, and how what a reader returns is told apart again.
 
 Every generated row has an identity and an amount that is a digit of its own in a sum of its key's amounts, so a sink
-that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is `labkit.judge`.
+that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is `labkit.core.judge`.
 """
 
 import json
@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.records import Epoch, Record
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Epoch, Record
 
 FILES = 2
 """Files of a batch, and so partitions: a sink whose partitions commit separately is seen to do so."""

@@ -1,4 +1,4 @@
-"""From what an outside reader saw, again and again, to the history that `labkit.judge` judges.
+"""From what an outside reader saw, again and again, to the history that `labkit.core.judge` judges.
 
 A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it
 did not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
-from labkit.records import History, Observation, Reading, Record, Visibility
 
 
 class Sample(NamedTuple):

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.subject import Subject
 from labkit.crashtest.instrument.effects import check_id
-from labkit.errors import InvalidInput
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: both queries of a variant have their own digits."""

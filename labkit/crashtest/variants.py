@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.drivers import Driver
 from labkit.crashtest.harness.runs import NEVER_REACHED, Trial, Workshop, follow, testimony
 from labkit.crashtest.instrument.recorder import go_on
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows
-from labkit.errors import JobFailed
 
 REPLACED_SECONDS = 12.0
 """How long a driver that replaces a stopped one may take before the stopped one is said to hold it up."""

@@ -1,6 +1,6 @@
 """What the runs of a test say together: seven axes and what is left of a guarantee, the weakest run first.
 
-Every single run was judged by `labkit.judge`; here its findings are only put side by side. A run without evidence is
+Every single run was judged by `labkit.core.judge`; here its findings are only put side by side. A run without evidence is
 unknown, and nothing is made of it but that.
 """
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from labkit.core.judge import Guarantee, Outcome, Verdict, satisfies
+from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
-from labkit.judge import Guarantee, Outcome, Verdict, satisfies
-from labkit.verdict import guarantee
 
 AXES = (
     "lost",

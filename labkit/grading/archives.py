@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES
 
 MOST_ENTRIES = 20_000

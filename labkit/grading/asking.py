@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from labkit.errors import MissingSolution
+from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.inside.serving import MOST_QUESTION, NotPlain, plain
 from labkit.teach.exercises.contract import AnswerFailed, Plain

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.asking import Patience

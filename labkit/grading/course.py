@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from labkit import __version__
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading.sandbox.root_layout import PACKAGE
 from labkit.teach.exercises.contract import Exercise, Variant
 

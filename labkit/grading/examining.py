@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from labkit.errors import GradingError, MissingSolution
+from labkit.core.errors import GradingError, MissingSolution
 from labkit.grading.asking import Asked, Patience
 from labkit.grading.marking import JudgeOf, Known, failed, judge_here, mark, not_attempted, not_graded
 from labkit.grading.preparing import Prepared

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from labkit.errors import GradingError, MissingSolution
+from labkit.core.errors import GradingError, MissingSolution
 from labkit.grading.asking import Unanswered
 from labkit.grading.records import ItemRecord, VariantRecord
 from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 MOST_BYTES = 16 * 1024**2
 MOST_CELLS = 1_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.host import durable
 
 FORMAT = 1

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from labkit import __version__
-from labkit.errors import GradingError, InvalidInput, ServiceUnavailable
+from labkit.core.errors import GradingError, InvalidInput, ServiceUnavailable
 from labkit.grading.preparing import MARK
 from labkit.grading.sandbox.root_layout import PACKAGE
 

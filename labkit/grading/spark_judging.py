@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from labkit.errors import GradingError, LabError
+from labkit.core.errors import GradingError, LabError
 from labkit.grading import course as courses
 from labkit.grading.asking import Unanswered
 from labkit.grading.marking import Known

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath, PurePosixPath
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading.archives import entries
 from labkit.grading.course import Course
 from labkit.grading.preparing import said_exercise

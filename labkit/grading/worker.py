@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import __version__
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 
 POSTGRES = "LABKIT_POSTGRES"
 """The environment variable that names the user's own PostgreSQL by a connection string (DSN)."""

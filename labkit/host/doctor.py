@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from labkit.errors import LabError, ServiceUnavailable
+from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host.class_data import MEGABYTES, SECONDS, find_archive
 from labkit.host.java import REMEDY as JAVA_REMEDY
 from labkit.host.java import find_java

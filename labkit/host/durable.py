@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.core.errors import InvalidInput, JobFailed, LabError
 
 _TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp")
 _TORN = b" <- torn\n"

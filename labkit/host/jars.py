@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host import durable
 from labkit.host.addresses import cache_folder
 from labkit.host.class_data import spark_jars

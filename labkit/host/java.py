@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 
 OLDEST = 17
 """Spark 4 and Kafka 4 start on nothing older."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 if TYPE_CHECKING:  # every Python process of Spark reads a log, and none of them needs the simulators
     from labkit.sim.trace import Trace

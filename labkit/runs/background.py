@@ -13,8 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import Cancelled, InvalidAction, JobFailed, LabError
-from labkit.failpoints import Extent, come
+from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
+from labkit.core.failpoints import Extent, come
 from labkit.runs.outcome import Outcome, finish, fresh_folder, prepare_checked, words
 from labkit.runs.scenario import Scenario
 from labkit.spark.checkpoint import Checkpoint

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import POINTS, Crash, FailPoint, Order, Strategy, nearest, orders
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, nearest, orders
 from labkit.runs.scenario import Scenario, plan
 from labkit.sinks import check_capability
 from labkit.stores import STORES

@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.host.logs import read_log, read_text
-from labkit.records import Epoch, Observation, Record
+from labkit.core.records import Epoch, Observation, Record
 
 WORD = re.compile(r"(?:[^\W_]|')+")
 """A maximal run of letters, numbers and apostrophes: [\\p{L}\\p{N}']+ elsewhere."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.spark.options import PARTITIONS, Job
 from labkit.spark.master import is_local
 from labkit.runs.scenario import Scenario

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.spark.options import OF_THE_SOURCE, Between
 from labkit.runs.scenario import Scenario
 from labkit.host.servers import service

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
-from labkit.failpoints import Crash, FailPoint
+from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.core.failpoints import Crash, FailPoint
 from labkit.spark.options import Job
 from labkit.runs.faults import disturb
 from labkit.spark.checkpoint import Checkpoint

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.host.logs import read_log
 from labkit.spark.options import Between, Job
 from labkit.runs.scenario import Scenario

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.errors import JobFailed
+from labkit.core.errors import JobFailed
 from labkit.spark.options import PARTITIONS, State
 from labkit.runs.scenario import plan
 from labkit.host.processes.child import Drive

@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidInput, LabError
+from labkit.core.errors import InvalidInput, LabError
 from labkit.spark.options import PARTITIONS
-from labkit.judge import Verdict
+from labkit.core.judge import Verdict
 from labkit.spark.master import Victim
-from labkit.records import Observation
+from labkit.core.records import Observation
 from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.host.java import find_java
 from labkit.runs.flight import Tell

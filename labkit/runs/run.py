@@ -1,7 +1,7 @@
 """One run: its scenario, its folder, the evidence of its crashes, and what an outside reader could have seen.
 
 What could have been seen is read from the store itself when everything is dead, or at the end. The run's history goes
-to `labkit.judge`; this module must not judge, and must not start or kill anything.
+to `labkit.core.judge`; this module must not judge, and must not start or kill anything.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__
-from labkit.errors import InvalidInput, LabError
-from labkit.failpoints import Crash, Strategy
+from labkit.core.errors import InvalidInput, LabError
+from labkit.core.failpoints import Crash, Strategy
 from labkit.host.logs import read_log
 from labkit.spark.options import Job, Keep
-from labkit.judge import Verdict, judge
-from labkit.records import Epoch, History, Observation, Reading
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import Epoch, History, Observation, Reading
 from labkit.runs.scenario import Scenario
 from labkit.sinks import SINKS
 from labkit.runs.faults import arrange, check_between

@@ -1,7 +1,7 @@
 """Runs scenarios on real Spark: start, crash, restart; many side by side where the machine allows it.
 
 Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next driver
-is always a new process. This module must not judge (that is `labkit.judge`) and must not kill (the supervisor does).
+is always a new process. This module must not judge (that is `labkit.core.judge`) and must not kill (the supervisor does).
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from labkit.errors import InvalidInput, LabError
+from labkit.core.errors import InvalidInput, LabError
 from labkit.spark.options import Job
 from labkit.host.servers.lines import LineServer
 from labkit.host.processes.child import Drive

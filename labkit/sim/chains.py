@@ -8,8 +8,8 @@ defer takes no order, so that both engines are the same for it. This module must
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import Order, Strategy, nearest, orders
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Order, Strategy, nearest, orders
 
 SOURCES: Mapping[str, Mapping[str, object]] = {"log": {}, "socket": {"source": "socket"}}
 """A log can be read again from any offset; a socket gives every record once."""

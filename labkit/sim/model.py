@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from labkit.errors import InvalidAction, InvalidInput
+from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.parameters import Parameter, Values
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import nearest
 
 ScenarioT = TypeVar("ScenarioT")
 

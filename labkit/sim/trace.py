@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.errors import InvalidAction, InvalidInput
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.core.failpoints import nearest
 from labkit.sim import MODELS
 from labkit.sim.model import Action, Blueprint, Model
 from labkit.sim.open_models import DRILLS

@@ -6,8 +6,8 @@ Nothing here imports Spark; the same strategies serve the Data Source door, fore
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import Order, Reach, Strategy, pass_by
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Order, Reach, Strategy, pass_by
 from labkit.sinks.append import AppendSink
 from labkit.sinks.batch_marker import BatchMarkerSink
 from labkit.sinks.contract import Sink, Vote

@@ -13,8 +13,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from labkit.failpoints import FailPoint, Reach, Strategy, pass_by
-from labkit.records import Observation
+from labkit.core.failpoints import FailPoint, Reach, Strategy, pass_by
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle, Transaction
 
 StoreT = TypeVar("StoreT")

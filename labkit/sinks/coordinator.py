@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import JobFailed
-from labkit.failpoints import FailPoint, Reach
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import FailPoint, Reach
 from labkit.host import durable
 from labkit.sinks.contract import Resolution, Sink, Vote
 from labkit.stores.contract import Fencing

@@ -7,7 +7,7 @@ that any process can finish, and whose commit is idempotent. It must not decide 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labkit.failpoints import Strategy
+from labkit.core.failpoints import Strategy
 from labkit.sinks.contract import Deferring, Resolution, Vote
 from labkit.stores.contract import Handle, Lost, Transaction, Transactional
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, TextIO
 
-from labkit.errors import JobFailed
-from labkit.failpoints import FailPoint, Strategy
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import FailPoint, Strategy
+from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.records import Observation
 from labkit.sinks.contract import CHUNK, Deferring, Resolution, Vote
 from labkit.stores.contract import Appendable, Handle, Transaction
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Epoch
 from labkit.host import durable
 from labkit.host.processes.sessions import session_members
-from labkit.records import Epoch
 
 
 @dataclass(frozen=True)

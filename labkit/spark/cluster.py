@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.host.java import Java
 from labkit.spark.master import is_local, too_few
 

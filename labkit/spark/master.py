@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import IN_TASK, Crash
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import IN_TASK, Crash
 
 _MASTER = re.compile(r"spark://[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*|local-cluster\[(?P<number>\d+),(?P<cores>\d+),\d+\]")
 

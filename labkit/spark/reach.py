@@ -19,10 +19,10 @@ from typing import Any
 
 import psutil
 
-from labkit.errors import JobFailed
-from labkit.failpoints import IN_TASK, Crash, FailPoint, Reach
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import IN_TASK, Crash, FailPoint, Reach
+from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.records import Observation
 
 PATIENCE = 120.0
 """Seconds that a task waits for the tasks before it when an armed point needs them in order."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import USED, find_archive, spark_jars
 from labkit.host.java import Java, find_java
 from labkit.host.servers.kafka_jars import CONNECTOR

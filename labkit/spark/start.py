@@ -23,8 +23,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from labkit.errors import InvalidInput, JobFailed, LabError
-from labkit.failpoints import Order, Strategy, orders
+from labkit.core.errors import InvalidInput, JobFailed, LabError
+from labkit.core.failpoints import Order, Strategy, orders
 from labkit.sinks import SINKS, check_capability
 from labkit.spark.adapters.data_source import OPTION, LabkitSink, SinkOptions
 from labkit.spark.adapters.foreach_batch import BatchDoor
@@ -249,5 +249,5 @@ def start(
 def reason(error: BaseException) -> str:
     """The first telling line of a query's error: the lab's own sentence if there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith("labkit.errors.")]
+    own = [line for line in lines if line.startswith("labkit.core.errors.")]
     return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import nearest
 from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
 __all__ = ["STORES", "capabilities", "open_store"]

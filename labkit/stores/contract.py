@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from labkit.errors import InvalidInput, JobFailed
-from labkit.records import Observation
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Observation
 
 _HANDLE = re.compile(
     r"(?P<query>[a-z0-9_]+)-b(?P<batch>\d+)-p(?P<partition>\d+)-i(?P<incarnation>\d+)-a(?P<attempt>\d+)"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from labkit.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.records import Observation
 from labkit.stores.contract import Handle, Transaction
 
 OPEN, PREPARED, ATOMIC = ".open", ".prepared", ".atomic"

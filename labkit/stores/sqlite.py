@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.core.errors import InvalidInput, JobFailed, LabError
+from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.records import Observation
 from labkit.stores.contract import Handle, Transaction
 
 APPLICATION_ID = 0x1AB_0001

@@ -7,15 +7,15 @@ is put beside. This module must not count anything and must know no rule of a pr
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from labkit.failpoints import Order
-from labkit.judge import Guarantee, Outcome
+from labkit.core.failpoints import Order
+from labkit.core.judge import Guarantee, Outcome
+from labkit.core.verdict import guarantee
 from labkit.runs.expected import expectations
 from labkit.sim import chains as links
 from labkit.sim.chains import Chain
 from labkit.sim.explore import explore
 from labkit.sim.trace import make, replay
 from labkit.teach.study import Search
-from labkit.verdict import guarantee
 from labkit.view.grid import Grid, Name, Square
 
 __all__ = ["Chains", "chains"]

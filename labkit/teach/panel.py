@@ -11,13 +11,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import InvalidAction, InvalidInput, LabError
-from labkit.failpoints import Strategy, nearest
+from labkit.core.errors import InvalidAction, InvalidInput, LabError
+from labkit.core.failpoints import Strategy, nearest
+from labkit.core.verdict import Guarantee
 from labkit.runs.background import BackgroundRun, Mark, Stage
 from labkit.runs.choices import PARTS, Choice, choose
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.result import fragment
-from labkit.verdict import Guarantee
 from labkit.view.form import Form
 
 INTRO = (

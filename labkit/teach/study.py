@@ -8,9 +8,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import POINTS, Order, Strategy, check_crash, nearest, orders, parse_crash
-from labkit.judge import Guarantee, Outcome, Verdict
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.core.judge import Guarantee, Outcome, Verdict
+from labkit.core.verdict import guarantee
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
@@ -18,7 +19,6 @@ from labkit.sim.parameters import chosen
 from labkit.sim.scenarios import HISTORIES, Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
-from labkit.verdict import guarantee
 from labkit.view.timeline import timeline
 
 __all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "points", "predict", "replay", "simulate"]

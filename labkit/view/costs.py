@@ -6,7 +6,7 @@ Each function returns the figure and the data that it shows. This module must no
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.models.barriers.cost import cost, waiting
 from labkit.sim.models.barriers.model import Barriers
 from labkit.sim.models.pipeline.latency import Wait

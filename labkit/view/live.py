@@ -11,7 +11,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.view.narration import FAULT_KEYS, KEYS_SAID, LIVE_KEYS_SAID, Story, first_difference
 from labkit.view.session import Session
 from labkit.view.stepper import page_of

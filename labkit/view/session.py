@@ -4,8 +4,8 @@ Everything that the live shell does is a method here, so that whoever prefers Py
 know how it is shown.
 """
 
-from labkit.errors import InvalidAction, InvalidInput
-from labkit.failpoints import nearest
+from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.core.failpoints import nearest
 from labkit.sim.model import Action
 from labkit.sim.scenarios import SHELVES, find
 from labkit.sim.trace import Replay, Trace, make, replay

@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.host.logs import read_log
 from labkit.runs.scenario import Scenario
 from labkit.sim.models.pipeline.scenarios import crashed, first_crash, is_modelled

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from labkit.records import Observation, Reading
+from labkit.core.records import Observation, Reading
 
 LONGEST = 60
 """Events that are shown on one line before the middle is left out."""

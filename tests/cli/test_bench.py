@@ -14,9 +14,9 @@ from bench.machine import machine
 from bench.postgres import Spent
 from bench.rows import by_key, median, percentile, ratio, spread
 from bench.totals import Taken
-from labkit.errors import InvalidInput, JobFailed
-from labkit.failpoints import Order, Strategy
-from labkit.records import Observation
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.failpoints import Order, Strategy
+from labkit.core.records import Observation
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan

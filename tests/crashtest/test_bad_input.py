@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from labkit.core.errors import InvalidInput
 from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
 from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import told
@@ -14,7 +15,6 @@ from labkit.crashtest.harness.runs import check_store
 from labkit.crashtest.harness.subject import Door, Subject, examine
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import settings
-from labkit.errors import InvalidInput
 
 SOURCE = """
 from pyspark.sql.datasource import DataSource

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import campaign, crash_test
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
-from labkit.errors import InvalidInput
-from labkit.judge import Guarantee
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

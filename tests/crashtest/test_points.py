@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from labkit.core.errors import InvalidInput
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side, check_id
 from labkit.crashtest.points import choose, last_point, pairs, points, read_log, retry_point, unfinished, zombie_point
-from labkit.errors import InvalidInput
 
 
 def call(batch: int, *kinds: Kind, where: str = "call", driver: int = 1) -> list[Effect]:

@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.runs import testimony as read_testimony
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log
-from labkit.errors import JobFailed
 
 HERE = Path(__file__).parent
 SINKS = HERE.parents[1] / "data" / "sinks"

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from labkit.core.errors import JobFailed, ServiceUnavailable
+from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign, Job, silent
 from labkit.crashtest.harness.runs import Trial, Workshop, follow
 from labkit.crashtest.harness.subject import Door, Subject
@@ -14,8 +16,6 @@ from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.verdict import Group
-from labkit.errors import JobFailed, ServiceUnavailable
-from labkit.judge import Guarantee
 
 POINT = Point(1, "call", 2, Kind.COMMIT, Side.AFTER, 12)
 PROOF = {"signal": 9, "left": [], "session": 77, "killed": [77, 78], "begun": 1.0}

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee, Verdict, judge
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named, shape_of, tokens
 from labkit.crashtest.samples import Sample, history
-from labkit.errors import InvalidInput
-from labkit.judge import Guarantee, Verdict, judge
 
 ROWS = generate(2, per_batch=4)
 A, B = ([Seen(**row) for row in batch.rows] for batch in ROWS.batches)

@@ -12,10 +12,10 @@ import pytest
 from build_sinks import PAGE, SINKS, expected, page
 from crashtest_processes import left_over
 
+from labkit.core.judge import Outcome
 from labkit.crashtest.campaign import crash_test
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
-from labkit.judge import Outcome
 
 FAST = ("wrong_marker_after",)
 """Those that every run of the tests has; the others are slow."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.crashtest.diagnosis import diagnose
 from labkit.crashtest.harness.subject import Door, Subject
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
@@ -15,7 +16,6 @@ from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
-from labkit.judge import Guarantee, Outcome, Verdict, judge
 
 ROWS = generate(2, per_batch=4)
 A, B = ([Seen(**row) for row in batch.rows] for batch in ROWS.batches)

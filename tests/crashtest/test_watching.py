@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from labkit.core.judge import judge
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.subject import Subject
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.rows import Seen, Shape, generate, named
 from labkit.crashtest.samples import history
-from labkit.judge import judge
 
 READ = """
 from pathlib import Path

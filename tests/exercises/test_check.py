@@ -7,7 +7,7 @@ import pytest
 from exercise_sources import all_sources, run
 
 from labkit import lab
-from labkit.errors import InvalidInput, MissingSolution
+from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.teach.exercises import check as checking
 from labkit.teach.exercises import namespace as namespaces
 from labkit.teach.exercises import progress

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from exercise_sources import ROOT, all_sources, run
 
-from labkit.errors import MissingSolution
+from labkit.core.errors import MissingSolution
 from labkit.grading.hidden import variants
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Kind

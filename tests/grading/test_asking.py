@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from labkit.errors import MissingSolution
+from labkit.core.errors import MissingSolution
 from labkit.grading.asking import Asked, Patience
 from labkit.grading.marking import mark
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send

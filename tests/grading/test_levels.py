@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import submitted
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading import records
 from labkit.grading.batch import Order, run
 from labkit.grading.sandbox import levels, root_layout

@@ -12,7 +12,7 @@ import exercise_sources
 import pytest
 
 from labkit import __version__
-from labkit.errors import GradingError, InvalidInput
+from labkit.core.errors import GradingError, InvalidInput
 from labkit.grading import release as releasing
 from labkit.grading.release import release
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labkit.errors import GradingError
+from labkit.core.errors import GradingError
 from labkit.grading import spark_judging
 from labkit.grading.marking import Known
 from labkit.grading.spark_judging import SparkJudge

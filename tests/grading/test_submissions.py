@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import submitted
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading import archives
 from labkit.grading.batch import Order, run
 from labkit.grading.course import load

@@ -13,7 +13,7 @@ import pytest
 
 from bench.jupyter_driving import open_notebook
 from bench.jupyter_server import Server, serving
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.teach import jupyter
 
 ROOT = Path(__file__).parents[2]

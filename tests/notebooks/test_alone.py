@@ -5,7 +5,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("01_guarantees", "02_delivery", "03_snapshots")

@@ -6,7 +6,7 @@ import jupytext
 import pytest
 from nbformat import NotebookNode
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("08_postgres", "09_kafka")

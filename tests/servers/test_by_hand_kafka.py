@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee
 from labkit.host import addresses
 from labkit.host.java import Java
-from labkit.judge import Guarantee
 from labkit.teach.hands_on import Kafka, copy, ten_steps
 from labkit.teach.hands_on import kafka as by_hand
 

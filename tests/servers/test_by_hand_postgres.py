@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.host import addresses
 from labkit.teach.hands_on import Postgres, private
 from labkit.teach.hands_on import postgres as by_hand

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host import doctor
 from labkit.host.doctor import Finding, examine, exit_code
 from labkit.host.java import Java

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.java import Java, find_java, parse_version
 
 Fake = Callable[[str, str], Path]

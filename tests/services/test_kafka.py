@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.host import jars
 from labkit.host.java import Java
 from labkit.host.servers.kafka import KafkaService, cluster_id

@@ -18,7 +18,7 @@ import psutil
 import psycopg
 import pytest
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses
 from labkit.host.servers import postgres_programs, service
 from labkit.host.servers.postgres import PostgresService

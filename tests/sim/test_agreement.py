@@ -12,10 +12,10 @@ import pytest
 from plain_engine import EXPECTED, QUERY, NeverReached, PlainEngine
 from plain_engine import crashed as plainly_crashed
 
-from labkit.errors import JobFailed
-from labkit.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
-from labkit.judge import Verdict, judge
-from labkit.records import Epoch, History, Observation
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import Epoch, History, Observation
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make

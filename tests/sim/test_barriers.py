@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from plain_barriers import Job
 from plain_two_phase import freeze
 
-from labkit.errors import InvalidAction, InvalidInput
-from labkit.judge import Guarantee
+from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.core.judge import Guarantee
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Action, Mood, crash, declared
 from labkit.sim.models.barriers import model as rules

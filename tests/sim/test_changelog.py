@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.errors import InvalidAction, InvalidInput
+from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.changelog import claims, model, query, table

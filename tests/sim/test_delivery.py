@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.errors import InvalidInput
-from labkit.judge import Guarantee
-from labkit.records import Observation, Reading
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee
+from labkit.core.records import Observation, Reading
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import crash, declared
 from labkit.sim.models.delivery import model as rules

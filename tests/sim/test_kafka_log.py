@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.errors import InvalidAction, InvalidInput
-from labkit.judge import Guarantee, Outcome
+from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.core.judge import Guarantee, Outcome
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.kafka_log import coordinator as kafka

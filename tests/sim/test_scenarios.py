@@ -2,8 +2,8 @@
 
 import pytest
 
-from labkit.errors import InvalidInput
-from labkit.judge import Verdict
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Verdict
 from labkit.sim import MODELS
 from labkit.sim.model import Mood
 from labkit.sim.models.two_phase_commit.parts import Phase

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plain_snapshot import Bank as PlainBank
 from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Mood, crash, declared
 from labkit.sim.models.snapshot import claims, parts

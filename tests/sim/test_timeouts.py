@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from labkit.cli.commands import app
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine, longest_open
 
 

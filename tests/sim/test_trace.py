@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.errors import InvalidAction, InvalidInput
+from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim import MODELS
 from labkit.sim.model import Action, Mood
 from labkit.sim.trace import MAX_ACTIONS, MAX_TEXT, Replay, Trace, make, replay

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.failpoints import Order, Strategy
-from labkit.records import Observation
+from labkit.core.failpoints import Order, Strategy
+from labkit.core.records import Observation
 from labkit.sinks import SINKS, Sink, Vote, coordinate
 from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle

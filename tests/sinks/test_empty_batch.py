@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.failpoints import POINTS, Order, Strategy
+from labkit.core.failpoints import POINTS, Order, Strategy
 from labkit.sinks import coordinate
 
 

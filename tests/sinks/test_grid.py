@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from plain_engine import NeverReached, PlainEngine, crashed
 
-from labkit.errors import InvalidInput, JobFailed
-from labkit.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order, Strategy, orders
-from labkit.judge import Guarantee
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order, Strategy, orders
+from labkit.core.judge import Guarantee
 from labkit.runs.expected import Cell, compared, expectations, grid
 from labkit.sinks import SINKS, coordinator, two_phase, wal
 from labkit.sinks.coordinator import DecisionOrder, HandleLog

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import find_archive
 from labkit.host.java import Java
 from labkit.spark.fast import archive

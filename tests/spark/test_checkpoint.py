@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Epoch
 from labkit.host.processes.sessions import session_members
-from labkit.records import Epoch
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter
 
 MINE = Identity("q1", "two_phase", "files", "/store", "decision", "running words.jsonl 3")

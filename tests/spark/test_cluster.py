@@ -18,13 +18,13 @@ import pytest
 from runners import until
 
 from labkit import lab
-from labkit.failpoints import Crash, FailPoint
+from labkit.core.failpoints import Crash, FailPoint
+from labkit.core.judge import Guarantee, judge
+from labkit.core.records import History, Reading
 from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.servers.spark_cluster import Cluster, spark_cluster
-from labkit.judge import Guarantee, judge
-from labkit.records import History, Reading
 from labkit.runs.counting import Each
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
@@ -129,7 +129,7 @@ def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
 DRIVER = """
 import json, sys
 from pathlib import Path
-from labkit.failpoints import Order, Strategy
+from labkit.core.failpoints import Order, Strategy
 from labkit.spark.reach import Armed
 from labkit.spark.session import start_session
 from labkit.spark.source import LogSource

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput, JobFailed
-from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
 from labkit.runs.run import prepare

@@ -22,7 +22,7 @@ import pytest
 from runners import PATIENCE, marked, running, until
 
 from labkit import lab
-from labkit.errors import JobFailed, LabError
+from labkit.core.errors import JobFailed, LabError
 from labkit.host.java import Java
 from labkit.host.processes.sessions import session_members
 from labkit.runs.flight import Flight

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.judge import Guarantee
 from labkit.host.java import Java
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.kafka_jars import BROKER
-from labkit.judge import Guarantee
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
 

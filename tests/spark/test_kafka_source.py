@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput, ServiceUnavailable
+from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.core.judge import Guarantee
 from labkit.host.java import Java
 from labkit.host.servers.kafka_jars import CONNECTOR
-from labkit.judge import Guarantee
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 from labkit.stores.kafka.input import InputTopic
@@ -157,7 +157,7 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.kafka_source import source_options
 from labkit.spark.session import start_session
 from labkit.spark.start import launch, open_checkpoint
-from labkit.failpoints import Order, Strategy
+from labkit.core.failpoints import Order, Strategy
 from labkit.stores import open_store
 from labkit.stores.kafka.input import InputTopic
 

@@ -4,8 +4,8 @@ import pytest
 
 from labkit import lab
 from labkit.cli.matrix import scenario
-from labkit.errors import LabError
-from labkit.failpoints import FailPoint
+from labkit.core.errors import LabError
+from labkit.core.failpoints import FailPoint
 from labkit.host.java import Java
 from labkit.runs.expected import compared, expectations
 from labkit.runs.run import prepare

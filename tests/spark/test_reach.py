@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import JobFailed
-from labkit.failpoints import Crash, FailPoint
-from labkit.records import Observation
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import Crash, FailPoint
+from labkit.core.records import Observation
 from labkit.spark import reach
 from labkit.spark.reach import Armed, FreeTurn, Turn, reach_in_task, take_turns, wait_until
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from labkit.records import Observation
+from labkit.core.records import Observation
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run, conclude, hidden, history, observations, release, result
 from labkit.runs.scenario import plan

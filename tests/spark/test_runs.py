@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput, JobFailed, LabError
+from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.host.java import Java
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.errors import LabError
-from labkit.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
+from labkit.core.errors import LabError
+from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
 from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.run import prepare

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import Crash, FailPoint
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Crash, FailPoint
 from labkit.spark.reach import Armed
 from labkit.spark.source import STRIDE, LogReader
 

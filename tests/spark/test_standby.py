@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.failpoints import Order, Strategy
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.failpoints import Order, Strategy
+from labkit.core.records import Observation
 from labkit.host.java import Java
 from labkit.host.processes.sessions import session_members
-from labkit.records import Observation
 from labkit.runs.run import prepare
 from labkit.runs.runner import Fleet, Setup
 from labkit.runs.scenario import plan
@@ -136,7 +136,7 @@ def test_little_memory_refuses_it_in_one_sentence(
 ZOMBIE = """
 import sys
 from pathlib import Path
-from labkit.records import Observation
+from labkit.core.records import Observation
 from labkit.spark.checkpoint import Checkpoint, DriverLock
 from labkit.stores import open_store
 from labkit.stores.contract import Handle

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.spark.session import start_session
 from labkit.spark.source import LogSource
 from labkit.spark.start import start

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import JobFailed
-from labkit.failpoints import Crash, FailPoint
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import Crash, FailPoint
 from labkit.host.processes.child import Drive
 from labkit.host.processes.sessions import session_members
 from labkit.host.processes.supervisor import Supervisor

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from labkit import lab
-from labkit.errors import LabError
-from labkit.failpoints import Crash, FailPoint, Order
+from labkit.core.errors import LabError
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.host.java import Java
 from labkit.runs.expected import Cell, expectations
 from labkit.runs.run import prepare

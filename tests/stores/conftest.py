@@ -22,7 +22,7 @@ def reachable(postgres: str) -> None:
 PRELUDE = """
 import sys
 from pathlib import Path
-from labkit.records import Observation
+from labkit.core.records import Observation
 from labkit.stores import open_store
 from labkit.stores.contract import Handle
 

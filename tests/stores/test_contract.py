@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.errors import JobFailed
-from labkit.records import Observation
+from labkit.core.errors import JobFailed
+from labkit.core.records import Observation
 from labkit.stores import STORES, capabilities, open_store
 from labkit.stores.contract import Elsewhere, Handle, Store
 

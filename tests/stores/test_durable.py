@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.host import durable
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import InvalidInput, JobFailed
-from labkit.records import Observation
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.files import FilesStore, encode
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.host.servers.kafka import KafkaService
-from labkit.judge import judge
-from labkit.records import History, Observation, Reading, Record, Visibility
 from labkit.sinks.two_phase import TwoPhaseSink
 from labkit.stores.contract import Handle, Lost
 from labkit.stores.kafka import transaction

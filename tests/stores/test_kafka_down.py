@@ -8,11 +8,11 @@ import psutil
 import pytest
 import small_disk
 
-from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.core.errors import JobFailed, ServiceUnavailable
+from labkit.core.records import Observation
 from labkit.host import addresses
 from labkit.host.java import Java
 from labkit.host.servers.kafka import KafkaService
-from labkit.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from labkit.cli.timeouts import timeouts
-from labkit.errors import InvalidInput
-from labkit.judge import Guarantee
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee
 from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 from labkit.stores.kafka.store import Outcome
 from labkit.stores.kafka.timeouts import ATTEMPTS, Traffic, Tried, try_timeouts

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from labkit.cli.services import run_services
-from labkit.failpoints import Order, Strategy
-from labkit.records import Observation
+from labkit.core.failpoints import Order, Strategy
+from labkit.core.records import Observation
 from labkit.sinks import coordinate
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore
@@ -37,8 +37,8 @@ def row(offset: int) -> Observation:
 ZOMBIE = """
 import sys
 from pathlib import Path
-from labkit.errors import LabError
-from labkit.records import Observation
+from labkit.core.errors import LabError
+from labkit.core.records import Observation
 from labkit.stores import open_store
 from labkit.stores.contract import Handle
 

@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_engine import PlainEngine
 
-from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
-from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.judge import Guarantee
+from labkit.core.records import Observation
 from labkit.host import addresses
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import _fresh_folder
-from labkit.judge import Guarantee
-from labkit.records import Observation
 from labkit.sinks import coordinate
 from labkit.stores.contract import Elsewhere, Handle
 from labkit.stores.postgres import connection, prepared, schema
@@ -276,8 +276,8 @@ def test_what_somebody_commits_by_hand_is_seen_and_need_not_be_committed(
 ZOMBIE = """
 import sys
 from pathlib import Path
-from labkit.errors import LabError
-from labkit.records import Observation
+from labkit.core.errors import LabError
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.postgres.store import PostgresStore
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from labkit.records import Observation
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.postgres import pool
 from labkit.stores.postgres.pool import KEPT, Pool

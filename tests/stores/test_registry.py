@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.stores import STORES, capabilities, open_store
 from labkit.stores.contract import Store
 

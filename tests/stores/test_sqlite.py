@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.records import Observation
 from labkit.stores import sqlite
 from labkit.stores.contract import Handle
 from labkit.stores.sqlite import SQLiteStore

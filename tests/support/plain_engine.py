@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.failpoints import Crash, FailPoint, Order, Strategy
-from labkit.judge import Verdict, judge
-from labkit.records import Epoch, History, Observation, Reading, Record
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import Epoch, History, Observation, Reading, Record
 from labkit.sinks import coordinate
 from labkit.sinks.coordinator import Coordinator
 from labkit.stores import open_store

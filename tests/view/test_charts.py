@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.records import Observation, Reading
+from labkit.core.records import Observation, Reading
 from labkit.view.charts import Point, seen_over_time
 from labkit.view.timeline import by_key
 

@@ -3,8 +3,8 @@
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput
-from labkit.failpoints import POINTS, Order, Strategy
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Order, Strategy
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 
 

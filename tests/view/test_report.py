@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from labkit.failpoints import Crash, FailPoint
-from labkit.judge import judge
-from labkit.records import History, Observation, Reading, Record
+from labkit.core.failpoints import Crash, FailPoint
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading, Record
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages.report import write_report
 from labkit.runs.run import Run

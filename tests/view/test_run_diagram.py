@@ -3,8 +3,8 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from labkit.failpoints import FailPoint
-from labkit.records import Observation, Reading
+from labkit.core.failpoints import FailPoint
+from labkit.core.records import Observation, Reading
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages.diagram import MOST_EVENTS, of_run, write_diagram
 from labkit.runs.run import Run

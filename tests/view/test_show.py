@@ -2,8 +2,8 @@
 
 import pytest
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import Order
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Order
 from labkit.runs.expected import expectations
 from labkit.runs.scenario import plan
 from labkit.view.show import at_failpoint

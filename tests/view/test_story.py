@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from labkit.errors import InvalidAction, InvalidInput
+from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import walk
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Replay, Trace, make, replay

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.runs.expected import expectations
 from labkit.runs.pages import grid
 from labkit.runs.pages.grid import SHADES, of_runs, simulated

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.leftovers import opened
 from labkit.crashtest.harness.subject import Door, load
 from labkit.crashtest.instrument.effects import RECOVER, Kind
 from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, recorder, testify
 from labkit.crashtest.rows import FILES, SCHEMA, generate
-from labkit.errors import InvalidInput, LabError
 from labkit.runs.driver import die_with_supervisor, orders
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.reach import park

@@ -13,9 +13,9 @@ from typing import Any
 
 import psutil
 
+from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.subject import SUBJECT, Door
-from labkit.errors import JobFailed
 from labkit.host.processes.sessions import session_members
 from labkit.spark.fast.standby import Standby, check_dead, check_memory
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.subject import Subject, load
 from labkit.crashtest.rows import Seen
-from labkit.errors import InvalidInput, LabError
 from labkit.host.processes.sessions import empty_session
 
 READ_SECONDS = 10.0

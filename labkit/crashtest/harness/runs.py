@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.harness.drivers import Driver, Stable
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.subject import Door
@@ -22,7 +23,6 @@ from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, read_rows
 from labkit.crashtest.settings import Settings
-from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.spark.checkpoint import Checkpoint
 
 NEVER_REACHED = "the point was never reached"

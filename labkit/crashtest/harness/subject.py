@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
 """In the environment of a driver under test: the user's file, for its workers."""

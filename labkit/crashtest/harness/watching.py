@@ -8,9 +8,9 @@ import time
 from types import TracebackType
 from typing import Self
 
+from labkit.core.errors import LabError
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.samples import Sample
-from labkit.errors import LabError
 
 PAUSE = 0.1
 """Seconds between two looks while a job runs."""

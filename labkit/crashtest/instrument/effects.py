@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 
 class Kind(StrEnum):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.grading.sandbox.inside.frames import FrameError, receive
 from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
 from labkit.grading.sandbox.sandbox import environment

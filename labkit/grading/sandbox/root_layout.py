@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from labkit.errors import GradingError
+from labkit.core.errors import GradingError
 
 PACKAGE = Path(__file__).parents[2]
 _SYSTEM = (

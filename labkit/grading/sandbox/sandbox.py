@@ -21,7 +21,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from labkit.errors import GradingError
+from labkit.core.errors import GradingError
 from labkit.grading.sandbox.inside.confine import HOME
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from labkit.errors import JobFailed
+from labkit.core.errors import JobFailed
 from labkit.host.processes.sessions import session_members
 
 END_PATIENCE = 60.0

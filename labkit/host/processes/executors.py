@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from labkit.errors import JobFailed
+from labkit.core.errors import JobFailed
 
 GONE_SECONDS = 45.0
 """How long executors may outlive their driver; about a second is usual."""

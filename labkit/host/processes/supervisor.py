@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import session_members
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from labkit.errors import LabError, ServiceUnavailable
+from labkit.core.errors import LabError, ServiceUnavailable
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.class_data import USED, archive_path, find_archive, keep
 from labkit.host.java import Java, find_java

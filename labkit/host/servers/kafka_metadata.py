@@ -7,7 +7,7 @@ topics is 30 bytes. The client library belongs to the stores, so this module spe
 import socket
 import struct
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 _METADATA, _VERSION, _CORRELATION = 3, 1, 7
 _CLIENT = b"labkit"

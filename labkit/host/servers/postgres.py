@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import psutil
 
-from labkit.errors import LabError, ServiceUnavailable
+from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.servers import postgres_programs as programs
 from labkit.host.servers.contract import Status

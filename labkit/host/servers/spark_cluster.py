@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import spark_jars
 from labkit.host.java import Java, find_java
 from labkit.host.processes.sessions import empty_session

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 from labkit.host import addresses
 from labkit.host.processes.tether import hold, watched
 from labkit.host.servers.contract import Service

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from labkit.records import Observation, Reading
+from labkit.core.records import Observation, Reading
 from labkit.runs.run import Run, history
 from labkit.host import durable
 from labkit.runs.pages.report import label

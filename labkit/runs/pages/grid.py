@@ -10,13 +10,13 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.runs.expected import Cell, grid
-from labkit.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.sim.models.pipeline import scenarios as pipeline
 from labkit.sim.models.pipeline.settings import STORES
 from labkit.host import durable
-from labkit.verdict import Guarantee
+from labkit.core.verdict import Guarantee
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, chart
 

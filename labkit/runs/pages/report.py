@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from labkit.failpoints import FailPoint
+from labkit.core.failpoints import FailPoint
 from labkit.runs.run import Run, history, result
 from labkit.host import durable
 from labkit.view.timeline import Step, by_key

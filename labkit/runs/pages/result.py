@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint

@@ -7,7 +7,7 @@ said here.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from labkit.failpoints import FailPoint
+from labkit.core.failpoints import FailPoint
 from labkit.sim.model import Action, Blueprint, Property
 from labkit.sim.models.pipeline.effects import Refused, perform
 from labkit.sim.models.pipeline.model import Pipeline

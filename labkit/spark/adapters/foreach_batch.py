@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from labkit.failpoints import FailPoint
-from labkit.records import Observation
+from labkit.core.failpoints import FailPoint
+from labkit.core.records import Observation
 from labkit.sinks import Coordinator, Vote
 from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.adapters.data_source import SinkOptions

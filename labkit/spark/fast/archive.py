@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LabError, ServiceUnavailable
+from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
 from labkit.host.java import Java, find_java
 from labkit.host.processes.child import Drive

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import psutil
 
-from labkit.errors import JobFailed, ServiceUnavailable
+from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.doctor import GIGABYTE, MEMORY_NEEDED
 from labkit.host.processes.child import Drive
 from labkit.host.processes.sessions import session_members

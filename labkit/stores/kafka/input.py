@@ -16,7 +16,7 @@ from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.host import durable
 from labkit.stores.kafka.topic import Topic
 from labkit.stores.kafka.transaction import explained, flush, hang_up

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.host import durable
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.kafka.transaction import Producer

@@ -13,8 +13,8 @@ from typing import Any
 from kafka import KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from labkit.errors import JobFailed, LabError
-from labkit.records import Observation
+from labkit.core.errors import JobFailed, LabError
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.reader import PARTITION, Owner
 from labkit.stores.kafka.topic import Topic

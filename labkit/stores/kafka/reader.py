@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 from kafka import KafkaConsumer, TopicPartition
 
-from labkit.errors import InvalidInput, ServiceUnavailable
-from labkit.records import Observation
+from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.core.records import Observation
 from labkit.stores.files import Line
 from labkit.stores.kafka.transaction import Producer, explained, probe
 

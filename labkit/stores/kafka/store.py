@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kafka import KafkaProducer
 
-from labkit.errors import InvalidInput, JobFailed
-from labkit.records import Observation, Visibility
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.records import Observation, Visibility
 from labkit.stores.contract import Handle, Lost
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.marker import has_marker, marked

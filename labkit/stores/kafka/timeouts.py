@@ -16,14 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from labkit.errors import InvalidInput, JobFailed
-from labkit.judge import judge
-from labkit.records import History, Observation, Reading, Record
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.core.verdict import Verdict
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore, Outcome
 from labkit.stores.kafka.topic import TIMEOUT
 from labkit.stores.kafka.transaction import ABORTED
-from labkit.verdict import Verdict
 
 LONGEST = 120.0
 """Seconds of the longest interval that is run: somebody waits for it."""

@@ -15,9 +15,9 @@ from typing import Any
 
 from kafka import KafkaProducer, errors
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Observation
 from labkit.host import addresses, durable
-from labkit.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.files import encode
 from labkit.stores.kafka.reader import OWNER, PARTITION, Owner

@@ -23,7 +23,7 @@ from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
 from kafka.structs import OffsetAndMetadata
 
-from labkit.errors import JobFailed, LabError, ServiceUnavailable
+from labkit.core.errors import JobFailed, LabError, ServiceUnavailable
 
 PINNED = "3.0.12"
 """The version of kafka-python whose private names are used here; tests run them against a real broker."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from kafka import KafkaProducer, errors
 
-from labkit.errors import InvalidInput, JobFailed, LabError
-from labkit.records import Observation
+from labkit.core.errors import InvalidInput, JobFailed, LabError
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.reader import Owner

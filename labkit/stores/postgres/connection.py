@@ -13,7 +13,7 @@ import psycopg
 from psycopg import errors, generators, pq, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from labkit.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.host.addresses import POSTGRES
 
 LOCK_SECONDS = 10.0

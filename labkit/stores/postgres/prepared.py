@@ -11,8 +11,8 @@ from typing import Any
 
 from psycopg import errors, sql
 
-from labkit.errors import JobFailed, ServiceUnavailable
-from labkit.records import Observation
+from labkit.core.errors import JobFailed, ServiceUnavailable
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.connection import BEGIN, Connection, Step, at_once, explained, meanwhile

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from psycopg import sql
 
-from labkit.errors import InvalidInput
-from labkit.records import Observation
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
-from labkit.errors import ServiceUnavailable
+from labkit.core.errors import ServiceUnavailable
 from labkit.stores.postgres.connection import connect, redacted
 
 LOCK_SECONDS = 5

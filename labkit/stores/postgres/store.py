@@ -20,9 +20,9 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from labkit.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.records import Observation
 from labkit.host import addresses
-from labkit.records import Observation
 from labkit.stores.contract import Handle, Transaction, fenced
 from labkit.stores.postgres import prepared
 from labkit.stores.postgres import schema as names

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from labkit.errors import MissingSolution
+from labkit.core.errors import MissingSolution
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind
 from labkit.teach.exercises.namespace import InNotebook, is_open

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.explore import Exploration, explore
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Unusable, shown

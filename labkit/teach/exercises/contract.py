@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
-from labkit.errors import LabError
+from labkit.core.errors import LabError
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 """A value that JSON can carry. The exact type counts: a subclass of `int` is not an `int`, `True` is not 1."""

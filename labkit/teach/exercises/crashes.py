@@ -4,8 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import POINTS, Order, Strategy, orders
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Order, Strategy, orders
 from labkit.runs.outcome import Outcome, crash, silent
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Text, named_values, said

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from labkit.errors import GradingError
+from labkit.core.errors import GradingError
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, Model, Mood, Property
 from labkit.sim.trace import Trace, make

@@ -8,8 +8,8 @@ import json
 from functools import cache
 from typing import Any
 
-from labkit.judge import Verdict, judge
-from labkit.records import History, Observation, Reading, Record
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.explore import explore
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.claims import expected, is_over

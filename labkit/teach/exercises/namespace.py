@@ -13,7 +13,7 @@ from copy import deepcopy
 from types import FrameType
 from typing import Any
 
-from labkit.errors import MissingSolution
+from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.asking import shown
 from labkit.teach.exercises.contract import AnswerFailed, Plain
 

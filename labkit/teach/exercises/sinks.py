@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from labkit.records import Observation
+from labkit.core.records import Observation
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
@@ -194,6 +194,6 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
-        withheld=("labkit.judge",),
+        withheld=("labkit.core.judge",),
     ),
 )

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record
 from labkit.host import durable
-from labkit.judge import Verdict, judge
-from labkit.records import History, Observation, Reading, Record
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry

@@ -11,10 +11,10 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labkit.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.records import Observation
 from labkit.host import addresses
 from labkit.host.servers.tethered import tied_kafka
-from labkit.records import Observation
 from labkit.stores.contract import Handle, Transaction
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Reader
 from labkit.stores.kafka.store import KafkaStore

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from labkit.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.host import addresses
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import tied_postgres

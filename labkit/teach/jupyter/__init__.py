@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[2]

@@ -14,7 +14,7 @@ from labkit.grading.sandbox.inside import confine
 from labkit.grading.sandbox.inside.frames import send
 from labkit.grading.sandbox.inside.jobs import Job, job_of
 
-_TRIED = "import labkit.errors, ipykernel, zmq, os; os.write(1, b'works')"
+_TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, told: str) -> int:

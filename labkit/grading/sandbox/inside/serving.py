@@ -17,7 +17,7 @@ from typing import Any
 
 from IPython import get_ipython
 
-from labkit.errors import MissingSolution
+from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"

@@ -1,14 +1,14 @@
 """What must hold of checkpoints, of barriers on their way, and in the end: protocol invariants, the judge's verdict.
 
-Rows that came out are judged by `labkit.judge`; this module must not count lost or duplicate rows. What a claim looks
+Rows that came out are judged by `labkit.core.judge`; this module must not count lost or duplicate rows. What a claim looks
 at is looked at once: most checkpoints and most tasks are met in very many states.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
-from labkit.judge import Outcome, Verdict, judge
-from labkit.records import History, Observation, Reading, Record
+from labkit.core.judge import Outcome, Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.barriers.cuts import Cuts
 from labkit.sim.models.barriers.parts import BARRIER, ENDED, Checkpoint, Operator, State, live, once, records_in, times

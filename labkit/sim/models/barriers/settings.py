@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.model import Word
 from labkit.sim.models.barriers.parts import Faults, once, records_in
 from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words

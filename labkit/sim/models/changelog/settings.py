@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.model import Word
 from labkit.sim.models.changelog.parts import Budget
 from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words

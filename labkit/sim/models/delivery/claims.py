@@ -1,13 +1,13 @@
 """What a reader saw come out, the judge's verdict on it, what is claimed of states, and what a whole walk cost.
 
-Lost and duplicate records are counted by `labkit.judge` alone, as for real runs: a state becomes a History here.
+Lost and duplicate records are counted by `labkit.core.judge` alone, as for real runs: a state becomes a History here.
 """
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from labkit.judge import ANOMALY, Outcome, Verdict, Witness, judge
-from labkit.records import History, Observation, Reading, Record
+from labkit.core.judge import ANOMALY, Outcome, Verdict, Witness, judge
+from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.delivery.parts import Hop, Seen, Stage, State
 from labkit.sim.models.delivery.settings import Settings

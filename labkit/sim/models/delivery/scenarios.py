@@ -6,7 +6,7 @@ What goes wrong is given action by action; after that all simply go on, and noth
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.judge import Verdict
+from labkit.core.judge import Verdict
 from labkit.sim.model import Action
 from labkit.sim.models.delivery.claims import Judge
 from labkit.sim.models.delivery.model import Delivery

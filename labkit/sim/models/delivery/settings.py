@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.models.delivery.parts import Faults
 from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 

@@ -1,14 +1,14 @@
 """What a reader saw of a state, the judge's verdict on it, and what is claimed of every state.
 
-Lost, duplicate and early rows are counted by `labkit.judge` alone: what one reader handed on becomes a History here.
+Lost, duplicate and early rows are counted by `labkit.core.judge` alone: what one reader handed on becomes a History here.
 The claims in the mood "always" speak of the first reader: read_committed, unless read_uncommitted is alone.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from labkit.judge import Outcome, Verdict, judge
-from labkit.records import History, Observation, Reading, Record, Visibility
+from labkit.core.judge import Outcome, Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.kafka_log.coordinator import PREPARED
 from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset

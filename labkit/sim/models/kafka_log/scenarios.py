@@ -7,8 +7,8 @@ module must not know what should come out.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from labkit.judge import Verdict
-from labkit.records import History
+from labkit.core.judge import Verdict
+from labkit.core.records import History
 from labkit.sim.model import Action
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog

@@ -8,7 +8,7 @@ short where a checkpoint may take longer than (tolerated failures + 1) intervals
 from enum import StrEnum
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 
 class Timeouts(NamedTuple):

@@ -1,13 +1,13 @@
 """What a reader saw of a state, the judge's verdict on it, and what is claimed of every state.
 
-Lost, duplicate and early effects are counted by `labkit.judge` alone, as for real runs: a state becomes a History here.
+Lost, duplicate and early effects are counted by `labkit.core.judge` alone, as for real runs: a state becomes a History here.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from labkit.judge import Outcome, Verdict, judge
-from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.judge import Outcome, Verdict, judge
+from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.parts import Place, Query, Seen, State, Status, Transaction
 from labkit.sim.models.pipeline.settings import Settings

@@ -8,7 +8,7 @@ from the state of the batch before, so a re-run counts alike. This module must n
 
 from collections.abc import Callable, Sequence
 
-from labkit.failpoints import FailPoint
+from labkit.core.failpoints import FailPoint
 from labkit.sim.model import Action, Model, Property, crash
 from labkit.sim.models.pipeline.claims import claims
 from labkit.sim.models.pipeline.effects import Refused, perform, refusal

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from labkit.failpoints import FailPoint
+from labkit.core.failpoints import FailPoint
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.parts import NOBODY, Driver, Faults, Op, Place, Query, Seen, State, Status, Task
 from labkit.sim.models.pipeline.settings import Settings

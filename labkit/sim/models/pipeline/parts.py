@@ -6,7 +6,7 @@ this module must not contain a rule.
 
 from typing import NamedTuple
 
-from labkit.failpoints import FailPoint
+from labkit.core.failpoints import FailPoint
 from labkit.sim.model import Durable, Volatile, Word
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain, dropwhile
 from typing import NamedTuple
 
-from labkit.failpoints import FailPoint, Order, Strategy
+from labkit.core.failpoints import FailPoint, Order, Strategy
 from labkit.sim.models.pipeline.parts import Handle, Op, Query, Status, Store, Task
 
 Share = tuple[int, tuple[int, ...]]

@@ -7,10 +7,10 @@ know what should come out: that is `labkit/runs/expected.toml`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from labkit.errors import JobFailed
-from labkit.failpoints import Crash, FailPoint, Order, Strategy
-from labkit.judge import Verdict
-from labkit.records import History
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.judge import Verdict
+from labkit.core.records import History
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline

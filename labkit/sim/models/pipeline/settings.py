@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
-from labkit.failpoints import Order, Strategy, orders
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Order, Strategy, orders
 from labkit.sim.models.pipeline.parts import Faults, Outside
 from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Words
 

@@ -9,7 +9,7 @@ This module must not draw anything and must not judge a snapshot (that is `labki
 
 from collections.abc import Callable, Sequence
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.model import Action, Model, Property, crash
 from labkit.sim.models.snapshot.claims import claims
 from labkit.sim.models.snapshot.narration import sentence, text

@@ -18,20 +18,9 @@ from itertools import chain, compress, count, islice, repeat
 from operator import ge, gt, itemgetter, not_
 from typing import Any
 
-from labkit.errors import InvalidInput
-from labkit.records import Epoch, History, Observation, Reading, Record, Visibility
-from labkit.verdict import (
-    ANOMALY,
-    TEN,
-    ByKey,
-    Guarantee,
-    Outcome,
-    Verdict,
-    Witness,
-    because,
-    guarantee,
-    satisfies,
-)
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.verdict import ANOMALY, TEN, ByKey, Guarantee, Outcome, Verdict, Witness, because, guarantee, satisfies
 
 __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
 

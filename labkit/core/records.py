@@ -1,7 +1,7 @@
 """What goes into a stream, what an outside reader could have seen come out, and when it looked.
 
 A record's identity is its offset in the ordered input. A simulated trace and a real run both end in a
-`History`, and `labkit.judge` reads nothing else. This module holds data only: no counting, no verdicts, no I/O.
+`History`, and `labkit.core.judge` reads nothing else. This module holds data only: no counting, no verdicts, no I/O.
 """
 
 from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from labkit.errors import InvalidInput
+from labkit.core.errors import InvalidInput
 
 
 class Strategy(StrEnum):
