@@ -16,9 +16,9 @@ from typing import Any
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.core.failpoints import Extent, come
 from labkit.runs.outcome import Outcome, finish, fresh_folder, prepare_checked, words
+from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario
 from labkit.spark.checkpoint import Checkpoint
-from labkit.runs.run import Run
 
 
 class Stage(StrEnum):

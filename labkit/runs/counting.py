@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
-from labkit.host.logs import read_log, read_text
 from labkit.core.records import Epoch, Observation, Record
+from labkit.host.logs import read_log, read_text
 
 WORD = re.compile(r"(?:[^\W_]|')+")
 """A maximal run of letters, numbers and apostrophes: [\\p{L}\\p{N}']+ elsewhere."""

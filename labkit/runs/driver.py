@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.core.errors import LabError
-from labkit.spark.options import PARTITIONS, Job
-from labkit.spark.master import is_local
-from labkit.runs.scenario import Scenario
 from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
 from labkit.runs.memory import MemoryCell
+from labkit.runs.scenario import Scenario
+from labkit.spark.master import is_local
+from labkit.spark.options import PARTITIONS, Job
 from labkit.spark.reach import Armed, Then, park
 
 if TYPE_CHECKING:

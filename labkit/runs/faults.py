@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
-from labkit.spark.options import OF_THE_SOURCE, Between
-from labkit.runs.scenario import Scenario
 from labkit.host.servers import service
 from labkit.host.servers.contract import Killable
 from labkit.runs.kafka_source import change_source
 from labkit.runs.layout import RunFolder
+from labkit.runs.scenario import Scenario
+from labkit.spark.options import OF_THE_SOURCE, Between
 from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 

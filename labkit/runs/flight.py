@@ -15,11 +15,11 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.core.failpoints import Crash, FailPoint
-from labkit.spark.options import Job
 from labkit.runs.faults import disturb
-from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.kafka_source import progress
 from labkit.runs.run import Run, keep_evidence, observations, put_aside
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.options import Job
 
 FULL = 1_000_000
 """Bytes of free space below which a failure is put down to the disk."""

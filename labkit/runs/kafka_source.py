@@ -13,13 +13,13 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import LabError
-from labkit.host.logs import read_log
-from labkit.spark.options import Between, Job
-from labkit.runs.scenario import Scenario
 from labkit.host.java import find_java
+from labkit.host.logs import read_log
 from labkit.host.servers.kafka_jars import CONNECTOR
-from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.layout import RunFolder
+from labkit.runs.scenario import Scenario
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.options import Between, Job
 
 if TYPE_CHECKING:
     from labkit.stores.kafka.input import InputTopic
@@ -45,8 +45,8 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 def check_source(scenario: Scenario) -> None:
     """Before anything is made: whether the broker and the connector's jars are there. Raises `ServiceUnavailable`."""
     if scenario.job is Job.KAFKA:
-        from labkit.stores.kafka.transaction import probe
         from labkit.host.addresses import kafka
+        from labkit.stores.kafka.transaction import probe
 
         probe(kafka())
         CONNECTOR.find(find_java())

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import JobFailed
-from labkit.spark.options import PARTITIONS, State
-from labkit.runs.scenario import plan
 from labkit.host.processes.child import Drive
 from labkit.runs.flight import Tell
+from labkit.runs.scenario import plan
+from labkit.spark.options import PARTITIONS, State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

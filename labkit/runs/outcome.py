@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.spark.options import PARTITIONS
 from labkit.core.judge import Verdict
-from labkit.spark.master import Victim
 from labkit.core.records import Observation
-from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.host.java import find_java
 from labkit.runs.flight import Tell
-from labkit.runs.run import (Run, conclude, history, observations, prepare, release, result, resume)
-from labkit.runs.runner import PATIENCE, Setup, conduct
+from labkit.runs.pages.diagram import write_diagram
 from labkit.runs.pages.report import label, write_report
 from labkit.runs.pages.result import fragment
-from labkit.runs.pages.diagram import write_diagram
+from labkit.runs.run import Run, conclude, history, observations, prepare, release, result, resume
+from labkit.runs.runner import PATIENCE, Setup, conduct
+from labkit.runs.scenario import Scenario, check_input, plan
+from labkit.spark.master import Victim
+from labkit.spark.options import PARTITIONS
 from labkit.view.show import at_failpoint
 from labkit.view.stepper import Player
 from labkit.view.timeline import timeline

@@ -18,18 +18,18 @@ from typing import Any
 from labkit import __version__
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.failpoints import Crash, Strategy
-from labkit.host.logs import read_log
-from labkit.spark.options import Job, Keep
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import Epoch, History, Observation, Reading
-from labkit.runs.scenario import Scenario
-from labkit.sinks import SINKS
+from labkit.host import durable
+from labkit.host.logs import read_log
 from labkit.runs.faults import arrange, check_between
-from labkit.spark.checkpoint import Checkpoint
 from labkit.runs.kafka_source import check_source, drop_source, feed, progress
 from labkit.runs.layout import RunFolder
+from labkit.runs.scenario import Scenario
+from labkit.sinks import SINKS
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.options import Job, Keep
 from labkit.spark.reach import Armed, Then
-from labkit.host import durable
 from labkit.stores import open_store
 from labkit.stores.contract import Elsewhere
 

@@ -18,12 +18,12 @@ from typing import Any
 import psutil
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.spark.options import Job
-from labkit.host.servers.lines import LineServer
 from labkit.host.processes.child import Drive
+from labkit.host.servers.lines import LineServer
 from labkit.runs.flight import Flight, Tell
 from labkit.runs.run import Run
 from labkit.spark.fast.standby import Standby, check_memory
+from labkit.spark.options import Job
 
 ACTIVE = 2
 """Queries that one driver works on at a time; parked ones use no processor."""

@@ -11,13 +11,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from labkit.runs.counting import Count, Each, Running, Totals
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import (Crash, Order, Strategy, check_crash, nearest, orders, parse_crash)
-from labkit.spark.options import (MOST_PARTITIONS, NOT_REPLAYABLE, OF_THE_SOURCE, PARTITIONS, STATEFUL, Between, Job, Keep, State, default_input, default_state)
-from labkit.spark.master import Victim, check_master, check_victim
+from labkit.core.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
 from labkit.host.servers import SERVICES
+from labkit.runs.counting import Count, Each, Running, Totals
 from labkit.sinks import check_capability
+from labkit.spark.master import Victim, check_master, check_victim
+from labkit.spark.options import (
+    MOST_PARTITIONS,
+    NOT_REPLAYABLE,
+    OF_THE_SOURCE,
+    PARTITIONS,
+    STATEFUL,
+    Between,
+    Job,
+    Keep,
+    State,
+    default_input,
+    default_state,
+)
 from labkit.stores import STORES, capabilities
 
 _QUERY = re.compile(r"[a-z][a-z0-9_]{0,30}")

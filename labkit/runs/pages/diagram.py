@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from labkit.core.records import Observation, Reading
-from labkit.runs.run import Run, history
 from labkit.host import durable
 from labkit.runs.pages.report import label
+from labkit.runs.run import Run, history
 from labkit.view.scene import Event
 from labkit.view.spacetime import Diagram, Step, svg
 

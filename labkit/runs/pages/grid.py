@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.runs.expected import Cell, grid
 from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.verdict import Guarantee
+from labkit.host import durable
+from labkit.runs.expected import Cell, grid
 from labkit.sim.models.pipeline import scenarios as pipeline
 from labkit.sim.models.pipeline.settings import STORES
-from labkit.host import durable
-from labkit.core.verdict import Guarantee
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, chart
 

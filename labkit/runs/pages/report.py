@@ -12,8 +12,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labkit.core.failpoints import FailPoint
-from labkit.runs.run import Run, history, result
 from labkit.host import durable
+from labkit.runs.run import Run, history, result
 from labkit.view.timeline import Step, by_key
 
 MOST_KEYS = 20
@@ -22,7 +22,9 @@ MOST_STEPS = 40
 
 def write_report(runs: Sequence[Run], path: Path, title: str, lead: str) -> None:
     """One page for one run or several that have been judged."""
-    environment = Environment(loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
+    )
     template = environment.get_template("report.html.jinja")
     durable.replace(path, template.render(title=title, lead=lead, runs=[shown(run) for run in runs]))
 

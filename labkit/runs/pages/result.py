@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labkit.core.errors import InvalidInput
 from labkit.runs.expected import Cell, Expected, compared, expectations
+from labkit.runs.pages.diagram import of_run
+from labkit.runs.pages.report import label, shown
+from labkit.runs.run import Run, history, result
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint
-from labkit.runs.run import Run, history, result
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, png, seen_over_time
-from labkit.runs.pages.report import label, shown
-from labkit.runs.pages.diagram import of_run
 from labkit.view.show import at_failpoint
 from labkit.view.spacetime import svg
 from labkit.view.timeline import Step, by_key
@@ -30,7 +30,9 @@ def fragment(run: Run, said: str | None = None, call: str = "") -> str:
 
     The style sheets come with it, it names no other host, and without its script it is still complete.
     """
-    environment = Environment(loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
+    )
     template = environment.get_template("result.html.jinja")
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
     assert run.verdict is not None
