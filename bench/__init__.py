@@ -13,7 +13,7 @@ from bench.machine import machine
 from bench.rows import Rows
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 
 
 class Measurement(NamedTuple):

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Order, nearest
+from labkit.core.failpoints import POINTS, Order
+from labkit.core.words import columns, nearest
 from labkit.host.doctor import Finding, examine
 from labkit.host.java import find_java
 from labkit.runs.choices import able
@@ -41,7 +42,7 @@ from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
 from labkit.teach.panel import panel
-from labkit.teach.study import Prediction, Search, Walk, columns, explore, need, points, predict, replay, simulate
+from labkit.teach.study import Prediction, Search, Walk, explore, need, points, predict, replay, simulate
 from labkit.view import charts, costs
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key

@@ -12,7 +12,7 @@ from labkit.cli.grade import grade
 from labkit.cli.release import release
 from labkit.cli.timeouts import timeouts
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.spark.options import PARTITIONS
 
 app = typer.Typer(
@@ -205,7 +205,7 @@ def run(
     as_json: Json = False,
 ) -> int:
     """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
-    from labkit import lab
+    from labkit.runs import outcome
     from labkit.cli.progress import progress
     from labkit.runs.runner import Setup
     from labkit.runs.scenario import plan
@@ -215,7 +215,7 @@ def run(
         raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
     if resume is not None:
         _refuse_with_resume(context)
-        started = lab.resumed(resume)
+        started = outcome.resumed(resume)
     else:
         scenario = plan(
             input=input,
@@ -236,15 +236,15 @@ def run(
             victim=victim,
             commit_group=commit_group,
         )
-        started = lab.prepare_checked(scenario, out)
+        started = outcome.prepare_checked(scenario, out)
     started.keep_store = keep_store
     with progress(as_json, len(started.scenario.crashes) + 1 - len(started.crashes)) as tell:
-        outcome = lab.finish(started, tell, patience, Setup(standby=standby))
+        finished = outcome.finish(started, tell, patience, Setup(standby=standby))
     if as_json:
-        print(json.dumps(outcome.to_json()))
+        print(json.dumps(finished.to_json()))
     else:
-        print(outcome)
-    return _verdict_code(outcome, expect)
+        print(finished)
+    return _verdict_code(finished, expect)
 
 
 _LATER = (

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from labkit import lab
+from labkit.runs.outcome import Outcome, fresh_folder, run_all
 from labkit.cli.progress import progress
 from labkit.core.errors import LabError
 from labkit.host.java import find_java
@@ -42,15 +42,15 @@ def acts() -> list[tuple[str, list[Scenario]]]:
 def run_demo(out: Path | None, as_json: bool) -> int:
     """Runs every scenario of the demo and says what came out; exit 1 if a run failed."""
     find_java()
-    base = lab.fresh_folder("demo") if out is None else out.absolute()
+    base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     runs = [[prepare(scenario, base / scenario.name) for scenario in scenarios] for _, scenarios in acted]
     together = [run for group in runs for run in group]
     _introduce(as_json, len(together))
     with progress(as_json, 2 * len(together)) as tell:
-        outcomes = dict(zip([run.name for run in together], lab.run_all(together, base / "scratch", tell), strict=True))
+        outcomes = dict(zip([run.name for run in together], run_all(together, base / "scratch", tell), strict=True))
     report = base / "report.html"
-    judged = [outcome.run for outcome in outcomes.values() if isinstance(outcome, lab.Outcome)]
+    judged = [outcome.run for outcome in outcomes.values() if isinstance(outcome, Outcome)]
     lead = "hello, world, hello in one micro-batch on real Spark; every driver was killed by SIGKILL and restarted."
     write_report(judged, report, "What is left after a crash", lead)
     if as_json:
@@ -60,7 +60,7 @@ def run_demo(out: Path | None, as_json: bool) -> int:
             print(f"\n{title}\n")
             for run in group:
                 outcome = outcomes[run.name]
-                print(outcome if isinstance(outcome, lab.Outcome) else f"{run.name}: {outcome}", end="\n\n")
+                print(outcome if isinstance(outcome, Outcome) else f"{run.name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
     return int(len(judged) < len(together))
 
@@ -72,5 +72,5 @@ def _introduce(as_json: bool, count: int) -> None:
         print("a new driver recovers and re-runs; then an outside reader tells what could be seen.\n", flush=True)
 
 
-def _plain(outcome: "lab.Outcome | LabError") -> dict[str, Any]:
-    return outcome.to_json() if isinstance(outcome, lab.Outcome) else {"error": str(outcome)}
+def _plain(outcome: Outcome | LabError) -> dict[str, Any]:
+    return outcome.to_json() if isinstance(outcome, Outcome) else {"error": str(outcome)}

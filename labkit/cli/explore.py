@@ -18,7 +18,7 @@ from rich.console import Console
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict
-from labkit.host.logs import read_trace
+from labkit.cli.trace_file import read_trace
 from labkit.sim.explore import Exploration, Progress, Violation, explore, violations, walk
 from labkit.sim.scenarios import every, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make, replay

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit import lab
+from labkit.runs.outcome import Outcome, fresh_folder, run_all
 from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy, nearest
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.words import nearest
 from labkit.host.java import find_java
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.layout import RunFolder
@@ -93,7 +94,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
     find_java()
-    base = lab.fresh_folder("matrix") if out is None else out.absolute()
+    base = fresh_folder("matrix") if out is None else out.absolute()
     _check_servers(cells, base)
     tasks = [(cell, round_) for cell in cells for round_ in range(repeat)]
     runs = [
@@ -101,7 +102,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         for cell, round_ in tasks
     ]
     with progress(as_json, 2 * len(runs)) as tell:
-        outcomes = lab.run_all(runs, base / "scratch", tell)
+        outcomes = run_all(runs, base / "scratch", tell)
     entries = [
         _entry(cell, cells[cell], sim=both, outcome=outcome, folder=run.folder.path)
         for (cell, _), run, outcome in zip(tasks, runs, outcomes, strict=True)
@@ -134,7 +135,7 @@ def _entry(
     expected: Expected,
     *,
     sim: bool = False,
-    outcome: "lab.Outcome | LabError | None" = None,
+    outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
     """One cell with the voices that were asked; it agrees if each says what was predicted (None: not all spoke)."""

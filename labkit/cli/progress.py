@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from labkit.lab import silent, words
+from labkit.runs.outcome import silent, words
 from labkit.runs.flight import Tell
 
 

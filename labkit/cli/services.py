@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.host.servers import SERVICES, Service, Status, service
 
 if TYPE_CHECKING:
@@ -30,7 +30,12 @@ def run_services(verb: str, name: str | None, as_json: bool) -> int:
 
 
 def _ask(verb: str, one: Service) -> Status:
-    return {"up": one.up, "status": one.status, "down": one.down}[verb]()
+    status = {"up": one.up, "status": one.status, "down": one.down}[verb]()
+    if verb == "up" and status.name == "postgres" and status.state == "up":
+        from labkit.stores.postgres.store import sweep
+
+        sweep()  # runs whose folders are gone, in a server that is the lab's alone
+    return status
 
 
 def sentence(status: Status) -> str:

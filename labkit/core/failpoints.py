@@ -5,12 +5,12 @@ The simulators and the real runner use this one enumeration. This module must no
 reaching a point is `labkit.spark.reach`, killing is `labkit.host.processes.supervisor`.
 """
 
-import difflib
 from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
 
 
 class Strategy(StrEnum):
@@ -170,12 +170,6 @@ Reach = Callable[[FailPoint, int], None]
 
 def pass_by(point: FailPoint, batch: int) -> None:
     """The `Reach` of a run in which nothing is armed."""
-
-
-def nearest(text: str, known: list[str]) -> str:
-    """The end of a sentence that refuses `text`: the closest known name, or all of them."""
-    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}."
 
 
 def orders(strategy: Strategy) -> tuple[Order, ...]:

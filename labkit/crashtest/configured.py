@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
 from labkit.core.verdict import Guarantee
+from labkit.core.words import nearest
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import AXES
 

@@ -1,4 +1,4 @@
-"""Files that come from outside: the input log of a run, a trace. Validated, size-capped, errors with place and remedy.
+"""Input logs, which come from outside: read line by line, validated, size-capped, errors with place and remedy.
 
 Nothing here interprets what it reads; it turns bytes into plain values or into one sentence that says where the
 file is wrong. It must not write.
@@ -6,14 +6,10 @@ file is wrong. It must not write.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from labkit.core.errors import InvalidInput
-
-if TYPE_CHECKING:  # every Python process of Spark reads a log, and none of them needs the simulators
-    from labkit.sim.trace import Trace
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of the longest line that is accepted."""
@@ -101,44 +97,3 @@ def log_lines(path: Path) -> Iterator[bytes]:
         raise InvalidInput(f"{path}: this is a folder; give a file with --input FILE.") from None
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a readable file.") from None
-
-
-class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A trace as `Trace.to_json` gives it."""
-
-    model: str
-    version: int
-    parameters: dict[str, int | bool | str]
-    actions: list[str]
-
-
-_trace_decoder = msgspec.json.Decoder(TraceFile)
-
-
-def read_trace(path: Path) -> "Trace":
-    """The trace in a file, as JSON or as its text. Raises `InvalidInput`; no more than a trace may have is read."""
-    from labkit.sim.trace import MAX_TEXT
-
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_TEXT + 1)
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a file that holds a trace.") from None
-    if len(raw) > MAX_TEXT:
-        raise InvalidInput(f"{path}: longer than {MAX_TEXT} bytes; cut the trace after a few steps.")
-    try:
-        return _trace(raw)
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from None
-
-
-def _trace(raw: bytes) -> "Trace":
-    from labkit.sim.trace import Trace
-
-    try:
-        if not raw.lstrip().startswith(b"{"):
-            return Trace.parse(raw.decode("utf-8"))
-        plain = _trace_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"not a trace, or not a whole one ({error}); save it again.") from None
-    return Trace.from_json(plain.model, plain.version, plain.parameters, plain.actions)

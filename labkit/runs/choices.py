@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, nearest, orders
+from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
+from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario, plan
 from labkit.sinks import check_capability
 from labkit.stores import STORES

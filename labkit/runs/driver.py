@@ -6,9 +6,6 @@ This module must not judge anything, and must not kill, except its own session w
 """
 
 import json
-import os
-import queue
-import signal
 import sys
 import threading
 import time
@@ -22,6 +19,7 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.memory import MemoryCell
 from labkit.runs.scenario import Scenario
 from labkit.spark.master import is_local
+from labkit.host.processes.supervised import die_with_supervisor, orders, report
 from labkit.spark.options import PARTITIONS, Job
 from labkit.spark.reach import Armed, Then, park
 
@@ -286,36 +284,6 @@ def fail(name: str, error: Exception) -> None:
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
     code = error.exit_code if isinstance(error, LabError) else 1
     report("failed", cell=name, because=reason(error), code=code)
-
-
-def report(event: str, **details: Any) -> None:
-    """One event for the supervisor."""
-    sys.stdout.write(json.dumps({"event": event, **details}) + "\n")
-    sys.stdout.flush()
-
-
-orders: "queue.SimpleQueue[dict[str, Any]]" = queue.SimpleQueue()
-"""What the runner handed down on standard input, one JSON object a line."""
-
-
-def die_with_supervisor() -> None:
-    """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
-    for order in sys.stdin.buffer:
-        orders.put(json.loads(order))
-    from labkit.host.processes.sessions import session_members
-
-    own, session = os.getpid(), os.getsid(0)
-    while others := [pid for pid in session_members(session) if pid != own]:
-        for pid in others:
-            _kill(pid)
-    _kill(own)
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from labkit.runs.runner import PATIENCE, Setup, conduct
 from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.spark.master import Victim
 from labkit.spark.options import PARTITIONS
-from labkit.view.show import at_failpoint
+from labkit.runs.pages.simulated import at_failpoint
 from labkit.view.stepper import Player
 from labkit.view.timeline import timeline
 

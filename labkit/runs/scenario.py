@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Crash, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.core.failpoints import Crash, Order, Strategy, check_crash, orders, parse_crash
+from labkit.core.words import nearest
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Each, Running, Totals
 from labkit.sinks import check_capability

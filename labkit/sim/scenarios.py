@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
 from labkit.core.judge import Verdict
 from labkit.core.records import History
+from labkit.core.words import nearest
 from labkit.sim.models.barriers import scenarios as barriers
 from labkit.sim.models.barriers.cost import cost
 from labkit.sim.models.barriers.model import Barriers

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.core.errors import InvalidAction, InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.sim import MODELS
 from labkit.sim.model import Action, Blueprint, Model
 from labkit.sim.open_models import DRILLS

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
 __all__ = ["STORES", "capabilities", "open_store"]

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidAction, InvalidInput, LabError
-from labkit.core.failpoints import Strategy, nearest
+from labkit.core.failpoints import Strategy
 from labkit.core.verdict import Guarantee
+from labkit.core.words import nearest
 from labkit.runs.background import BackgroundRun, Mark, Stage
 from labkit.runs.choices import PARTS, Choice, choose
 from labkit.runs.outcome import Outcome

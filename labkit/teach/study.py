@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Order, Strategy, check_crash, nearest, orders, parse_crash
+from labkit.core.words import columns
+from labkit.core.failpoints import POINTS, Order, Strategy, check_crash, orders, parse_crash
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
+from labkit.core.words import nearest
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
@@ -21,7 +23,7 @@ from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
 from labkit.view.timeline import timeline
 
-__all__ = ["Prediction", "Search", "Walk", "columns", "explore", "need", "points", "predict", "replay", "simulate"]
+__all__ = ["Prediction", "Search", "Walk", "explore", "need", "points", "predict", "replay", "simulate"]
 
 
 class Walk:
@@ -256,10 +258,3 @@ def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value).strip().lower()
-
-
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of words as lines of text, each column as wide as its widest word, without blanks at the ends."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (zip(row, widths, strict=True) for row in rows)
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)

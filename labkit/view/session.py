@@ -5,7 +5,7 @@ know how it is shown.
 """
 
 from labkit.core.errors import InvalidAction, InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.sim.model import Action
 from labkit.sim.scenarios import SHELVES, find
 from labkit.sim.trace import Replay, Trace, make, replay

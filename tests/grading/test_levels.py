@@ -145,7 +145,7 @@ def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(
 
 def test_a_checkout_that_is_shown_by_chance_shows_no_grader(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(root_layout.PACKAGE.parent)
-    monkeypatch.setattr(place, "_SYSTEM", (root, *root_layout._SYSTEM))
+    monkeypatch.setattr(root_layout, "_SYSTEM", (root, *root_layout._SYSTEM))
     looks = (
         f"import os\nseen_there = [one for one in os.walk({root!r}) if 'marking.py' in one[2] or 'sample' in one[1]]"
     )

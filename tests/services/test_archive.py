@@ -106,11 +106,11 @@ def test_another_pyspark_or_jar_has_another_archive(
     fake_java: Java, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(archive, "version", lambda _: "4.3.0")
+        patch.setattr(class_data, "version", lambda _: "4.3.0")
         assert find_archive(fake_java) is None
     jars = tmp_path / "jars"
     jars.mkdir()
-    monkeypatch.setattr(archive, "spark_jars", lambda: jars)
+    monkeypatch.setattr(class_data, "spark_jars", lambda: jars)
     (jars / "spark.jar").write_bytes(b"1")
     before = archive_path(fake_java)
     (jars / "spark.jar").write_bytes(b"22")

@@ -23,7 +23,7 @@ from labkit.host import addresses
 from labkit.host.servers import postgres_programs, service
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import _fresh_folder, tied_postgres
-from labkit.stores.postgres import connection
+from labkit.host.servers import postgres_connection
 
 PATIENCE = 30.0
 

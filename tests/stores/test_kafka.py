@@ -14,7 +14,7 @@ from labkit.core.records import History, Observation, Reading, Record, Visibilit
 from labkit.host.servers.kafka import KafkaService
 from labkit.sinks.two_phase import TwoPhaseSink
 from labkit.stores.contract import Handle, Lost
-from labkit.stores.kafka import transaction
+from labkit.stores.kafka import transaction as kafka_transaction
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.store import KafkaStore, Outcome
 from labkit.stores.kafka.transaction import Producer, Stage, producer_of

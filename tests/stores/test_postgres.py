@@ -28,7 +28,9 @@ from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import _fresh_folder
 from labkit.sinks import coordinate
 from labkit.stores.contract import Elsewhere, Handle
-from labkit.stores.postgres import connection, prepared, schema
+from labkit.host.servers import postgres_connection
+from labkit.stores.postgres import prepared as postgres_prepared
+from labkit.stores.postgres import schema as postgres_schema
 from labkit.stores.postgres.store import PostgresStore, sweep
 
 HANDLE = Handle("q", 0, 0, 1, 1)
@@ -125,11 +127,11 @@ handles = st.builds(
 
 @given(handles, handles)
 def test_no_two_handles_share_a_gid_and_none_is_too_long(one: Handle, other: Handle) -> None:
-    found = schema.gid_of("labkit_0123456789abcdef", one)
+    found = postgres_schema.gid_of("labkit_0123456789abcdef", one)
     assert len(found.encode()) < 200
-    assert (found == schema.gid_of("labkit_0123456789abcdef", other)) == (one == other)
-    assert list(schema.handles_in("labkit_0123456789abcdef", [found, f"x{found}", "labkit:"])) == [one]
-    assert list(schema.handles_in("labkit_0123456789abcde", [found])) == []
+    assert (found == postgres_schema.gid_of("labkit_0123456789abcdef", other)) == (one == other)
+    assert list(postgres_schema.handles_in("labkit_0123456789abcdef", [found, f"x{found}", "labkit:"])) == [one]
+    assert list(postgres_schema.handles_in("labkit_0123456789abcde", [found])) == []
 
 
 def test_a_name_that_the_server_would_not_take_is_refused_before_anything_is_open(store: PostgresStore) -> None:
@@ -140,8 +142,8 @@ def test_a_name_that_the_server_would_not_take_is_refused_before_anything_is_ope
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda text: text.replace("x", "\\")))
 def test_any_key_survives_as_text(key: str) -> None:
-    assert "\0" not in schema.key_to_text(key)
-    assert schema.key_from_text(schema.key_to_text(key)) == key
+    assert "\0" not in postgres_schema.key_to_text(key)
+    assert postgres_schema.key_from_text(postgres_schema.key_to_text(key)) == key
 
 
 def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_keys_are(store: PostgresStore) -> None:
@@ -159,9 +161,9 @@ def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_key
 
 
 def test_a_bare_name_is_the_schema_and_any_path_gives_one_of_its_own() -> None:
-    assert schema.schema_of(Path("orders")) == "orders"
-    assert schema.schema_of(Path("/a/orders")) != schema.schema_of(Path("/b/orders"))
-    assert schema.schema_of(Path("Orders!")).startswith("labkit_")
+    assert postgres_schema.schema_of(Path("orders")) == "orders"
+    assert postgres_schema.schema_of(Path("/a/orders")) != postgres_schema.schema_of(Path("/b/orders"))
+    assert postgres_schema.schema_of(Path("Orders!")).startswith("labkit_")
 
 
 def test_a_schema_of_somebody_else_is_not_touched(by_hand: psycopg.Connection) -> None:
@@ -566,7 +568,7 @@ def test_destroy_leaves_no_schema_and_no_transaction(store: PostgresStore, by_ha
     prepare(other, HANDLE, 2)
     for _ in range(2):
         store.destroy()
-    assert gids(by_hand) == {schema.gid_of(other.schema, HANDLE)}
+    assert gids(by_hand) == {postgres_schema.gid_of(other.schema, HANDLE)}
     assert by_hand.execute("SELECT to_regnamespace(%s)", [store.schema]).fetchone() == (None,)
     other.destroy()
     other.close()
@@ -582,6 +584,6 @@ def test_a_sweep_drops_the_stores_of_runs_whose_folders_are_gone(tmp_path: Path,
     dropped = sweep()
     assert stores[1].schema in dropped
     assert stores[0].schema not in dropped
-    assert gids(by_hand) == {schema.gid_of(stores[0].schema, HANDLE)}
+    assert gids(by_hand) == {postgres_schema.gid_of(stores[0].schema, HANDLE)}
     stores[0].destroy()
     stores[0].close()

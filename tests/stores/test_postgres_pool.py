@@ -11,7 +11,7 @@ import pytest
 
 from labkit.core.records import Observation
 from labkit.stores.contract import Handle
-from labkit.stores.postgres import pool
+from labkit.stores.postgres import pool as postgres_pool
 from labkit.stores.postgres.pool import KEPT, Pool
 from labkit.stores.postgres.store import PostgresStore
 

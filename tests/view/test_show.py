@@ -6,7 +6,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order
 from labkit.runs.expected import expectations
 from labkit.runs.scenario import plan
-from labkit.view.show import at_failpoint
+from labkit.runs.pages.simulated import at_failpoint
 
 
 @pytest.mark.parametrize("cell", expectations(), ids=str)

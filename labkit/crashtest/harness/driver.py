@@ -22,7 +22,7 @@ from labkit.crashtest.harness.subject import Door, load
 from labkit.crashtest.instrument.effects import RECOVER, Kind
 from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, recorder, testify
 from labkit.crashtest.rows import FILES, SCHEMA, generate
-from labkit.runs.driver import die_with_supervisor, orders
+from labkit.host.processes.supervised import die_with_supervisor, orders
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.reach import park
 from labkit.spark.start import reason, register

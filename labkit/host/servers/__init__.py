@@ -6,7 +6,7 @@ A service looks at ports, files and processes. It must not know what a sink or a
 from collections.abc import Callable
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.host.servers.contract import Service, Status
 
 __all__ = ["SERVICES", "Service", "Status", "service"]

@@ -270,7 +270,7 @@ def _own_folder() -> Path:
     cache = addresses.cache_folder()
     if cache is None:
         raise ServiceUnavailable(
-            f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {servers.KAFKA}=host:port."
+            f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {addresses.KAFKA}=host:port."
         )
     return cache / "kafka"
 

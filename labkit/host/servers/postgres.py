@@ -24,8 +24,7 @@ from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.servers import postgres_programs as programs
 from labkit.host.servers.contract import Status
-from labkit.stores.postgres.connection import address_of, ask, redacted
-from labkit.stores.postgres.store import sweep
+from labkit.host.servers.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
 LONGEST_SOCKET = 90
@@ -67,8 +66,6 @@ class PostgresService:
                 self._create()
                 self._start()
             self._keep_note(self.address)
-        if self._note is not None:
-            sweep()
         return self.status()
 
     def status(self) -> Status:

@@ -20,7 +20,7 @@ from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, png, seen_over_time
-from labkit.view.show import at_failpoint
+from labkit.runs.pages.simulated import at_failpoint
 from labkit.view.spacetime import svg
 from labkit.view.timeline import Step, by_key
 

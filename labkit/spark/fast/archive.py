@@ -119,7 +119,7 @@ def _check(java: Java, unfinished: Path) -> None:
 
 def main() -> None:
     """`python -m labkit.spark.fast.archive SPEC`, started by a supervisor only."""
-    from labkit.runs.driver import die_with_supervisor, report
+    from labkit.host.processes.supervised import die_with_supervisor, report
     from labkit.spark.reach import park
 
     threading.Thread(target=die_with_supervisor, daemon=True).start()

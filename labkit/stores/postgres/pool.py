@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from labkit.stores.postgres import connection
-from labkit.stores.postgres.connection import Connection, connect, explained, redacted
+from labkit.host.servers import postgres_connection
+from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
 
 KEPT = 4
 """Connections that a process keeps; a writer uses two, one of them for the notes beside its transaction."""

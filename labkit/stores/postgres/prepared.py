@@ -15,7 +15,7 @@ from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.records import Observation
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.postgres import schema as names
-from labkit.stores.postgres.connection import BEGIN, Connection, Step, at_once, explained, meanwhile
+from labkit.host.servers.postgres_connection import BEGIN, Connection, Step, at_once, explained, meanwhile
 from labkit.stores.postgres.pool import Pool
 
 CHUNK = 1_000

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.stores.postgres.connection import connect, redacted
+from labkit.host.servers.postgres_connection import connect, redacted
 
 LOCK_SECONDS = 5
 """How long a statement waits for a lock unless SET lock_timeout says otherwise: nobody should wait for ever."""

@@ -26,7 +26,7 @@ from labkit.host import addresses
 from labkit.stores.contract import Handle, Transaction, fenced
 from labkit.stores.postgres import prepared
 from labkit.stores.postgres import schema as names
-from labkit.stores.postgres.connection import BEGIN, RIGHTS, Connection, Step, at_once, explained, transaction
+from labkit.host.servers.postgres_connection import BEGIN, RIGHTS, Connection, Step, at_once, explained, transaction
 from labkit.stores.postgres.pool import Pool
 from labkit.stores.postgres.prepared import Rows
 

@@ -11,11 +11,11 @@ from importlib.resources import files
 from typing import Any
 
 from labkit.core.errors import MissingSolution
+from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind
 from labkit.teach.exercises.namespace import InNotebook, is_open
 from labkit.teach.exercises.registry import EXERCISES, find
-from labkit.teach.study import columns
 
 NOT_ATTEMPTED, TRIED, DONE = "not attempted", "not yet", "done"
 

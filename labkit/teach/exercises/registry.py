@@ -1,7 +1,7 @@
 """Every exercise by its name: one module a notebook, one line here to register it."""
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import nearest
+from labkit.core.words import nearest
 from labkit.teach.exercises import (
     barriers,
     commitment,

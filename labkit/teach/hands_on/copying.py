@@ -14,13 +14,13 @@ from typing import Literal
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
+from labkit.core.words import columns
 from labkit.host import durable
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
-from labkit.teach.study import columns
 
 Trusted = Literal["checkpoint", "group"]
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.records import Observation
+from labkit.core.words import columns
 from labkit.host import addresses
 from labkit.host.servers.tethered import tied_kafka
 from labkit.stores.contract import Handle, Transaction
@@ -20,7 +21,6 @@ from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, 
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on import private
-from labkit.teach.study import columns
 
 PATIENCE = 60.0
 """Seconds in which a broker must have aborted what is older than its timeout."""

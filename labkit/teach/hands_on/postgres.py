@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any
 
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.words import columns
 from labkit.host import addresses
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import tied_postgres
 from labkit.stores.postgres.session import Answer, SqlConnection
 from labkit.teach.hands_on import private
-from labkit.teach.study import columns
 
 PATIENCE = 20.0
 """Seconds in which a server must have done what is waited for."""
@@ -134,7 +134,7 @@ class Postgres:
     def kill(self) -> str:
         """SIGKILL to every process of the private server, then a start; says so. The user's own is left alone."""
         if self._server.folder is None:
-            return f"{servers.POSTGRES} names a server of yours: it is left alone."
+            return f"{addresses.POSTGRES} names a server of yours: it is left alone."
         service = PostgresService(self._server.folder)
         killed = service.kill()
         after = service.up()

@@ -1,0 +1,48 @@
+"""A trace in a file that comes from outside: validated, and never read beyond the size that a trace may have.
+
+It must not replay what it reads, nor write.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.sim.trace import MAX_TEXT, Trace
+
+
+class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A trace as `Trace.to_json` gives it."""
+
+    model: str
+    version: int
+    parameters: dict[str, int | bool | str]
+    actions: list[str]
+
+
+_trace_decoder = msgspec.json.Decoder(TraceFile)
+
+
+def read_trace(path: Path) -> Trace:
+    """The trace in a file, as JSON or as its text. Raises `InvalidInput`; no more than a trace may have is read."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_TEXT + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a file that holds a trace.") from None
+    if len(raw) > MAX_TEXT:
+        raise InvalidInput(f"{path}: longer than {MAX_TEXT} bytes; cut the trace after a few steps.")
+    try:
+        return _trace(raw)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+
+
+def _trace(raw: bytes) -> Trace:
+    try:
+        if not raw.lstrip().startswith(b"{"):
+            return Trace.parse(raw.decode("utf-8"))
+        plain = _trace_decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"not a trace, or not a whole one ({error}); save it again.") from None
+    return Trace.from_json(plain.model, plain.version, plain.parameters, plain.actions)
