@@ -38,7 +38,12 @@ MEASUREMENTS = {
 
 
 def run_bench(
-    only: Sequence[str], rounds: int | None, as_json: bool, *, stores: Sequence[str] = (), words: int | None = None
+    only: Sequence[str],
+    rounds: int | None,
+    as_json: bool,
+    *,
+    stores: Sequence[str] = (),
+    words: int | None = None,
 ) -> int:
     """Runs the measurements that were asked for; `stores` and `words` are for totals. Raises `InvalidInput`."""
     _refuse_unknown(only, stores)
@@ -46,8 +51,13 @@ def run_bench(
         raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
     if words is not None and not 1_000 <= words <= 1_000_000_000:
         raise InvalidInput(f"--words {words}: choose 1,000 to 1,000,000,000.")
-    counting = partial(totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES)
-    measurements = {**MEASUREMENTS, "totals": MEASUREMENTS["totals"]._replace(measure=counting)}
+    counting = partial(
+        totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES
+    )
+    measurements = {
+        **MEASUREMENTS,
+        "totals": MEASUREMENTS["totals"]._replace(measure=counting),
+    }
     known = machine()
     found: dict[str, Rows] = {}
     for name in dict.fromkeys(only or MEASUREMENTS):
@@ -64,7 +74,10 @@ def run_bench(
 
 
 def _refuse_unknown(only: Sequence[str], stores: Sequence[str]) -> None:
-    for option, known, given in (("--only", list(MEASUREMENTS), only), ("--store", list(totals.STORES), stores)):
+    for option, known, given in (
+        ("--only", list(MEASUREMENTS), only),
+        ("--store", list(totals.STORES), stores),
+    ):
         for name in given:
             if name not in known:
                 raise InvalidInput(f"{option} {name}: unknown; {nearest(name, known)}")

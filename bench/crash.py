@@ -65,8 +65,12 @@ def once(folder: Path, setup: Setup) -> Times:
     outcome = lab.finish(prepare(SCENARIO, folder), tell, setup=setup)
     ended = time.monotonic()
     if outcome.verdict.guarantee != "exactly-once":
-        raise JobFailed(f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why.")
-    return Times(parked[0] - begun, outcome.run.seconds["crash_1_to_committed"], ended - begun)
+        raise JobFailed(
+            f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why."
+        )
+    return Times(
+        parked[0] - begun, outcome.run.seconds["crash_1_to_committed"], ended - begun
+    )
 
 
 def table_of(taken: Mapping[str, Sequence[Times]]) -> Rows:
@@ -85,7 +89,8 @@ def table_of(taken: Mapping[str, Sequence[Times]]) -> Rows:
                     [one.to_verdict for one in times], [one.to_verdict for one in stock]
                 ),
                 "SIGKILL to committed, of stock": ratio(
-                    [one.to_committed for one in times], [one.to_committed for one in stock]
+                    [one.to_committed for one in times],
+                    [one.to_committed for one in stock],
                 ),
             }
         )

@@ -27,11 +27,18 @@ class Measure(NamedTuple):
 
 
 EXPLORED = {
-    "textbook 2PC, 6 participants": Measure("two_phase_commit", {"textbook": True, "participants": 6}),
-    "2PC with failures, 3 participants": Measure("two_phase_commit", {"participants": 3, "losses": 0}),
-    "pipeline, two_phase, 3 batches": Measure("pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}),
+    "textbook 2PC, 6 participants": Measure(
+        "two_phase_commit", {"textbook": True, "participants": 6}
+    ),
+    "2PC with failures, 3 participants": Measure(
+        "two_phase_commit", {"participants": 3, "losses": 0}
+    ),
+    "pipeline, two_phase, 3 batches": Measure(
+        "pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}
+    ),
     "pipeline, wal, 2 batches": Measure(
-        "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1}
+        "pipeline",
+        {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1},
     ),
     "barriers, 2 sources, 2 counts": Measure("barriers", {}),
 }
@@ -41,11 +48,15 @@ STEPS = 200
 
 def measure(rounds: int) -> Rows:
     """States in a second with properties and parents, beside the same search without either; memory; a step."""
-    models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
+    models = {
+        name: make(measure.model, measure.given) for name, measure in EXPLORED.items()
+    }
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
     for _ in range(rounds):
         for name, model in models.items():
-            taken[name].append((_seconds(partial(explore, model)), _seconds(partial(bare, model))))
+            taken[name].append(
+                (_seconds(partial(explore, model)), _seconds(partial(bare, model)))
+            )
     rows = [_explored(name, models[name], taken[name]) for name in models]
     return [*rows, _stepped(rounds)]
 
@@ -62,12 +73,19 @@ def bare(model: Model[Any]) -> int:
     level = [model.initial()]
     seen = set(level)
     while level:
-        reached = (model.apply(state, action) for state in level for action in model.actions(state))
-        level = [state for state in reached if state not in seen and not seen.add(state)]  # type: ignore[func-returns-value]
+        reached = (
+            model.apply(state, action)
+            for state in level
+            for action in model.actions(state)
+        )
+        level = list(dict.fromkeys(state for state in reached if state not in seen))
+        seen.update(level)
     return len(seen)
 
 
-def _explored(name: str, model: Model[Any], taken: Sequence[tuple[float, float]]) -> dict[str, Any]:
+def _explored(
+    name: str, model: Model[Any], taken: Sequence[tuple[float, float]]
+) -> dict[str, Any]:
     found = explore(model)
     seconds = statistics.median(full for full, _ in taken)
     return {
@@ -76,7 +94,9 @@ def _explored(name: str, model: Model[Any], taken: Sequence[tuple[float, float]]
         "generated states": found.generated_states,
         "unique states/s": round(found.unique_states / seconds),
         "generated states/s": round(found.generated_states / seconds),
-        "time vs bare search": round(statistics.median(full / simple for full, simple in taken), 2),
+        "time vs bare search": round(
+            statistics.median(full / simple for full, simple in taken), 2
+        ),
         "bytes/state": _bytes_for_a_state(model),
     }
 
@@ -98,7 +118,10 @@ def _stepped(rounds: int) -> dict[str, Any]:
         walked.back()
         walked.forward(last)
         times.append(time.process_time() - begun)
-    return {"explored": f"a step back and forward in a trace of {STEPS} steps", "microseconds": _micro(times)}
+    return {
+        "explored": f"a step back and forward in a trace of {STEPS} steps",
+        "microseconds": _micro(times),
+    }
 
 
 def _micro(times: Sequence[float]) -> float:
@@ -107,9 +130,18 @@ def _micro(times: Sequence[float]) -> float:
 
 def long_walk() -> Replay:
     """A schedule of 200 steps: one participant never votes, and those in doubt ask again and again."""
-    choose, walked = random.Random(1), Replay(make("two_phase_commit", {"participants": 8}))
+    choose, walked = (
+        random.Random(1),
+        Replay(make("two_phase_commit", {"participants": 8})),
+    )
     while len(walked.actions) < STEPS:
         enabled = walked.model.actions(walked.state)
-        going_on = [action for action in enabled if action.name in ("start", "read", "hear", "inquire")]
-        walked.forward(choose.choice([action for action in going_on if action.which != 7]))
+        going_on = [
+            action
+            for action in enabled
+            if action.name in ("start", "read", "hear", "inquire")
+        ]
+        walked.forward(
+            choose.choice([action for action in going_on if action.which != 7])
+        )
     return walked

@@ -45,11 +45,18 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
     server = Server(free_port(), folder, secrets.token_hex(16))
     home.mkdir(parents=True, exist_ok=True)
     words = command(folder, port=server.port, browser=False)
-    words += [f"--IdentityProvider.token={server.token}", "--LabApp.expose_app_in_browser=True"]
+    words += [
+        f"--IdentityProvider.token={server.token}",
+        "--LabApp.expose_app_in_browser=True",
+    ]
     log = home / "server.log"
     with log.open("wb") as said:
         process = subprocess.Popen(
-            words, env=environment(_apart(home)), stdout=said, stderr=said, start_new_session=True
+            words,
+            env=environment(_apart(home)),
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
         )
     try:
         _wait(server, process, log)
@@ -89,7 +96,9 @@ def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
         else:
             return
     last = log.read_text(encoding="utf-8", errors="replace")[-500:]
-    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; it said last: {last}")
+    raise ServiceUnavailable(
+        f"JupyterLab did not answer on port {server.port}; it said last: {last}"
+    )
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -42,7 +42,17 @@ from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
 from labkit.teach.panel import panel
-from labkit.teach.study import Prediction, Search, Walk, explore, need, points, predict, replay, simulate
+from labkit.teach.study import (
+    Prediction,
+    Search,
+    Walk,
+    explore,
+    need,
+    points,
+    predict,
+    replay,
+    simulate,
+)
 from labkit.view import charts, costs
 from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
@@ -114,17 +124,27 @@ def timeouts(**seconds: float) -> Examined:
     if missing := [name for name in known[:3] if name not in seconds]:
         raise InvalidInput(f"lab.timeouts() needs {', '.join(missing)}, in seconds.")
     if unknown := [name for name in seconds if name not in known]:
-        raise InvalidInput(f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}")
+        raise InvalidInput(
+            f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}"
+        )
     tolerated = int(seconds.pop("tolerated", 0))
     return examine_timeouts(Timeouts(**seconds, tolerated=tolerated))
 
 
-def table(outcomes: Mapping[str, Outcome | Walk | Copied], predictions: Mapping[str, str | None] | None = None) -> str:
+def table(
+    outcomes: Mapping[str, Outcome | Walk | Copied],
+    predictions: Mapping[str, str | None] | None = None,
+) -> str:
     """The verdicts of real or simulated runs as lines of text, and beside them what was predicted, if anything was."""
-    rows: list[tuple[str, ...]] = [("", "guarantee", "lost", "duplicate", "jumped back", "you said")]
+    rows: list[tuple[str, ...]] = [
+        ("", "guarantee", "lost", "duplicate", "jumped back", "you said")
+    ]
     for name, outcome in outcomes.items():
         verdict, said = outcome.verdict, (predictions or {}).get(name)
-        counts = (str(len(found)) for found in (verdict.lost, verdict.duplicate, verdict.regression))
+        counts = (
+            str(len(found))
+            for found in (verdict.lost, verdict.duplicate, verdict.regression)
+        )
         rows.append((name, verdict.guarantee.value, *counts, said or ""))
     width = None if predictions and any(predictions.values()) else -1
     return columns([row[:width] for row in rows])
@@ -132,7 +152,10 @@ def table(outcomes: Mapping[str, Outcome | Walk | Copied], predictions: Mapping[
 
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
-    tracks = {name: by_key(history(outcome.run).events).get(key, []) for name, outcome in outcomes.items()}
+    tracks = {
+        name: by_key(history(outcome.run).events).get(key, [])
+        for name, outcome in outcomes.items()
+    }
     return charts.seen_over_time(tracks, key)
 
 
@@ -144,7 +167,9 @@ def matrix(folder: Path | str | None = None) -> VerdictGrid:
     return simulated() if folder is None else of_runs(Path(folder))
 
 
-def until_visible(words: str = "hello-world-hello-world", *, records_per_batch: int = 2) -> costs.Waits:
+def until_visible(
+    words: str = "hello-world-hello-world", *, records_per_batch: int = 2
+) -> costs.Waits:
     """A figure of how many simulated steps each record waits until it can be read, sink by sink, and its data."""
     walks = {(sink, order): able(sink)[0] for sink, order in POINTS}
     return costs.until_visible(
@@ -172,10 +197,17 @@ def held_back(*scenarios: str) -> costs.Helds:
 
     Raises `InvalidInput` for a scenario that is unknown or not one of `barriers`.
     """
-    return costs.held_back({name.rpartition(".")[2]: costs.held_in(replay(name).walk) for name in scenarios})
+    return costs.held_back(
+        {
+            name.rpartition(".")[2]: costs.held_in(replay(name).walk)
+            for name in scenarios
+        }
+    )
 
 
-def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
+def memory_sink(
+    folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE
+) -> list[Life]:
     """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
 
     Gives for both drivers what could be read inside it, and what was left on disk after its death.

@@ -46,7 +46,18 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 CORE = {"sim", "judge", "verdict", "failpoints", "records", "errors"}
 PURE = {
-    *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy", "dataclasses", "difflib", "enum"),
+    *(
+        "__future__",
+        "abc",
+        "array",
+        "bisect",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "difflib",
+        "enum",
+    ),
     *(
         "fractions",
         "functools",
@@ -81,7 +92,10 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             name = "." * node.level + (node.module or "")
-            yield from ((node.lineno, f"{name}.{alias.name}" if name == "labkit" else name) for alias in node.names)
+            yield from (
+                (node.lineno, f"{name}.{alias.name}" if name == "labkit" else name)
+                for alias in node.names
+            )
 
 
 def forbidden(layer: str, name: str) -> str | None:
@@ -128,38 +142,86 @@ def test_every_import_goes_down() -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    modules = ["labkit", *(f"labkit.{name}" for name in ("errors", "records", "failpoints"))]
+    modules = [
+        "labkit",
+        *(f"labkit.{name}" for name in ("errors", "records", "failpoints")),
+    ]
     code = f"import json, sys, {', '.join(modules)}; print(json.dumps(sorted(sys.modules)))"
-    loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
-    heavy = {*ONLY_IN, "pandas", "pyarrow", "numpy", "IPython", "ipywidgets", "jupyterlab", "typer", "rich", "psutil"}
+    loaded = json.loads(
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, text=True
+        ).stdout
+    )
+    heavy = {
+        *ONLY_IN,
+        "pandas",
+        "pyarrow",
+        "numpy",
+        "IPython",
+        "ipywidgets",
+        "jupyterlab",
+        "typer",
+        "rich",
+        "psutil",
+    }
     assert heavy.isdisjoint(name.partition(".")[0] for name in loaded)
 
 
 @pytest.mark.parametrize(
     ("file", "text", "complaint"),
     [
-        ("sim/x.py", "from labkit.sinks import y", "sim/x.py:2: sim imports labkit.sinks: upwards"),
-        ("judge.py", "from labkit import view", "judge.py:2: judge imports labkit.view: upwards"),
+        (
+            "sim/x.py",
+            "from labkit.sinks import y",
+            "sim/x.py:2: sim imports labkit.sinks: upwards",
+        ),
+        (
+            "judge.py",
+            "from labkit import view",
+            "judge.py:2: judge imports labkit.view: upwards",
+        ),
         (
             "scenario.py",
             "def f():\n    import labkit.runs.expected",
             "scenario.py:3: scenario imports labkit.runs.expected: upwards",
         ),
         ("sim/x.py", "import time", "sim/x.py:2: sim imports time: the core is pure"),
-        ("records.py", "import msgspec", "records.py:2: records imports msgspec: the core is pure"),
-        ("sinks/x.py", "from pyspark.sql import Row", "sinks/x.py:2: sinks imports pyspark.sql: only spark may"),
+        (
+            "records.py",
+            "import msgspec",
+            "records.py:2: records imports msgspec: the core is pure",
+        ),
+        (
+            "sinks/x.py",
+            "from pyspark.sql import Row",
+            "sinks/x.py:2: sinks imports pyspark.sql: only spark may",
+        ),
         (
             "services/kafka.py",
             "import kafka.admin",
             "services/kafka.py:2: services imports kafka.admin: only stores may",
         ),
-        ("view/x.py", "from . import svg", "view/x.py:2: view imports .: relative import"),
+        (
+            "view/x.py",
+            "from . import svg",
+            "view/x.py:2: view imports .: relative import",
+        ),
         ("utils.py", "", "utils.py: utils has no layer"),
-        ("spark/x.py", "from labkit.utils import y", "spark/x.py:2: spark imports labkit.utils: utils has no layer"),
-        ("__init__.py", "import labkit.view", "__init__.py:2: errors imports labkit.view: upwards"),
+        (
+            "spark/x.py",
+            "from labkit.utils import y",
+            "spark/x.py:2: spark imports labkit.utils: utils has no layer",
+        ),
+        (
+            "__init__.py",
+            "import labkit.view",
+            "__init__.py:2: errors imports labkit.view: upwards",
+        ),
     ],
 )
-def test_a_violation_is_found(tmp_path: Path, file: str, text: str, complaint: str) -> None:
+def test_a_violation_is_found(
+    tmp_path: Path, file: str, text: str, complaint: str
+) -> None:
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(f'"""What it is for."""\n{text}\n')

@@ -21,7 +21,14 @@ SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 
 
 def test_the_services_are_those_that_the_lab_needs() -> None:
-    assert set(SERVICES) == {"kafka", "postgres", "spark-master", "spark-worker-1", "spark-worker-2", "lab"}
+    assert set(SERVICES) == {
+        "kafka",
+        "postgres",
+        "spark-master",
+        "spark-worker-1",
+        "spark-worker-2",
+        "lab",
+    }
     known = {
         *("image", "build", "command", "environment", "ports", "volumes"),
         *("depends_on", "healthcheck"),
@@ -51,7 +58,9 @@ def test_what_a_service_refers_to_is_there(name: str) -> None:
     for volume in service.get("volumes", []):
         assert volume.partition(":")[0] in FILE["volumes"]
     for port in service.get("ports", []):
-        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), "only this machine may reach it"
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), (
+            "only this machine may reach it"
+        )
 
 
 def test_images_of_the_dockerfile_are_pinned_and_what_it_copies_is_there() -> None:
@@ -59,7 +68,12 @@ def test_images_of_the_dockerfile_are_pinned_and_what_it_copies_is_there() -> No
     images = [line.split()[1] for line in lines if line.startswith("FROM")]
     assert len(images) == 2
     assert all(PINNED.fullmatch(image) for image in images)
-    copied = [name for line in lines if line.startswith("COPY") and "--from" not in line for name in line.split()[1:-1]]
+    copied = [
+        name
+        for line in lines
+        if line.startswith("COPY") and "--from" not in line
+        for name in line.split()[1:-1]
+    ]
     assert copied
     assert [name for name in copied if not (ROOT / name).exists()] == []
 
@@ -73,20 +87,38 @@ def test_transactions_can_be_prepared_in_either_server() -> None:
 
 
 def test_executors_and_driver_see_the_same_folder_and_servers() -> None:
-    lab, workers = SERVICES["lab"], [SERVICES["spark-worker-1"], SERVICES["spark-worker-2"]]
+    lab, workers = (
+        SERVICES["lab"],
+        [SERVICES["spark-worker-1"], SERVICES["spark-worker-2"]],
+    )
     for worker in workers:
         assert worker["volumes"] == lab["volumes"]
         assert worker["environment"].items() <= lab["environment"].items()
 
 
 def test_the_readme_says_that_nobody_runs_it() -> None:
-    assert "Continuous integration does not run these containers" in (DOCKER / "README.md").read_text()
+    assert (
+        "Continuous integration does not run these containers"
+        in (DOCKER / "README.md").read_text()
+    )
 
 
 def test_compose_itself_accepts_the_file() -> None:
     docker = shutil.which("docker")
-    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+    if (
+        docker is None
+        or subprocess.run(
+            [docker, "compose", "version"], capture_output=True, check=False
+        ).returncode
+    ):
         return  # no plugin here: the tests above are what there is
-    command = [docker, "compose", "-f", str(DOCKER / "compose.yaml"), "config", "--quiet"]
+    command = [
+        docker,
+        "compose",
+        "-f",
+        str(DOCKER / "compose.yaml"),
+        "config",
+        "--quiet",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

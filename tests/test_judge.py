@@ -42,7 +42,9 @@ def verdict_on(*events, expected=HELLO, **history):
 
 def anomalies(verdict):
     """The anomalies that are there, as lists of offsets."""
-    return {name: list(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)}
+    return {
+        name: list(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)
+    }
 
 
 # Examples: one for each anomaly and boundary
@@ -53,7 +55,10 @@ def test_a_clean_run_is_exactly_once():
     assert verdict.guarantee == Guarantee.EXACTLY_ONCE
     assert anomalies(verdict) == {}
     assert set(verdict.properties.values()) == {Outcome.HOLDS}
-    assert verdict.because == "exactly-once, because every one of the 3 records came out once"
+    assert (
+        verdict.because
+        == "exactly-once, because every one of the 3 records came out once"
+    )
     assert (verdict.final, verdict.rows) == ({"hello": 2, "world": 1}, 3)
 
 
@@ -65,7 +70,10 @@ def test_nothing_is_known_where_nobody_looked(expected, hidden, keyed):
     assert verdict.guarantee == Guarantee.UNKNOWN
     assert set(verdict.properties.values()) == {Outcome.UNKNOWN}
     assert verdict.lost == ()
-    assert verdict.because == "unknown, because nobody looked: there is neither a reading nor an observation"
+    assert (
+        verdict.because
+        == "unknown, because nobody looked: there is neither a reading nor an observation"
+    )
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -93,7 +101,9 @@ def test_an_observation_without_a_reading_can_be_judged():
 
 
 def test_repeated_rows_are_duplicates_and_a_jump_back():
-    verdict = verdict_on(wrote(0), wrote(2), wrote(1), END, wrote(0, 2), wrote(2, 2), wrote(1, 2))
+    verdict = verdict_on(
+        wrote(0), wrote(2), wrote(1), END, wrote(0, 2), wrote(2, 2), wrote(1, 2)
+    )
     assert verdict.guarantee == Guarantee.AT_LEAST_ONCE
     assert anomalies(verdict) == {"duplicate": [0, 1, 2], "regression": [0]}
     assert verdict.because == (
@@ -116,11 +126,22 @@ def test_a_third_occurrence_is_no_second_duplicate():
 
 
 def test_a_repeated_upsert_is_no_duplicate_but_may_jump_back():
-    verdict = verdict_on(wrote(0), wrote(2), wrote(1), END, wrote(0, 2), wrote(2, 2), wrote(1, 2), keyed=True)
+    verdict = verdict_on(
+        wrote(0),
+        wrote(2),
+        wrote(1),
+        END,
+        wrote(0, 2),
+        wrote(2, 2),
+        wrote(1, 2),
+        keyed=True,
+    )
     assert verdict.guarantee == Guarantee.EXACTLY_ONCE
     assert anomalies(verdict) == {"regression": [0]}
     assert verdict.rows == 2
-    assert verdict.because.endswith("; meanwhile a reader saw 'hello' jump back from 2 to 1")
+    assert verdict.because.endswith(
+        "; meanwhile a reader saw 'hello' jump back from 2 to 1"
+    )
 
 
 def test_an_equal_offset_is_no_jump_back():
@@ -147,12 +168,21 @@ def test_an_upsert_overwritten_with_an_older_value_is_lost():
     assert anomalies(verdict) == {"lost": [2], "regression": [0]}
     assert verdict.final == {"hello": 1, "world": 1}
     (witness,) = verdict.witnesses["lost"]
-    assert (witness.attempt, witness.overwritten_by.value, witness.overwritten_by.attempt) == (1, 1, 2)
-    assert "first offset 2 ('hello' = 2): overwritten by attempt 2 of batch 0 with 1; at-most" in verdict.because
+    assert (
+        witness.attempt,
+        witness.overwritten_by.value,
+        witness.overwritten_by.attempt,
+    ) == (1, 1, 2)
+    assert (
+        "first offset 2 ('hello' = 2): overwritten by attempt 2 of batch 0 with 1; at-most"
+        in verdict.because
+    )
 
 
 def test_an_upsert_overwritten_with_an_unexplained_value_is_lost():
-    verdict = verdict_on(wrote(0), wrote(2), wrote(1), Observation(9, "hello", 50, 0, 2), keyed=True)
+    verdict = verdict_on(
+        wrote(0), wrote(2), wrote(1), Observation(9, "hello", 50, 0, 2), keyed=True
+    )
     assert anomalies(verdict) == {"lost": [0, 2], "unexpected": [9]}
     assert verdict.guarantee == Guarantee.NONE
     assert verdict.final["hello"] == 50
@@ -162,7 +192,9 @@ def test_lost_and_duplicate_together_leave_no_guarantee():
     verdict = verdict_on(wrote(0), wrote(0, 2), wrote(2))
     assert verdict.guarantee == Guarantee.NONE
     assert anomalies(verdict) == {"lost": [1], "duplicate": [0]}
-    assert verdict.because.startswith("neither at-least-once nor at-most-once, because 1 of 3 records got lost, first")
+    assert verdict.because.startswith(
+        "neither at-least-once nor at-most-once, because 1 of 3 records got lost, first"
+    )
     assert "and 1 of 3 records came out twice or more" in verdict.because
 
 
@@ -185,15 +217,24 @@ def test_a_row_that_no_input_explains_is_unexpected(row):
 
 def test_an_aborted_row_is_no_effect_but_was_seen():
     verdict = verdict_on(wrote(0), wrote(2, visibility=ABORTED), wrote(0, 2), wrote(1))
-    assert anomalies(verdict) == {"lost": [2], "duplicate": [0], "regression": [0], "aborted_read": [2]}
+    assert anomalies(verdict) == {
+        "lost": [2],
+        "duplicate": [0],
+        "regression": [0],
+        "aborted_read": [2],
+    }
     assert verdict.final == {"hello": 1, "world": 1}
     assert verdict.rows == 3
-    assert verdict.because.endswith("and offset 2 ('hello' = 2) of an aborted transaction")
+    assert verdict.because.endswith(
+        "and offset 2 ('hello' = 2) of an aborted transaction"
+    )
 
 
 def test_an_aborted_row_that_nothing_explains_is_only_an_aborted_read():
     row = Observation(9, "x", 1, 0, 1, ABORTED)
-    assert anomalies(verdict_on(wrote(0), wrote(1), row, wrote(2))) == {"aborted_read": [9]}
+    assert anomalies(verdict_on(wrote(0), wrote(1), row, wrote(2))) == {
+        "aborted_read": [9]
+    }
 
 
 def test_a_precommitted_row_counts_and_was_early():
@@ -201,12 +242,16 @@ def test_a_precommitted_row_counts_and_was_early():
     assert verdict.guarantee == Guarantee.EXACTLY_ONCE
     assert anomalies(verdict) == {"precommitted_read": [1]}
     assert verdict.properties["no_precommitted_read"] == Outcome.VIOLATED
-    assert verdict.because.endswith("a reader saw offset 1 ('world' = 1) before its transaction was decided")
+    assert verdict.because.endswith(
+        "a reader saw offset 1 ('world' = 1) before its transaction was decided"
+    )
 
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_hidden_row_is_unseen_and_not_lost(keyed):
-    verdict = verdict_on(wrote(0), wrote(2), keyed=keyed, hidden=iter([wrote(1), wrote(1, 2), wrote(0)]))
+    verdict = verdict_on(
+        wrote(0), wrote(2), keyed=keyed, hidden=iter([wrote(1), wrote(1, 2), wrote(0)])
+    )
     assert anomalies(verdict) == {"unseen": [1]}
     assert verdict.properties["no_loss"] == Outcome.UNKNOWN
     assert verdict.properties["no_duplicate"] == Outcome.HOLDS
@@ -229,54 +274,94 @@ def test_a_loss_is_a_loss_also_beside_hidden_rows():
 
 
 def test_an_overwritten_upsert_that_a_transaction_hides_is_not_yet_lost():
-    verdict = verdict_on(wrote(1), wrote(2), wrote(0, 2), keyed=True, hidden=[wrote(2, 2)])
+    verdict = verdict_on(
+        wrote(1), wrote(2), wrote(0, 2), keyed=True, hidden=[wrote(2, 2)]
+    )
     assert anomalies(verdict) == {"unseen": [2], "regression": [0]}
     assert verdict.guarantee == Guarantee.UNKNOWN
 
 
 def test_a_part_of_an_epoch_is_a_fractured_read():
     epochs = [Epoch(0, 0, 2), Epoch(1, 2, 3)]
-    verdict = verdict_on(wrote(0), Reading("crash 1"), wrote(1), wrote(2), epochs=epochs)
+    verdict = verdict_on(
+        wrote(0), Reading("crash 1"), wrote(1), wrote(2), epochs=epochs
+    )
     assert verdict.guarantee == Guarantee.EXACTLY_ONCE
     assert anomalies(verdict) == {"fractured_read": [0]}
-    assert verdict.because.endswith("offset 0 ('hello' = 1) at crash 1 without the rest of its epoch")
+    assert verdict.because.endswith(
+        "offset 0 ('hello' = 1) at crash 1 without the rest of its epoch"
+    )
 
 
 def test_each_reading_adds_what_it_sees_of_an_incomplete_epoch():
     epochs = [Epoch(0, 0, 3)]
-    assert verdict_on(wrote(2), END, END, wrote(0), END, wrote(1), epochs=epochs).fractured_read == (0, 2)
-    assert verdict_on(wrote(2), wrote(0), wrote(1), END, epochs=epochs).fractured_read == ()
+    assert verdict_on(
+        wrote(2), END, END, wrote(0), END, wrote(1), epochs=epochs
+    ).fractured_read == (0, 2)
+    assert (
+        verdict_on(wrote(2), wrote(0), wrote(1), END, epochs=epochs).fractured_read
+        == ()
+    )
     assert verdict_on(wrote(2, visibility=ABORTED), epochs=epochs).fractured_read == ()
 
 
 def test_a_reading_after_every_row_costs_no_more_than_the_rows():
     """Minutes, if every reading looked again at what an earlier one saw."""
     expected = counted(["a"] * 40_000)
-    events = (event for record in expected for event in (Observation(*record, 0, 1), END))
-    assert len(judge(expected, History(events, epochs=[Epoch(0, 0, 40_000)])).fractured_read) == 39_999
+    events = (
+        event for record in expected for event in (Observation(*record, 0, 1), END)
+    )
+    assert (
+        len(
+            judge(
+                expected, History(events, epochs=[Epoch(0, 0, 40_000)])
+            ).fractured_read
+        )
+        == 39_999
+    )
 
 
 def test_offsets_outside_of_any_epoch_are_not_fractured():
-    assert verdict_on(wrote(0), wrote(1), epochs=[Epoch(0, 0, 1), Epoch(1, 1, 1), Epoch(2, 5, 9)]).fractured_read == ()
+    assert (
+        verdict_on(
+            wrote(0), wrote(1), epochs=[Epoch(0, 0, 1), Epoch(1, 1, 1), Epoch(2, 5, 9)]
+        ).fractured_read
+        == ()
+    )
 
 
 def test_offsets_may_have_gaps():
     expected = [Record(-5, "a", 1), Record(10, "b", 1), Record(11, "a", 2)]
     rows = [Observation(*record, 0, 1) for record in expected]
-    verdict = verdict_on(rows[0], rows[0], END, rows[2], Observation(0, "a", 1, 0, 1), expected=expected)
+    verdict = verdict_on(
+        rows[0], rows[0], END, rows[2], Observation(0, "a", 1, 0, 1), expected=expected
+    )
     assert anomalies(verdict) == {"lost": [10], "duplicate": [-5], "unexpected": [0]}
-    verdict = verdict_on(*rows[:2], END, rows[2], expected=expected, epochs=[Epoch(0, -9, 5), Epoch(1, 9, 12)])
+    verdict = verdict_on(
+        *rows[:2],
+        END,
+        rows[2],
+        expected=expected,
+        epochs=[Epoch(0, -9, 5), Epoch(1, 9, 12)],
+    )
     assert anomalies(verdict) == {"fractured_read": [10]}
 
 
 @pytest.mark.parametrize("offsets", [(0, 0), (1, 0), (0, 1, 1)])
 def test_expected_offsets_must_increase(offsets):
-    with pytest.raises(InvalidInput, match=f"Expected record {len(offsets)}: {offsets[-1]} after"):
+    with pytest.raises(
+        InvalidInput, match=f"Expected record {len(offsets)}: {offsets[-1]} after"
+    ):
         judge([Record(offset, "a", 1) for offset in offsets], History([]))
 
 
 @pytest.mark.parametrize(
-    "epochs", [[Epoch(0, 0, 2), Epoch(1, 1, 3)], [Epoch(0, 2, 3), Epoch(1, 0, 1)], [Epoch(0, 2, 1)]]
+    "epochs",
+    [
+        [Epoch(0, 0, 2), Epoch(1, 1, 3)],
+        [Epoch(0, 2, 3), Epoch(1, 0, 1)],
+        [Epoch(0, 2, 1)],
+    ],
 )
 def test_epochs_must_be_sorted_and_apart(epochs):
     with pytest.raises(InvalidInput, match=f"Epoch {len(epochs)}: "):
@@ -287,17 +372,24 @@ def test_offsets_without_a_record_may_be_of_any_size_and_come_often(monkeypatch)
     """So often that the repeated ones are taken out on the way."""
     monkeypatch.setattr("labkit.core.judge._Found.room", 8)
     offsets = [(7, 9, -4, 5, 2**70, 3, -(2**63))[number % 7] for number in range(100)]
-    rows = [Observation(offset, "hello", 1, 0, number) for number, offset in enumerate(offsets)]
+    rows = [
+        Observation(offset, "hello", 1, 0, number)
+        for number, offset in enumerate(offsets)
+    ]
     verdict = verdict_on(*(wrote(offset) for offset in range(3)), *rows)
     assert verdict.unexpected == (-(2**63), -4, 3, 5, 7, 9, 2**70)
-    assert [(case.offset, case.attempt) for case in verdict.witnesses["unexpected"]] == [
-        (offset, offsets.index(offset)) for offset in verdict.unexpected
-    ]
+    assert [
+        (case.offset, case.attempt) for case in verdict.witnesses["unexpected"]
+    ] == [(offset, offsets.index(offset)) for offset in verdict.unexpected]
 
 
 @pytest.mark.parametrize(
     ("expected", "row"),
-    [([Record(0, "a", 2**70)], wrote(0)), (HELLO, wrote(0, attempt=2**70)), (HELLO, wrote(0, batch=2**70))],
+    [
+        ([Record(0, "a", 2**70)], wrote(0)),
+        (HELLO, wrote(0, attempt=2**70)),
+        (HELLO, wrote(0, batch=2**70)),
+    ],
 )
 def test_numbers_beyond_64_bits_are_refused(expected, row):
     with pytest.raises(InvalidInput, match="64 bits"):
@@ -306,18 +398,38 @@ def test_numbers_beyond_64_bits_are_refused(expected, row):
 
 def test_ten_witnesses_are_kept_and_the_first_offset_is_among_them():
     expected = counted(["a"] * 30)
-    rows = [Observation(*record, 0, attempt) for attempt in (1, 2) for record in reversed(expected)]
+    rows = [
+        Observation(*record, 0, attempt)
+        for attempt in (1, 2)
+        for record in reversed(expected)
+    ]
     verdict = verdict_on(*rows, expected=expected)
     assert verdict.duplicate == tuple(range(30))
     assert [case.offset for case in verdict.witnesses["duplicate"]] == list(range(10))
-    assert [case.offset for case in verdict.witnesses["regression"]] == list(range(28, 18, -1))
+    assert [case.offset for case in verdict.witnesses["regression"]] == list(
+        range(28, 18, -1)
+    )
     assert "first offset 0 ('a' = 1)" in verdict.because
 
 
 def test_json_has_the_keys_of_a_verdict_and_survives_json():
-    rows = (wrote(0), wrote(2), Reading("crash 1"), wrote(0, 2), Observation(9, "x", 1, 0, 2, ABORTED))
+    rows = (
+        wrote(0),
+        wrote(2),
+        Reading("crash 1"),
+        wrote(0, 2),
+        Observation(9, "x", 1, 0, 2, ABORTED),
+    )
     plain = verdict_on(*rows, epochs=[Epoch(0, 0, 3)]).to_json()
-    assert set(plain) == {"guarantee", "properties", *LISTS, "because", "final", "rows", "witnesses"}
+    assert set(plain) == {
+        "guarantee",
+        "properties",
+        *LISTS,
+        "because",
+        "final",
+        "rows",
+        "witnesses",
+    }
     assert set(plain["witnesses"]) == set(LISTS)
     assert plain == json.loads(json.dumps(plain))
     assert type(plain["guarantee"]) is str
@@ -330,11 +442,19 @@ def test_json_has_the_keys_of_a_verdict_and_survives_json():
 def test_the_final_values_are_a_mapping_in_the_order_of_the_keys():
     expected = counted(["b", "c", "a", "b"])
     rows = [Observation(*record, 0, 1) for record in expected]
-    final = verdict_on(*rows, Observation(9, "aa", 2**70, 0, 1), expected=expected).final
+    final = verdict_on(
+        *rows, Observation(9, "aa", 2**70, 0, 1), expected=expected
+    ).final
     values = {"a": 1, "aa": 2**70, "b": 2, "c": 1}
     assert final == values == dict(final)
     assert list(final.items()) == list(values.items())
-    assert (len(final), final["b"], final.get("d"), 5 in final, repr(final)) == (4, 2, None, False, repr(values))
+    assert (len(final), final["b"], final.get("d"), 5 in final, repr(final)) == (
+        4,
+        2,
+        None,
+        False,
+        repr(values),
+    )
 
 
 def test_text_is_a_short_block():
@@ -365,7 +485,10 @@ def test_a_verdict_cannot_be_changed():
 
 
 def test_what_satisfies_what():
-    satisfied = {held.value: {asked.value for asked in Guarantee if satisfies(held, asked)} for held in Guarantee}
+    satisfied = {
+        held.value: {asked.value for asked in Guarantee if satisfies(held, asked)}
+        for held in Guarantee
+    }
     assert satisfied == {
         "exactly-once": {"exactly-once", "at-least-once", "at-most-once", "none"},
         "at-least-once": {"at-least-once", "none"},
@@ -377,7 +500,9 @@ def test_what_satisfies_what():
 
 # Properties: what was put in comes out
 
-FATES = st.sampled_from(["kept", "kept", "kept", "dropped", "repeated", "aborted", "leaked"])
+FATES = st.sampled_from(
+    ["kept", "kept", "kept", "dropped", "repeated", "aborted", "leaked"]
+)
 
 
 @st.composite
@@ -393,28 +518,47 @@ def broken_histories(draw):
         lane, effects, seen = [], [], []
         for record in records:
             fate = draw(FATES)
-            visibility = {"aborted": ABORTED, "leaked": PRECOMMITTED}.get(fate, Visibility.COMMITTED)
-            lane += [Observation(*record, 0, 1, visibility)] * {"dropped": 0, "repeated": 2}.get(fate, 1)
+            visibility = {"aborted": ABORTED, "leaked": PRECOMMITTED}.get(
+                fate, Visibility.COMMITTED
+            )
+            lane += [Observation(*record, 0, 1, visibility)] * {
+                "dropped": 0,
+                "repeated": 2,
+            }.get(fate, 1)
             put_in["aborted_read"] |= {record.offset} if fate == "aborted" else set()
-            put_in["precommitted_read"] |= {record.offset} if fate == "leaked" else set()
-            put_in["duplicate"] |= {record.offset} if fate == "repeated" and not keyed else set()
+            put_in["precommitted_read"] |= (
+                {record.offset} if fate == "leaked" else set()
+            )
+            put_in["duplicate"] |= (
+                {record.offset} if fate == "repeated" and not keyed else set()
+            )
             seen += [record.offset] if fate != "dropped" else []
             effects += [record.offset] if fate not in ("dropped", "aborted") else []
         if effects and draw(st.booleans()):
-            back = draw(st.sampled_from([record for record in records if record.offset in effects]))
+            back = draw(
+                st.sampled_from(
+                    [record for record in records if record.offset in effects]
+                )
+            )
             lane.append(Observation(*back, 0, 2))
             put_in["duplicate"] |= set() if keyed else {back.offset}
             put_in["regression"] += [back.offset] if back.offset < max(seen) else []
             effects.append(back.offset)
         final = effects[-1] if effects else -1
         offsets = {record.offset for record in records}
-        put_in["lost"] |= {offset for offset in offsets if offset > final} if keyed else offsets - set(effects)
+        put_in["lost"] |= (
+            {offset for offset in offsets if offset > final}
+            if keyed
+            else offsets - set(effects)
+        )
         lanes.append(lane)
     for number in range(draw(st.integers(0, 2))):
         lanes.append([Observation(100 + number, f"unknown {number}", 1, 0, 1)])
         put_in["unexpected"].add(100 + number)
     events = []
-    while any(lanes):  # rows of different keys may come in any order, rows of a key keep theirs
+    while any(
+        lanes
+    ):  # rows of different keys may come in any order, rows of a key keep theirs
         events.append(draw(st.sampled_from([lane for lane in lanes if lane])).pop(0))
     return expected, History([*events, END], keyed=keyed), put_in
 
@@ -425,9 +569,18 @@ def test_exactly_the_anomalies_put_in_come_out(case):
     verdict = judge(expected, history)
     found = anomalies(verdict)
     assert sorted(found.pop("regression", [])) == sorted(put_in.pop("regression"))
-    assert found == {name: sorted(offsets) for name, offsets in put_in.items() if offsets}
-    lost, extra = bool(put_in["lost"]), bool(put_in["duplicate"] or put_in["unexpected"])
-    held = {(False, False): "exactly-once", (False, True): "at-least-once", (True, False): "at-most-once"}
+    assert found == {
+        name: sorted(offsets) for name, offsets in put_in.items() if offsets
+    }
+    lost, extra = (
+        bool(put_in["lost"]),
+        bool(put_in["duplicate"] or put_in["unexpected"]),
+    )
+    held = {
+        (False, False): "exactly-once",
+        (False, True): "at-least-once",
+        (True, False): "at-most-once",
+    }
     assert verdict.guarantee == held.get((lost, extra), "none")
 
 
@@ -454,28 +607,49 @@ def plain_judge(expected, history):
     for place, row in enumerate(rows):
         before = [Record(*r[:3]) for r in rows[:place] if r.key == row.key]
         known = [r.offset for r in before if r in expected]
-        if Record(*row[:3]) in expected and known and row.offset < max(known) and row.offset not in regression:
+        if (
+            Record(*row[:3]) in expected
+            and known
+            and row.offset < max(known)
+            and row.offset not in regression
+        ):
             regression.append(row.offset)
 
     fractured = set()
     for place, event in enumerate(events):
         if isinstance(event, Reading):
-            visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(expected)
+            visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(
+                expected
+            )
             for epoch in history.epochs:
-                planned = {record for record in expected if epoch.start <= record.offset < epoch.end}
+                planned = {
+                    record
+                    for record in expected
+                    if epoch.start <= record.offset < epoch.end
+                }
                 if planned & visible != planned:
                     fractured |= {record.offset for record in planned & visible}
 
     looked = bool(events)
     return {
-        "lost": [r.offset for r in expected if looked and missing(r) and r not in hidden],
+        "lost": [
+            r.offset for r in expected if looked and missing(r) and r not in hidden
+        ],
         "duplicate": [r.offset for r in expected if not keyed and times(r) > 1],
         "regression": regression,
-        "aborted_read": sorted({row.offset for row in rows if row.visibility == ABORTED}),
-        "precommitted_read": sorted({row.offset for row in rows if row.visibility == PRECOMMITTED}),
+        "aborted_read": sorted(
+            {row.offset for row in rows if row.visibility == ABORTED}
+        ),
+        "precommitted_read": sorted(
+            {row.offset for row in rows if row.visibility == PRECOMMITTED}
+        ),
         "fractured_read": sorted(fractured),
-        "unexpected": sorted({row.offset for row in effects if Record(*row[:3]) not in expected}),
-        "unseen": [r.offset for r in expected if r in hidden and (missing(r) or times(r) == 0)],
+        "unexpected": sorted(
+            {row.offset for row in effects if Record(*row[:3]) not in expected}
+        ),
+        "unseen": [
+            r.offset for r in expected if r in hidden and (missing(r) or times(r) == 0)
+        ],
         "final": {key: final[key].value for key in sorted(final)},
         "rows": len(final) if keyed else len(effects),
     }
@@ -483,12 +657,31 @@ def plain_judge(expected, history):
 
 @st.composite
 def random_histories(draw):
-    offsets = draw(st.one_of(st.just(range(6)), st.sets(st.integers(-3, 9), max_size=6).map(sorted)))
-    expected = [Record(offset, draw(st.sampled_from("ab")), number) for number, offset in enumerate(offsets)]
-    odd = st.builds(Record, st.integers(-4, 10), st.sampled_from("abz"), st.integers(0, 6))
-    records = st.one_of(st.sampled_from(expected), st.sampled_from(expected), odd) if expected else odd
+    offsets = draw(
+        st.one_of(
+            st.just(range(6)), st.sets(st.integers(-3, 9), max_size=6).map(sorted)
+        )
+    )
+    expected = [
+        Record(offset, draw(st.sampled_from("ab")), number)
+        for number, offset in enumerate(offsets)
+    ]
+    odd = st.builds(
+        Record, st.integers(-4, 10), st.sampled_from("abz"), st.integers(0, 6)
+    )
+    records = (
+        st.one_of(st.sampled_from(expected), st.sampled_from(expected), odd)
+        if expected
+        else odd
+    )
     visibilities = st.sampled_from([*[Visibility.COMMITTED] * 4, ABORTED, PRECOMMITTED])
-    rows = st.builds(lambda record, *rest: Observation(*record, *rest), records, st.just(0), st.just(1), visibilities)
+    rows = st.builds(
+        lambda record, *rest: Observation(*record, *rest),
+        records,
+        st.just(0),
+        st.just(1),
+        visibilities,
+    )
     cuts = sorted(draw(st.lists(st.integers(-4, 11), max_size=6)))
     return expected, History(
         events=draw(st.lists(st.one_of(rows, rows, rows, st.just(END)), max_size=14)),
@@ -508,7 +701,9 @@ def test_two_judges_agree(case):
     } == plain_judge(expected, history)
     assert list(verdict.final) == sorted(verdict.final)
     for name in LISTS:
-        assert [w.offset for w in verdict.witnesses[name]] == list(getattr(verdict, name))[:10]
+        assert [w.offset for w in verdict.witnesses[name]] == list(
+            getattr(verdict, name)
+        )[:10]
 
 
 @given(random_histories())
@@ -520,12 +715,20 @@ def test_a_guarantee_follows_from_lost_and_extra_alone(case):
         Guarantee.UNKNOWN: not looked or (not verdict.lost and bool(verdict.unseen)),
         Guarantee.NONE: bool(verdict.lost and extra),
         Guarantee.AT_MOST_ONCE: bool(verdict.lost and not extra),
-        Guarantee.AT_LEAST_ONCE: looked and not verdict.lost and not verdict.unseen and bool(extra),
-        Guarantee.EXACTLY_ONCE: looked and not verdict.lost and not verdict.unseen and not extra,
+        Guarantee.AT_LEAST_ONCE: looked
+        and not verdict.lost
+        and not verdict.unseen
+        and bool(extra),
+        Guarantee.EXACTLY_ONCE: looked
+        and not verdict.lost
+        and not verdict.unseen
+        and not extra,
     }
     assert [held for held in expected if expected[held]] == [verdict.guarantee]
     for name, anomaly in ANOMALY.items():
-        assert (verdict.properties[name] == Outcome.VIOLATED) == bool(getattr(verdict, anomaly))
+        assert (verdict.properties[name] == Outcome.VIOLATED) == bool(
+            getattr(verdict, anomaly)
+        )
 
 
 # Size
@@ -573,7 +776,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds() - 2 * making
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "upserts"])
 @pytest.mark.parametrize(
-    "case", ["ordered few", "ordered distinct", "scattered few", "scattered few gaps", "scattered unexpected"]
+    "case",
+    [
+        "ordered few",
+        "ordered distinct",
+        "scattered few",
+        "scattered few gaps",
+        "scattered unexpected",
+    ],
 )
 def test_five_million_records_fit_into_20_seconds_and_a_gigabyte(case, kind):
     """The hard limit of the process kills a judge that takes more than 20 seconds of processor time.
@@ -584,6 +794,8 @@ def test_five_million_records_fit_into_20_seconds_and_a_gigabyte(case, kind):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     kilobytes, seconds, making = map(float, done.stdout.split())
-    print(f"{case}, {kind}: {kilobytes / 1024:.0f} MB, {seconds:.1f} s, and {making:.1f} s to make the observations")
+    print(
+        f"{case}, {kind}: {kilobytes / 1024:.0f} MB, {seconds:.1f} s, and {making:.1f} s to make the observations"
+    )
     assert seconds < 20
     assert kilobytes < 1024 * 1024

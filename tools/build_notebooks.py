@@ -42,8 +42,22 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode, v4
 
-TAGS = {"parameters", "nbval-check-output", "expected", "raises-exception", "task", "exercise", "solution", "check"}
-CHECK, EXPECTED, STUB, SOLUTION = "nbval-check-output", "expected", "exercise", "solution"
+TAGS = {
+    "parameters",
+    "nbval-check-output",
+    "expected",
+    "raises-exception",
+    "task",
+    "exercise",
+    "solution",
+    "check",
+}
+CHECK, EXPECTED, STUB, SOLUTION = (
+    "nbval-check-output",
+    "expected",
+    "exercise",
+    "solution",
+)
 NAMED = re.compile(r"# exercise (\d\d-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "exercises" / "stubs.json"
 KERNEL = {
@@ -78,9 +92,13 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
             cells.append(cell)
             continue
         if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
-            raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
+            raise NotebookError(
+                f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each"
+            )
         if cell.cell_type != "raw" or not cell.source.strip():
-            raise NotebookError(f"{place}: what is expected must be a raw cell that is not empty")
+            raise NotebookError(
+                f"{place}: what is expected must be a raw cell that is not empty"
+            )
         expected[len(cells) - 1] = cell.source.rstrip("\n") + "\n"
     for number, cell in enumerate(cells):
         if CHECK in tags(cell) and (number not in expected or cell.cell_type != "code"):
@@ -94,7 +112,9 @@ def named(cell: NotebookNode, source: Path) -> str:
     """The exercise that a stub or a solution belongs to."""
     found = NAMED.match(cell.source)
     if found is None:
-        raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
+        raise NotebookError(
+            f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'"
+        )
     return found[1]
 
 
@@ -106,7 +126,9 @@ def exercises(source: Path) -> dict[str, tuple[str, str]]:
     for cell in cells:
         if SOLUTION in tags(cell):
             if stub is None or stub[0] != named(cell, source):
-                raise NotebookError(f"{source}: the solution of {named(cell, source)} does not follow its stub")
+                raise NotebookError(
+                    f"{source}: the solution of {named(cell, source)} does not follow its stub"
+                )
             found[stub[0]] = stub[1], cell.source
         elif stub is not None and stub[0] not in found:
             raise NotebookError(f"{source}: no solution follows the stub of {stub[0]}")
@@ -130,7 +152,11 @@ def instructor(source: Path) -> str:
 
 def stubs(root: Path) -> str:
     """The stub of every exercise, as the text of a JSON file."""
-    found = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
+    found = {
+        name: stub
+        for source in sources(root)
+        for name, (stub, _) in exercises(source).items()
+    }
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -149,7 +175,11 @@ def build(source: Path) -> tuple[str, str]:
         learner.append(plain)
         if cell.cell_type == "code":
             runs += 1
-            stored = [v4.new_output("stream", name="stdout", text=expected[place])] if place in expected else []
+            stored = (
+                [v4.new_output("stream", name="stdout", text=expected[place])]
+                if place in expected
+                else []
+            )
             plain = copy(cell, number)
             plain.execution_count, plain.outputs = runs, stored
         checked.append(plain)
@@ -159,8 +189,16 @@ def build(source: Path) -> tuple[str, str]:
 
 def copy(cell: NotebookNode, number: int) -> NotebookNode:
     """A cell as it is written to a file: numbered, since jupytext's ids are random, and without jupytext's notes."""
-    new = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell, "raw": v4.new_raw_cell}[cell.cell_type]
-    metadata = {key: value for key, value in sorted(cell.metadata.items()) if key != "lines_to_next_cell"}
+    new = {
+        "code": v4.new_code_cell,
+        "markdown": v4.new_markdown_cell,
+        "raw": v4.new_raw_cell,
+    }[cell.cell_type]
+    metadata = {
+        key: value
+        for key, value in sorted(cell.metadata.items())
+        if key != "lines_to_next_cell"
+    }
     made: NotebookNode = new(cell.source, id=str(number), metadata=metadata)
     return made
 
@@ -177,7 +215,9 @@ def sources(root: Path) -> list[Path]:
     return sorted((root / "notebooks" / "src").glob("[0-9][0-9]_*.py"))
 
 
-def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool) -> None:
+def write(
+    root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool
+) -> None:
     """Write what was built, and remove what no source stands behind."""
     for folder, which in (("notebooks", 0), ("checked", 1)):
         if only_checked and which == 0:
@@ -186,24 +226,40 @@ def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: boo
         for stale in stale_copies(root / folder, built):
             stale.unlink()
         for name, copies in built.items():
-            (root / folder / f"{name}.ipynb").write_text(copies[which], encoding="utf-8")
+            (root / folder / f"{name}.ipynb").write_text(
+                copies[which], encoding="utf-8"
+            )
 
 
 def stale_copies(folder: Path, built: Iterable[str]) -> list[Path]:
     """Notebooks in a folder that no source stands behind."""
-    return [path for path in sorted(folder.glob("*.ipynb")) if path.stem not in set(built)]
+    return [
+        path for path in sorted(folder.glob("*.ipynb")) if path.stem not in set(built)
+    ]
 
 
 def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
     """What is wrong with the learners' copies that are there."""
-    found = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
+    found = [
+        f"{path}: no source stands behind it"
+        for path in stale_copies(root / "notebooks", built)
+    ]
     for name, (learner, _) in built.items():
         path = root / "notebooks" / f"{name}.ipynb"
         if not path.exists():
             found.append(f"{path}: not built")
         elif (there := path.read_text(encoding="utf-8")) != learner:
-            lines = difflib.unified_diff(there.splitlines(), learner.splitlines(), "is", "should be", lineterm="", n=0)
-            found.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
+            lines = difflib.unified_diff(
+                there.splitlines(),
+                learner.splitlines(),
+                "is",
+                "should be",
+                lineterm="",
+                n=0,
+            )
+            found.append(
+                "\n".join([f"{path}: not what its source gives", *list(lines)[:10]])
+            )
     return found
 
 
@@ -225,9 +281,15 @@ def printed(source: Path, folder: Path) -> list[str]:
     # Not through `build`: a cell that is to be accepted for the first time has no expected text yet.
     notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
     notebook.metadata.update(KERNEL)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(
+        notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
+    ).execute()
     return [
-        "".join(output.get("text", "") for output in cell.outputs if output.get("name") == "stdout")
+        "".join(
+            output.get("text", "")
+            for output in cell.outputs
+            if output.get("name") == "stdout"
+        )
         for cell in notebook.cells
         if CHECK in tags(cell)
     ]
@@ -243,24 +305,39 @@ def accept(source: Path, texts: list[str]) -> None:
             replacing = line.startswith("# %% [raw]") and EXPECTED in line
             kept.append(line)
             if replacing:
-                kept += [f"# {said}".rstrip() for said in waiting.pop(0).splitlines()] + [""]
+                kept += [
+                    f"# {said}".rstrip() for said in waiting.pop(0).splitlines()
+                ] + [""]
         elif not replacing:
             kept.append(line)
     if waiting:
-        raise NotebookError(f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them")
+        raise NotebookError(
+            f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them"
+        )
     source.write_text("\n".join(kept).rstrip("\n") + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Build, check or accept; 1 if the copies that are there are not what their sources give."""
-    parser = argparse.ArgumentParser(description="Build the notebooks from notebooks/src.")
-    parser.add_argument(
-        "--check", action="store_true", help="only compare the learners' copies; write the checked ones"
+    parser = argparse.ArgumentParser(
+        description="Build the notebooks from notebooks/src."
     )
     parser.add_argument(
-        "--accept", metavar="NN_topic", help="run one notebook and take over what its checked cells print"
+        "--check",
+        action="store_true",
+        help="only compare the learners' copies; write the checked ones",
     )
-    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--accept",
+        metavar="NN_topic",
+        help="run one notebook and take over what its checked cells print",
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        default=Path(__file__).parent.parent,
+        help=argparse.SUPPRESS,
+    )
     options = parser.parse_args(arguments)
     root: Path = options.root
     try:
@@ -276,7 +353,9 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stderr.writelines(f"{line}\n" for line in wrong)
     if wrong:
         sys.stderr.write("Run `make notebooks` and commit what it writes.\n")
-    print(f"{len(built)} notebooks, {'in step with their sources' if not wrong else 'out of step'}")
+    print(
+        f"{len(built)} notebooks, {'in step with their sources' if not wrong else 'out of step'}"
+    )
     return 1 if wrong else 0
 
 

@@ -9,19 +9,26 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "is_my_sink_exactly_once.md"
 SINKS = ROOT / "data" / "sinks"
-BEGIN = "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
+BEGIN = (
+    "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
+)
 END = "<!-- end of sinks -->"
 
 
 def expected() -> dict[str, dict[str, Any]]:
     """What is expected of each sink, by the name of its file."""
-    found: dict[str, dict[str, Any]] = tomllib.loads((SINKS / "expected.toml").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = tomllib.loads(
+        (SINKS / "expected.toml").read_text(encoding="utf-8")
+    )
     return found
 
 
 def table() -> str:
     """A row a sink, in Markdown."""
-    rows = ["| sink | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
+    rows = [
+        "| sink | what it does | guarantee | violated | pattern |",
+        "|---|---|---|---|---|",
+    ]
     for name, each in expected().items():
         link = f"[{name}](../data/sinks/{name}.py)"
         rows.append(

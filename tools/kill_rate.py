@@ -51,7 +51,10 @@ def hidden(path: Path, seed: int) -> Finding | None:
     answer = InNotebook(exercise.answer, namespace)
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            found = (exercise.judge(answer, variant) for variant in variants(exercise.name, seed))
+            found = (
+                exercise.judge(answer, variant)
+                for variant in variants(exercise.name, seed)
+            )
             return next((each for each in found if not each.passed), None)
         except AnswerFailed as error:
             return Finding(False, str(error), general="The answer failed.")  # noqa: FBT003  # it begins with that
@@ -66,13 +69,18 @@ def main() -> int:
     """Print the rate, exercise by exercise; 1 where a wrong solution survives."""
     files = wrong_files()
     survivors = [path for path in files if not is_killed(path)]
-    counts, alive = Counter(path.parent.name for path in files), Counter(path.parent.name for path in survivors)
+    counts, alive = (
+        Counter(path.parent.name for path in files),
+        Counter(path.parent.name for path in survivors),
+    )
     for name, count in counts.items():
         print(f"{name:12} {count - alive[name]} of {count}")
     for path in survivors:
         print(f"SURVIVES {path.relative_to(ROOT)}")
     killed = len(files) - len(survivors)
-    print(f"kill rate: {killed} of {len(files)} wrong solutions, {100 * killed / len(files):.0f} %, {len(SEEDS)} seeds")
+    print(
+        f"kill rate: {killed} of {len(files)} wrong solutions, {100 * killed / len(files):.0f} %, {len(SEEDS)} seeds"
+    )
     return 1 if survivors else 0
 
 

@@ -14,7 +14,14 @@ from typing import NoReturn
 
 from labkit.core.errors import LabError
 
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
+_DISK = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EFBIG,
+}
 
 OWN_FAULT = 70
 BAD_USAGE = 64
@@ -50,7 +57,9 @@ def run(words: Sequence[str]) -> int:
         return 0
     except OSError as error:
         return _outside(error, debug=debug)
-    except Exception as error:  # the one place where anything unforeseen becomes a sentence
+    except (
+        Exception
+    ) as error:  # the one place where anything unforeseen becomes a sentence
         return _unforeseen(error, debug=debug)
 
 
@@ -74,7 +83,11 @@ def _unforeseen(error: Exception, *, debug: bool) -> int:
     """A complaint of the option parser (it words its errors in `format_message`), or a fault of the lab's own."""
     word = getattr(error, "format_message", None)
     if word is not None:
-        return _say(f"{' '.join(word().split())} See labkit --help.".lstrip(), BAD_USAGE, debug=debug)
+        return _say(
+            f"{' '.join(word().split())} See labkit --help.".lstrip(),
+            BAD_USAGE,
+            debug=debug,
+        )
     sentence = f"labkit itself failed ({type(error).__name__}: {error}); run again with --debug to see where."
     return _say(sentence, OWN_FAULT, debug=debug)
 
@@ -84,7 +97,11 @@ def _outside(error: OSError, *, debug: bool) -> int:
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"
-    return _say(f"{place}: {error.strerror}; make room or name another folder with --out.", BAD_USAGE, debug=debug)
+    return _say(
+        f"{place}: {error.strerror}; make room or name another folder with --out.",
+        BAD_USAGE,
+        debug=debug,
+    )
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:

@@ -25,14 +25,24 @@ app = typer.Typer(
 
 GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to; it must not be there yet.")]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object on standard output and nothing else."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="The folder to write to; it must not be there yet."),
+]
 
 
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Step, crash and judge stream processing: what does exactly-once really guarantee?
 
@@ -47,7 +57,11 @@ def root(
 @app.command(short_help="Say what this machine has and lacks.")
 def doctor(
     prepare: Annotated[
-        bool, typer.Option("--prepare", help="First make the class-data archive for faster starts, if there is none.")
+        bool,
+        typer.Option(
+            "--prepare",
+            help="First make the class-data archive for faster starts, if there is none.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> int:
@@ -61,12 +75,24 @@ def doctor(
     findings = examine()
     if as_json:
         print(
-            json.dumps([finding._asdict() if hasattr(finding, "_asdict") else _plain(finding) for finding in findings])
+            json.dumps(
+                [
+                    finding._asdict()
+                    if hasattr(finding, "_asdict")
+                    else _plain(finding)
+                    for finding in findings
+                ]
+            )
         )
         return exit_code(findings)
     for finding in findings:
-        mark = "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
-        print(f"{mark} {finding.name}: {finding.detail}" + (f"; {finding.remedy}" if not finding.ok else ""))
+        mark = (
+            "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
+        )
+        print(
+            f"{mark} {finding.name}: {finding.detail}"
+            + (f"; {finding.remedy}" if not finding.ok else "")
+        )
     return exit_code(findings)
 
 
@@ -78,7 +104,9 @@ def _plain(finding: Any) -> dict[str, Any]:
 @app.command(short_help="Start, look at or stop the servers that some stores need.")
 def services(
     verb: Annotated[str, typer.Argument(help="up, status or down.")],
-    name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: all of them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="postgres or kafka; default: all of them.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
@@ -93,10 +121,14 @@ def services(
 
 app.command(short_help="Grade submitted notebooks, each in a sandbox.")(grade)
 app.command(short_help="Make the copy of the lab that learners get.")(release)
-app.command(short_help="Kill a real job at every effect of your own sink, and say what the sink guarantees.")(crashtest)
+app.command(
+    short_help="Kill a real job at every effect of your own sink, and say what the sink guarantees."
+)(crashtest)
 
 
-app.command(short_help="Say whether three timeouts of Kafka transactions can lose data.")(timeouts)
+app.command(
+    short_help="Say whether three timeouts of Kafka transactions can lose data."
+)(timeouts)
 
 
 @app.command(short_help="List the failpoints, and which sink passes which.")
@@ -107,24 +139,45 @@ def points(as_json: Json = False) -> int:
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:
-            passed[point].append(strategy.value if order is Order.NONE else f"{strategy} ({order})")
+            passed[point].append(
+                strategy.value if order is Order.NONE else f"{strategy} ({order})"
+            )
     if as_json:
-        print(json.dumps({point.value: {"sentence": point.sentence, "sinks": passed[point]} for point in FailPoint}))
+        print(
+            json.dumps(
+                {
+                    point.value: {"sentence": point.sentence, "sinks": passed[point]}
+                    for point in FailPoint
+                }
+            )
+        )
         return 0
     for point in FailPoint:
-        print(f"{point}\n  {point.sentence}\n  {', '.join(passed[point]) or 'every sink, in a restarted driver'}")
+        print(
+            f"{point}\n  {point.sentence}\n  {', '.join(passed[point]) or 'every sink, in a restarted driver'}"
+        )
     return 0
 
 
-@app.command(short_help="Run the word count on real Spark, kill it, restart it, judge it.")
+@app.command(
+    short_help="Run the word count on real Spark, kill it, restart it, judge it."
+)
 def run(
     context: typer.Context,
-    sink: Annotated[str, typer.Option(help="append, idempotent, batch_marker, wal or two_phase.")] = "append",
+    sink: Annotated[
+        str, typer.Option(help="append, idempotent, batch_marker, wal or two_phase.")
+    ] = "append",
     store: Annotated[
-        str, typer.Option(help="files, sqlite, or a server (labkit services): postgres, kafka.")
+        str,
+        typer.Option(
+            help="files, sqlite, or a server (labkit services): postgres, kafka."
+        ),
     ] = "files",
     order: Annotated[
-        str | None, typer.Option(help="engine (Spark's own) or decision (Flink's); only wal and two_phase take one.")
+        str | None,
+        typer.Option(
+            help="engine (Spark's own) or decision (Flink's); only wal and two_phase take one."
+        ),
     ] = None,
     crash: Annotated[
         list[str] | None,
@@ -141,7 +194,9 @@ def run(
             "UTF-8 text; default: a poem.",
         ),
     ] = None,
-    records_per_batch: Annotated[int, typer.Option(help="Records (lines) in one micro-batch.")] = 1_000,
+    records_per_batch: Annotated[
+        int, typer.Option(help="Records (lines) in one micro-batch.")
+    ] = 1_000,
     job: Annotated[
         str,
         typer.Option(
@@ -153,22 +208,37 @@ def run(
         ),
     ] = "running",
     state: Annotated[
-        str | None, typer.Option(help="Where Spark keeps the counts: hdfs or rocksdb; running needs rocksdb.")
+        str | None,
+        typer.Option(
+            help="Where Spark keeps the counts: hdfs or rocksdb; running needs rocksdb."
+        ),
     ] = None,
     delete_checkpoint: Annotated[
-        bool, typer.Option("--delete-checkpoint", help="Put the checkpoint aside after every crash.")
+        bool,
+        typer.Option(
+            "--delete-checkpoint", help="Put the checkpoint aside after every crash."
+        ),
     ] = False,
     query: Annotated[
         str | None,
-        typer.Option(help="The query's name in markers and handles; default: new with every checkpoint."),
+        typer.Option(
+            help="The query's name in markers and handles; default: new with every checkpoint."
+        ),
     ] = None,
     later_records_per_batch: Annotated[
-        int | None, typer.Option(help="Records in one micro-batch after the first crash; default: the same.")
+        int | None,
+        typer.Option(
+            help="Records in one micro-batch after the first crash; default: the same."
+        ),
     ] = None,
-    partitions: Annotated[int, typer.Option(help="Tasks that write each batch of running and kafka.")] = PARTITIONS,
+    partitions: Annotated[
+        int, typer.Option(help="Tasks that write each batch of running and kafka.")
+    ] = PARTITIONS,
     later_partitions: Annotated[
         int | None,
-        typer.Option(help="Such tasks after the first crash; default: the same. The state keeps its partitions."),
+        typer.Option(
+            help="Such tasks after the first crash; default: the same. The state keeps its partitions."
+        ),
     ] = None,
     between: Annotated[
         str,
@@ -185,28 +255,48 @@ def run(
         ),
     ] = None,
     victim: Annotated[
-        str, typer.Option(help="Who is killed: driver, or on a cluster the executor whose task reached the point.")
+        str,
+        typer.Option(
+            help="Who is killed: driver, or on a cluster the executor whose task reached the point."
+        ),
     ] = "driver",
     commit_group: Annotated[
         bool,
-        typer.Option("--commit-group", help="With --job kafka: also commit offsets to a consumer group, for monitors."),
+        typer.Option(
+            "--commit-group",
+            help="With --job kafka: also commit offsets to a consumer group, for monitors.",
+        ),
     ] = False,
-    expect: Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held."),
+    ] = None,
     out: Out = None,
-    resume: Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")
+    ] = None,
     standby: Annotated[
         bool,
-        typer.Option("--standby", help="A warm driver waits for each crash; needs memory for both (labkit doctor)."),
+        typer.Option(
+            "--standby",
+            help="A warm driver waits for each crash; needs memory for both (labkit doctor).",
+        ),
     ] = False,
     keep_store: Annotated[
-        bool, typer.Option("--keep-store", help="Leave the rows in the server when the run is judged.")
+        bool,
+        typer.Option(
+            "--keep-store", help="Leave the rows in the server when the run is judged."
+        ),
     ] = False,
-    patience: Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")] = 240.0,
+    patience: Annotated[
+        float,
+        typer.Option(help="Seconds without news after which the run is given up."),
+    ] = 240.0,
     as_json: Json = False,
 ) -> int:
     """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
-    from labkit.runs import outcome
     from labkit.cli.progress import progress
+    from labkit.runs import outcome
     from labkit.runs.runner import Setup
     from labkit.runs.scenario import plan
 
@@ -238,7 +328,9 @@ def run(
         )
         started = outcome.prepare_checked(scenario, out)
     started.keep_store = keep_store
-    with progress(as_json, len(started.scenario.crashes) + 1 - len(started.crashes)) as tell:
+    with progress(
+        as_json, len(started.scenario.crashes) + 1 - len(started.crashes)
+    ) as tell:
         finished = outcome.finish(started, tell, patience, Setup(standby=standby))
     if as_json:
         print(json.dumps(finished.to_json()))
@@ -256,16 +348,30 @@ _LATER = (
 
 def _refuse_with_resume(context: typer.Context) -> None:
     """The folder knows its scenario; an option that names another one must not be passed over."""
-    for name in ("sink", "store", "order", "crash", "input", "records_per_batch", "job", "out", *_LATER):
+    for name in (
+        "sink",
+        "store",
+        "order",
+        "crash",
+        "input",
+        "records_per_batch",
+        "job",
+        "out",
+        *_LATER,
+    ):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(f"{option} with --resume: the folder says what to run; leave {option} out.")
+            raise InvalidInput(
+                f"{option} with --resume: the folder says what to run; leave {option} out."
+            )
 
 
 def _check_guarantee(expect: str | None) -> None:
     if expect is not None and expect not in GUARANTEES:
-        raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
+        raise InvalidInput(
+            f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}"
+        )
 
 
 def _verdict_code(outcome: Any, expect: str | None) -> int:
@@ -288,14 +394,26 @@ def demo(out: Out = None, as_json: Json = False) -> int:
 @app.command(short_help="Compare every sink at every failpoint with the predictions.")
 def matrix(
     engine: Annotated[
-        str, typer.Option(help="sim: the simulator; spark: the real engine; both: all three voices must agree.")
+        str,
+        typer.Option(
+            help="sim: the simulator; spark: the real engine; both: all three voices must agree."
+        ),
     ] = "both",
     expected: Annotated[
-        bool, typer.Option("--expected", help="Only show what each cell should give, and why.")
+        bool,
+        typer.Option(
+            "--expected", help="Only show what each cell should give, and why."
+        ),
     ] = False,
-    store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
-    sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
-    point: Annotated[list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")] = None,
+    store: Annotated[
+        list[str] | None, typer.Option(help="Only these stores; may be repeated.")
+    ] = None,
+    sink: Annotated[
+        list[str] | None, typer.Option(help="Only these sinks; may be repeated.")
+    ] = None,
+    point: Annotated[
+        list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")
+    ] = None,
     repeat: Annotated[int, typer.Option(help="How often each cell runs.")] = 1,
     out: Out = None,
     as_json: Json = False,
@@ -317,17 +435,29 @@ def matrix(
 @app.command()
 def explore(
     model: Annotated[
-        str | None, typer.Argument(help="delivery, snapshot, two_phase_commit, pipeline, changelog or kafka_log.")
+        str | None,
+        typer.Argument(
+            help="delivery, snapshot, two_phase_commit, pipeline, changelog or kafka_log."
+        ),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter; may be repeated."
+        ),
     ] = None,
-    max_states: Annotated[int, typer.Option(help="Stop after so many states.")] = 1_000_000,
+    max_states: Annotated[
+        int, typer.Option(help="Stop after so many states.")
+    ] = 1_000_000,
     seconds: Annotated[float, typer.Option(help="Stop after so many seconds.")] = 300.0,
-    megabytes: Annotated[int, typer.Option(help="Stop when this process uses so much memory.")] = 4_000,
+    megabytes: Annotated[
+        int, typer.Option(help="Stop when this process uses so much memory.")
+    ] = 4_000,
     walks: Annotated[int, typer.Option(help="Instead, take so many random walks.")] = 0,
     steps: Annotated[int, typer.Option(help="Steps of the longest walk.")] = 500,
-    seed: Annotated[int, typer.Option(help="Of the walks: the same seed, the same walks.")] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Of the walks: the same seed, the same walks.")
+    ] = 1,
     as_json: Json = False,
 ) -> int:
     """Visit every schedule of a simulator and say which claims do not hold, each with a shortest way to see it.
@@ -338,15 +468,26 @@ def explore(
 
     given = parse_settings(settings or [])
     if walks:
-        return run_walks(model, given, walks=walks, steps=steps, seed=seed, as_json=as_json)
-    return run_explore(model, given, max_states=max_states, seconds=seconds, megabytes=megabytes, as_json=as_json)
+        return run_walks(
+            model, given, walks=walks, steps=steps, seed=seed, as_json=as_json
+        )
+    return run_explore(
+        model,
+        given,
+        max_states=max_states,
+        seconds=seconds,
+        megabytes=megabytes,
+        as_json=as_json,
+    )
 
 
 @app.command()
 def replay(
     trace: Annotated[
         str | None,
-        typer.Argument(help="A trace, a file with one, or a scenario's name; none: list the scenarios."),
+        typer.Argument(
+            help="A trace, a file with one, or a scenario's name; none: list the scenarios."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -358,12 +499,23 @@ def replay(
 
 @app.command()
 def bench(
-    only: Annotated[list[str] | None, typer.Option(help="Only these measurements; may be repeated.")] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="Rounds; the median counts. Default: 3 of what takes minutes, else 5.")
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only these measurements; may be repeated.")
     ] = None,
-    store: Annotated[list[str] | None, typer.Option(help="Stores of totals; may be repeated. Default: all.")] = None,
-    words: Annotated[int | None, typer.Option(help="Words that totals counts. Default: five million.")] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            help="Rounds; the median counts. Default: 3 of what takes minutes, else 5."
+        ),
+    ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(help="Stores of totals; may be repeated. Default: all."),
+    ] = None,
+    words: Annotated[
+        int | None,
+        typer.Option(help="Words that totals counts. Default: five million."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Measure this machine: start, explore, player, live, crash, postgres, kafka, totals, grade: twenty minutes."""
@@ -375,10 +527,18 @@ def bench(
 @app.command("lab", short_help="Open JupyterLab on the notebooks.")
 def open_lab(
     folder: Annotated[
-        Path | None, typer.Argument(help="The folder with the notebooks; default: notebooks, or this folder.")
+        Path | None,
+        typer.Argument(
+            help="The folder with the notebooks; default: notebooks, or this folder."
+        ),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Default: 8888, or the next free one.")] = None,
-    browser: Annotated[bool, typer.Option(help="Whether to open a browser; the address is printed anyway.")] = True,
+    port: Annotated[
+        int | None, typer.Option(help="Default: 8888, or the next free one.")
+    ] = None,
+    browser: Annotated[
+        bool,
+        typer.Option(help="Whether to open a browser; the address is printed anyway."),
+    ] = True,
 ) -> int:
     """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
     from labkit.cli.jupyter import run_lab

@@ -16,10 +16,17 @@ import psutil
 from rich.console import Console
 
 from labkit.cli.tables import show, table
+from labkit.cli.trace_file import read_trace
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict
-from labkit.cli.trace_file import read_trace
-from labkit.sim.explore import Exploration, Progress, Violation, explore, violations, walk
+from labkit.sim.explore import (
+    Exploration,
+    Progress,
+    Violation,
+    explore,
+    violations,
+    walk,
+)
 from labkit.sim.scenarios import every, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make, replay
 
@@ -32,21 +39,33 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InvalidInput(f"--set {text[:60]}: write name=value, as in --set participants=3.")
+            raise InvalidInput(
+                f"--set {text[:60]}: write name=value, as in --set participants=3."
+            )
         if name in given:
-            raise InvalidInput(f"--set {text[:60]}: {name} is set twice; leave one of them out.")
+            raise InvalidInput(
+                f"--set {text[:60]}: {name} is set twice; leave one of them out."
+            )
         given[name] = value
     return given
 
 
 def run_explore(
-    name: str | None, given: dict[str, str], *, max_states: int, seconds: float, megabytes: int, as_json: bool
+    name: str | None,
+    given: dict[str, str],
+    *,
+    max_states: int,
+    seconds: float,
+    megabytes: int,
+    as_json: bool,
 ) -> int:
     """Explores one configuration. 0: all claims hold; 1: one does not; 2: nothing is wrong, but not all was seen."""
     if name is None:
         raise InvalidInput(f"which simulator? {_models()}")
     if max_states < 1 or seconds <= 0 or megabytes < 1:
-        raise InvalidInput("--max-states, --seconds and --megabytes must be more than 0.")
+        raise InvalidInput(
+            "--max-states, --seconds and --megabytes must be more than 0."
+        )
     model = make(name, given)
     begun = time.perf_counter()
     limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
@@ -60,7 +79,15 @@ def run_explore(
             found = explore(model, max_states=max_states, keep_going=keep_going)
     took = time.perf_counter() - begun
     if as_json:
-        print(json.dumps({**found.to_json(), "stopped": limit.reason or found.stopped, "seconds": round(took, 3)}))
+        print(
+            json.dumps(
+                {
+                    **found.to_json(),
+                    "stopped": limit.reason or found.stopped,
+                    "seconds": round(took, 3),
+                }
+            )
+        )
     else:
         _print_found(found, limit.reason or found.stopped, took)
     return _code(found)
@@ -124,7 +151,10 @@ def _print_found(found: Exploration, stopped: str, took: float) -> None:
     rows = table("", "")
     for label, value in (
         ("model", found.model),
-        ("parameters", " ".join(f"{name}={value}" for name, value in found.parameters.items())),
+        (
+            "parameters",
+            " ".join(f"{name}={value}" for name, value in found.parameters.items()),
+        ),
         ("unique states", f"{found.unique_states:,}"),
         ("generated states", f"{found.generated_states:,}"),
         ("depth", str(found.depth)),
@@ -136,7 +166,10 @@ def _print_found(found: Exploration, stopped: str, took: float) -> None:
     show(rows)
     _print_violations(found.violations)
     if not found.violations:
-        print("\nNo property is violated" + ("." if found.exhausted else " in what was seen."))
+        print(
+            "\nNo property is violated"
+            + ("." if found.exhausted else " in what was seen.")
+        )
 
 
 def _print_violations(violations: Sequence[Violation]) -> None:
@@ -146,7 +179,15 @@ def _print_violations(violations: Sequence[Violation]) -> None:
         print(f"  labkit replay {violation.trace}")
 
 
-def run_walks(name: str | None, given: dict[str, str], *, walks: int, steps: int, seed: int, as_json: bool) -> int:
+def run_walks(
+    name: str | None,
+    given: dict[str, str],
+    *,
+    walks: int,
+    steps: int,
+    seed: int,
+    as_json: bool,
+) -> int:
     """Seeded random schedules, for what is too large to be explored. 1: something is violated; 2: nothing was seen."""
     if name is None:
         raise InvalidInput(f"which simulator? {_models()}")
@@ -160,10 +201,22 @@ def run_walks(name: str | None, given: dict[str, str], *, walks: int, steps: int
             first.setdefault(violation.property, violation)
     found = list(first.values())
     if as_json:
-        plain = {"model": name, "parameters": dict(model.values), "walks": walks, "steps": steps, "seed": seed}
-        print(json.dumps({**plain, "violations": [violation.to_json() for violation in found]}))
+        plain = {
+            "model": name,
+            "parameters": dict(model.values),
+            "walks": walks,
+            "steps": steps,
+            "seed": seed,
+        }
+        print(
+            json.dumps(
+                {**plain, "violations": [violation.to_json() for violation in found]}
+            )
+        )
     else:
-        print(f"{walks} walks of at most {steps} steps, seed {seed}: {len(found) or 'no'} properties violated.")
+        print(
+            f"{walks} walks of at most {steps} steps, seed {seed}: {len(found) or 'no'} properties violated."
+        )
         _print_violations(found)
     return 1 if found else 2
 
@@ -178,7 +231,11 @@ def read(text: str) -> Trace:
 
 
 def _is_file(text: str) -> bool:
-    return text.endswith(".json") or "/" in text or (len(text) < 200 and Path(text).is_file())
+    return (
+        text.endswith(".json")
+        or "/" in text
+        or (len(text) < 200 and Path(text).is_file())
+    )
 
 
 def run_replay(text: str | None, as_json: bool) -> int:
@@ -198,14 +255,21 @@ def run_replay(text: str | None, as_json: bool) -> int:
 
 def _outcome(walked: Replay) -> dict[str, Any]:
     """What a model has to say of a whole walk, as plain data."""
-    return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
+    return {
+        name: fact.to_json() if isinstance(fact, Verdict) else fact
+        for name, fact in facts(walked).items()
+    }
 
 
-def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
+def _plain(
+    walked: Replay, broken: Sequence[Violation], watch_for: str | None
+) -> dict[str, Any]:
     model = walked.model
     steps = [
         {"action": str(action), "sentence": said, "state": model.text(state)}
-        for action, said, state in zip(walked.actions, walked.told(), walked.states[1:], strict=True)
+        for action, said, state in zip(
+            walked.actions, walked.told(), walked.states[1:], strict=True
+        )
     ]
     return {
         **walked.trace.to_json(),
@@ -218,7 +282,9 @@ def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -
     }
 
 
-def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> None:
+def _print_replay(
+    walked: Replay, broken: Sequence[Violation], watch_for: str | None
+) -> None:
     print(blueprint(walked.model.name).sentence)
     if watch_for:
         print(f"Watch for: {watch_for}")
@@ -234,11 +300,17 @@ def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | 
 def _list_scenarios(as_json: bool) -> int:
     known = every()
     if as_json:
-        print(json.dumps({"scenarios": {name: found.watch_for for name, found in known.items()}}))
+        print(
+            json.dumps(
+                {"scenarios": {name: found.watch_for for name, found in known.items()}}
+            )
+        )
         return 0
     rows = table("scenario", "watch for")
     for name, found in known.items():
         rows.add_row(name, found.watch_for)
     show(rows)
-    print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")
+    print(
+        "\nlabkit replay NAME steps through one of them; without the model's name where only one model has it."
+    )
     return 0

@@ -5,10 +5,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-from labkit.runs.outcome import silent, words
 from labkit.runs.flight import Tell
+from labkit.runs.outcome import silent, words
 
 
 @contextmanager
@@ -22,16 +29,27 @@ def progress(quiet: bool, steps: int) -> Iterator[Tell]:
             task = bar.add_task("starting", total=steps)
 
             def show(event: str, details: dict[str, Any]) -> None:
-                bar.update(task, description=words(event, details), advance=_advance(event))
+                bar.update(
+                    task, description=words(event, details), advance=_advance(event)
+                )
 
             yield show
     else:
-        yield lambda event, details: console.print("  " + words(event, details), markup=False, soft_wrap=True)
+        yield lambda event, details: console.print(
+            "  " + words(event, details), markup=False, soft_wrap=True
+        )
 
 
 def _bar(console: Console) -> Progress:
-    columns = (SpinnerColumn(), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, TextColumn("{task.description}"), console=console, transient=True)
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(
+        *columns, TextColumn("{task.description}"), console=console, transient=True
+    )
 
 
 def _advance(event: str) -> int:

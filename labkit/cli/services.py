@@ -58,7 +58,9 @@ def sentence(status: Status) -> str:
 
 def _plain(status: Status) -> dict[str, Any]:
     plain = status._asdict() | {"folder": status.folder and str(status.folder)}
-    opened = [each._asdict() | {"producer": each.producer._asdict()} for each in _open(status)]
+    opened = [
+        each._asdict() | {"producer": each.producer._asdict()} for each in _open(status)
+    ]
     return plain | ({"transactions": opened} if status.name == "kafka" else {})
 
 
@@ -73,7 +75,11 @@ def _open(status: Status) -> "list[Described]":
 
 def waiting(found: "Described") -> str:
     """One open transaction for a person: readers at read_committed get nothing from behind its first record."""
-    age = f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s" if found.started else found.stage
+    age = (
+        f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s"
+        if found.started
+        else found.stage
+    )
     return (
         f"open: {found.name} ({found.stage}, {age}); what lies behind it waits until its writer, "
         "the recovery of its query, or the timeout ends it"

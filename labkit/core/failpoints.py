@@ -87,10 +87,16 @@ SENTENCES = {
     FailPoint.AFTER_RESOLVE: "A restarted driver has resolved everything in doubt, and has replayed nothing.",
 }
 
-IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
+IN_TASK = frozenset(
+    {FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT}
+)
 """The points before a task's end; of a strategy behind foreachBatch they lie in the driver, as all others do."""
 
-RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
+RECOVERY_POINTS = (
+    FailPoint.BEFORE_RESOLVE,
+    FailPoint.MID_RESOLVE,
+    FailPoint.AFTER_RESOLVE,
+)
 
 _VISIBLE_AT_ONCE = (
     FailPoint.AFTER_OFFSET_LOG,
@@ -118,10 +124,22 @@ POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
         FailPoint.AFTER_COMMIT,
         FailPoint.AFTER_COMMIT_LOG,
     ),
-    (Strategy.WAL, Order.ENGINE): (*_BEFORE_COMMIT, *_LOG_COMMIT, FailPoint.AFTER_COMMIT_LOG),
+    (Strategy.WAL, Order.ENGINE): (
+        *_BEFORE_COMMIT,
+        *_LOG_COMMIT,
+        FailPoint.AFTER_COMMIT_LOG,
+    ),
     (Strategy.WAL, Order.DECISION): (*_BEFORE_COMMIT, *_DECISION, *_LOG_COMMIT),
-    (Strategy.TWO_PHASE, Order.ENGINE): (*_BEFORE_COMMIT, *_TRANSACTION_COMMIT, FailPoint.AFTER_COMMIT_LOG),
-    (Strategy.TWO_PHASE, Order.DECISION): (*_BEFORE_COMMIT, *_DECISION, *_TRANSACTION_COMMIT),
+    (Strategy.TWO_PHASE, Order.ENGINE): (
+        *_BEFORE_COMMIT,
+        *_TRANSACTION_COMMIT,
+        FailPoint.AFTER_COMMIT_LOG,
+    ),
+    (Strategy.TWO_PHASE, Order.DECISION): (
+        *_BEFORE_COMMIT,
+        *_DECISION,
+        *_TRANSACTION_COMMIT,
+    ),
 }
 """The points of every strategy and order, in the order in which a batch passes them."""
 
@@ -161,7 +179,11 @@ class Crash(NamedTuple):
     batch: int = 0
 
     def __str__(self) -> str:
-        return self.point.value if self.point.in_recovery else f"{self.point.value}@{self.batch}"
+        return (
+            self.point.value
+            if self.point.in_recovery
+            else f"{self.point.value}@{self.batch}"
+        )
 
 
 Reach = Callable[[FailPoint, int], None]
@@ -183,12 +205,18 @@ def parse_crash(text: str) -> Crash:
     name, at, number = text.partition("@")
     known = [point.value for point in FailPoint]
     if name not in known:
-        raise InvalidInput(f"--crash {text}: there is no failpoint {name!r}; {nearest(name, known)}")
+        raise InvalidInput(
+            f"--crash {text}: there is no failpoint {name!r}; {nearest(name, known)}"
+        )
     if at and not (number.isascii() and number.isdigit() and len(number) <= 9):
-        raise InvalidInput(f"--crash {text}: the batch must be a whole number from 0, as in {name}@0.")
+        raise InvalidInput(
+            f"--crash {text}: the batch must be a whole number from 0, as in {name}@0."
+        )
     point = FailPoint(name)
     if at and point.in_recovery:
-        raise InvalidInput(f"--crash {text}: a recovery point belongs to no batch; write {name} alone.")
+        raise InvalidInput(
+            f"--crash {text}: a recovery point belongs to no batch; write {name} alone."
+        )
     return Crash(point, int(number) if at else 0)
 
 
@@ -197,6 +225,10 @@ def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return
-    where = strategy.value if order is Order.NONE else f"{strategy.value} in {order.value} order"
+    where = (
+        strategy.value
+        if order is Order.NONE
+        else f"{strategy.value} in {order.value} order"
+    )
     names = ", ".join(point.value for point in points)
     raise InvalidInput(f"{where} has no failpoint {crash.point.value}; it has {names}.")

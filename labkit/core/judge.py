@@ -20,14 +20,37 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
-from labkit.core.verdict import ANOMALY, TEN, ByKey, Guarantee, Outcome, Verdict, Witness, because, guarantee, satisfies
+from labkit.core.verdict import (
+    ANOMALY,
+    TEN,
+    ByKey,
+    Guarantee,
+    Outcome,
+    Verdict,
+    Witness,
+    because,
+    guarantee,
+    satisfies,
+)
 
-__all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
+__all__ = [
+    "ANOMALY",
+    "Guarantee",
+    "Outcome",
+    "Verdict",
+    "Witness",
+    "judge",
+    "satisfies",
+]
 
 # An expected record is a row of bytes: its value, the numbers of its key and its epoch; whether it has an effect, and
 # which batch and attempt wrote it; a bit for each anomaly. Out of order, a row costs one wait for memory, and several
 # columns would cost several. These are its parts, the places where some start, and what stands for no record.
-NEW, FACTS, EFFECT = struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq")
+NEW, FACTS, EFFECT = (
+    struct.Struct("=qii18x"),
+    struct.Struct("=qii?"),
+    struct.Struct("=?qq"),
+)
 NUMBER = struct.Struct("=8xi22x")
 EPOCH_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
 NOWHERE = (0, -1, -1, False)
@@ -57,10 +80,14 @@ class _Expected:
         number_of: dict[str, int] = defaultdict(count().__next__)
         self.rows, offsets = bytearray(), array("q")
         records = iter(records)
-        while some := list(islice(records, 500)):  # few enough not to wake the garbage collector
+        while some := list(
+            islice(records, 500)
+        ):  # few enough not to wake the garbage collector
             its_offsets, keys, values = zip(*some, strict=True)
             offsets.extend(its_offsets)
-            self.rows += b"".join(map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1)))
+            self.rows += b"".join(
+                map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1))
+            )
         for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
             raise InvalidInput(
                 f"Expected record {index + 1}: {offsets[index]} after {offsets[index - 1]}; sort by offset."
@@ -77,7 +104,10 @@ class _Expected:
         self.table: Sequence[int] = ()
         self.sparse: dict[int, int] = {}
         if self.span == len(offsets):
-            self.offsets, self.table = range(self.first, self.first + self.span), range(self.span)
+            self.offsets, self.table = (
+                range(self.first, self.first + self.span),
+                range(self.span),
+            )
         elif self.span <= 4 * len(offsets):
             self.table = table = array("i", [-1]) * self.span
             for index, offset in enumerate(offsets):
@@ -88,7 +118,11 @@ class _Expected:
     def place(self, offset: int) -> int:
         """The index of the record with an offset, or -1."""
         position = offset - self.first
-        return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
+        return (
+            self.table[position]
+            if 0 <= position < self.span
+            else self.sparse.get(offset, -1)
+        )
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
         """Value, number of the key, number of the epoch, and whether it has an effect."""
@@ -107,14 +141,23 @@ class _Epochs:
         self.fresh, self.fresh_epochs = array("i"), array("i")
         epoch_of = array("i", [-1]) * len(expected.offsets)
         for number, epoch in enumerate(epochs):
-            if epoch.end < epoch.start or (number and epoch.start < epochs[number - 1].end):
-                raise InvalidInput(f"Epoch {number + 1}: {epoch} ends early or starts before the last end; sort them.")
-            begin, end = (bisect_left(expected.offsets, offset) for offset in (epoch.start, epoch.end))
+            if epoch.end < epoch.start or (
+                number and epoch.start < epochs[number - 1].end
+            ):
+                raise InvalidInput(
+                    f"Epoch {number + 1}: {epoch} ends early or starts before the last end; sort them."
+                )
+            begin, end = (
+                bisect_left(expected.offsets, offset)
+                for offset in (epoch.start, epoch.end)
+            )
             epoch_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
         self.absent.append(0)
         for byte in range(epoch_of.itemsize):  # of all rows at once
-            expected.rows[EPOCH_AT + byte :: SIZE] = epoch_of.tobytes()[byte :: epoch_of.itemsize]
+            expected.rows[EPOCH_AT + byte :: SIZE] = epoch_of.tobytes()[
+                byte :: epoch_of.itemsize
+            ]
 
     def appear(self, index: int, epoch: int) -> None:
         self.fresh.append(index)
@@ -122,7 +165,12 @@ class _Epochs:
 
     def read(self) -> Iterator[int]:
         """The records that appeared since the last reading while others of their epoch have not."""
-        fresh, numbers, self.fresh, self.fresh_epochs = self.fresh, self.fresh_epochs, array("i"), array("i")
+        fresh, numbers, self.fresh, self.fresh_epochs = (
+            self.fresh,
+            self.fresh_epochs,
+            array("i"),
+            array("i"),
+        )
         for number in numbers:
             self.absent[number] -= 1
         self.absent[-1] = 0  # of no epoch
@@ -171,13 +219,19 @@ class _Found:
         return all(offset != kept for kept, _ in self.ranked)
 
     def keep(self, witness: Witness) -> None:
-        insort(self.ranked, (witness.offset if self.order is None else len(self.order), witness), key=itemgetter(0))
+        insort(
+            self.ranked,
+            (witness.offset if self.order is None else len(self.order), witness),
+            key=itemgetter(0),
+        )
         del self.ranked[TEN:]
 
     def all(self, offsets: Sequence[int], marks: bytearray) -> tuple[int, ...]:
         if self.order is not None:
             return tuple(self.order)
-        marked = compress(offsets, marks.translate(bytes(bits & self.bit for bits in range(256))))
+        marked = compress(
+            offsets, marks.translate(bytes(bits & self.bit for bits in range(256)))
+        )
         return tuple(sorted(chain(marked, set(self.others))) if self.others else marked)
 
 
@@ -185,20 +239,38 @@ class _Tally:
     """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
 
     def __init__(self, expected: _Expected, history: History) -> None:
-        self.expected, self.keyed, self.looked, self.rows = expected, history.keyed, False, 0
+        self.expected, self.keyed, self.looked, self.rows = (
+            expected,
+            history.keyed,
+            False,
+            0,
+        )
         self.epochs = _Epochs(history.epochs, expected)
         # By key, side by side: its latest record that was read, and the record of its last effect
         self.latest = array("i", [-1, -1]) * len(expected.keys)
         self.odd: dict[str, int] = {}
         self.found = {
-            anomaly: _Found(expected.rows, 1 << number, in_order=anomaly == "regression")
+            anomaly: _Found(
+                expected.rows, 1 << number, in_order=anomaly == "regression"
+            )
             for number, anomaly in enumerate((*ANOMALY.values(), "unseen"))
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
         """Takes in all events, in one loop and with few calls, since they may be millions."""
-        expected, latest, odd, regression = self.expected, self.latest, self.odd, self.found["regression"]
-        rows, keys, first, span, table = expected.rows, expected.keys, expected.first, expected.span, expected.table
+        expected, latest, odd, regression = (
+            self.expected,
+            self.latest,
+            self.odd,
+            self.found["regression"],
+        )
+        rows, keys, first, span, table = (
+            expected.rows,
+            expected.keys,
+            expected.first,
+            expected.span,
+            expected.table,
+        )
         facts, write = FACTS.unpack_from, EFFECT.pack_into
         for event in events:
             self.looked = True
@@ -207,8 +279,12 @@ class _Tally:
                 continue
             offset, key, value, batch, attempt, visibility = event
             index = offset - first
-            index = table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
-            right, number, epoch, seen = facts(rows, index * SIZE) if index >= 0 else NOWHERE
+            index = (
+                table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
+            )
+            right, number, epoch, seen = (
+                facts(rows, index * SIZE) if index >= 0 else NOWHERE
+            )
             if index < 0 or value != right or key != keys[number]:
                 self._unexplained(index, event)
                 continue
@@ -216,7 +292,13 @@ class _Tally:
             if index > latest[number]:
                 latest[number] = index
             elif index < latest[number] and regression.add(index, offset):
-                regression.keep(Witness(*event[:5], from_value=expected.facts(latest[number])[0], to_value=value))
+                regression.keep(
+                    Witness(
+                        *event[:5],
+                        from_value=expected.facts(latest[number])[0],
+                        to_value=value,
+                    )
+                )
             if visibility != COMMITTED and self._is_no_effect(index, event):
                 continue
             self.rows += 1
@@ -235,7 +317,9 @@ class _Tally:
             return
         self.rows += 1
         known = self.expected.key(index) if index >= 0 else row.key
-        self.odd[known if known == row.key else row.key] = row.value  # one object for a key: there may be millions
+        self.odd[known if known == row.key else row.key] = (
+            row.value
+        )  # one object for a key: there may be millions
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
@@ -261,32 +345,54 @@ class _Tally:
         if index < 0 or row.visibility == ABORTED:
             return
         value, number, _, seen = self.expected.facts(index)
-        if value == row.value and self.expected.keys[number] == row.key and (self._is_missing(index) or not seen):
+        if (
+            value == row.value
+            and self.expected.keys[number] == row.key
+            and (self._is_missing(index) or not seen)
+        ):
             self._note("unseen", index, row)
 
     def lose(self) -> None:
         """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
-        found, unseen, rows = self.found["lost"], self.found["unseen"].bit, self.expected.rows
+        found, unseen, rows = (
+            self.found["lost"],
+            self.found["unseen"].bit,
+            self.expected.rows,
+        )
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
             missing = map(gt, count(), map(self.latest[1::2].__getitem__, numbers))
         else:
             missing = map(not_, rows[EFFECT_AT::SIZE])
         for index in compress(count(), missing) if self.looked else ():
-            if not rows[index * SIZE + MARKS_AT] & unseen and found.add(index, self.expected.offsets[index]):
+            if not rows[index * SIZE + MARKS_AT] & unseen and found.add(
+                index, self.expected.offsets[index]
+            ):
                 found.keep(self._lost(index))
 
     def last(self) -> ByKey:
         """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
-        last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]
+        last = [
+            FACTS.unpack_from(expected.rows, index * SIZE)[0]
+            for index in shown
+            if index >= 0
+        ]
         # What nothing explains may be a number of any size.
         values: MutableSequence[int] = last if odd else array("q", last)
         keys.extend(odd)
         values.extend(odd.values())
         expected.rows.clear()  # which the lists of anomalies also hold
-        del self.latest, self.epochs, self.odd, odd, expected.keys, expected.table, expected.sparse
+        del (
+            self.latest,
+            self.epochs,
+            self.odd,
+            odd,
+            expected.keys,
+            expected.table,
+            expected.sparse,
+        )
         return ByKey(keys, values)
 
     def _is_missing(self, index: int) -> bool:
@@ -303,13 +409,27 @@ class _Tally:
 
     def _written(self, index: int, **more: Any) -> Witness:
         value, number, _, _ = self.expected.facts(index)
-        _, batch, attempt = EFFECT.unpack_from(self.expected.rows, index * SIZE + EFFECT_AT)
-        return Witness(self.expected.offsets[index], self.expected.keys[number], value, batch, attempt, **more)
+        _, batch, attempt = EFFECT.unpack_from(
+            self.expected.rows, index * SIZE + EFFECT_AT
+        )
+        return Witness(
+            self.expected.offsets[index],
+            self.expected.keys[number],
+            value,
+            batch,
+            attempt,
+            **more,
+        )
 
     def _note(self, anomaly: str, index: int, row: Observation) -> None:
         found = self.found[anomaly]
         if found.add(index, row.offset):
-            found.keep(Witness(*row[:5], earlier=self._written(index) if anomaly == "duplicate" else None))
+            found.keep(
+                Witness(
+                    *row[:5],
+                    earlier=self._written(index) if anomaly == "duplicate" else None,
+                )
+            )
 
 
 def _verdict(tally: _Tally) -> Verdict:
@@ -317,7 +437,10 @@ def _verdict(tally: _Tally) -> Verdict:
     marks, offsets = tally.expected.rows[MARKS_AT::SIZE], tally.expected.offsets
     final = tally.last()
     found = {name: found.all(offsets, marks) for name, found in tally.found.items()}
-    properties = {name: Outcome.VIOLATED if found[ANOMALY[name]] else Outcome.HOLDS for name in ANOMALY}
+    properties = {
+        name: Outcome.VIOLATED if found[ANOMALY[name]] else Outcome.HOLDS
+        for name in ANOMALY
+    }
     in_doubt = ["no_loss"] if found["unseen"] and not found["lost"] else []
     properties |= dict.fromkeys(in_doubt if tally.looked else ANOMALY, Outcome.UNKNOWN)
     verdict = Verdict(
@@ -327,6 +450,12 @@ def _verdict(tally: _Tally) -> Verdict:
         because="",
         final=final,
         rows=len(final) if tally.keyed else tally.rows,
-        witnesses={anomaly: tuple(case for _, case in found.ranked) for anomaly, found in tally.found.items()},
+        witnesses={
+            anomaly: tuple(case for _, case in found.ranked)
+            for anomaly, found in tally.found.items()
+        },
     )
-    return replace(verdict, because=because(verdict, len(offsets), keyed=tally.keyed, looked=tally.looked))
+    return replace(
+        verdict,
+        because=because(verdict, len(offsets), keyed=tally.keyed, looked=tally.looked),
+    )

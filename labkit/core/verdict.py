@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 TEN = 10
 """Witnesses kept for each anomaly, and items of a list that `Verdict.text` prints."""
 
-_VIOLATIONS = ("duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read", "unexpected")
+_VIOLATIONS = (
+    "duplicate",
+    "regression",
+    "aborted_read",
+    "precommitted_read",
+    "fractured_read",
+    "unexpected",
+)
 ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
 """The anomaly that violates each property."""
 
@@ -65,8 +72,13 @@ class Witness(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, without what is not known or not used."""
-        parts = {name: part for name, part in self._asdict().items() if part is not None}
-        return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
+        parts = {
+            name: part for name, part in self._asdict().items() if part is not None
+        }
+        return {
+            name: part.to_json() if isinstance(part, Witness) else part
+            for name, part in parts.items()
+        }
 
     def __str__(self) -> str:
         return f"offset {self.offset} ({self.key!r:.40} = {self.value})"
@@ -76,7 +88,9 @@ class Witness(NamedTuple):
         if self.overwritten_by:
             return f"over{self.overwritten_by.fate} with {self.overwritten_by.value}"
         writer = f"by attempt {self.attempt} of batch {self.batch}"
-        written = f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
+        written = (
+            f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
+        )
         return "no effect of it is left" if self.attempt is None else written
 
 
@@ -92,9 +106,15 @@ class ByKey(Mapping[str, int]):
     def _sort(self) -> None:
         order = sorted(range(len(self._keys)), key=self._keys.__getitem__)
         keys: list[str] = []
-        values: MutableSequence[int] = array("q") if isinstance(self._values, array) else []
-        for start in range(0, len(order), 500):  # few enough not to wake the garbage collector
-            pick = itemgetter(*order[start : start + 500], 0)  # the 0, since of one place it would be no tuple
+        values: MutableSequence[int] = (
+            array("q") if isinstance(self._values, array) else []
+        )
+        for start in range(
+            0, len(order), 500
+        ):  # few enough not to wake the garbage collector
+            pick = itemgetter(
+                *order[start : start + 500], 0
+            )  # the 0, since of one place it would be no tuple
             keys += pick(self._keys)[:-1]
             values.extend(pick(self._values)[:-1])
         self._keys, self._values, self._sorted = keys, values, True
@@ -159,18 +179,31 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json` and `verdict.json`."""
-        return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()} | {
+        return {
+            name: list(part) if isinstance(part, tuple) else part
+            for name, part in vars(self).items()
+        } | {
             "guarantee": self.guarantee.value,
             "final": dict(self.final.items()),
-            "properties": {name: outcome.value for name, outcome in self.properties.items()},
-            "witnesses": {anomaly: [case.to_json() for case in cases] for anomaly, cases in self.witnesses.items()},
+            "properties": {
+                name: outcome.value for name, outcome in self.properties.items()
+            },
+            "witnesses": {
+                anomaly: [case.to_json() for case in cases]
+                for anomaly, cases in self.witnesses.items()
+            },
         }
 
     def text(self) -> str:
         """A short block for a terminal."""
         lines = [("guarantee", self.guarantee.value), ("because", self.because)]
-        lines += [(name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}") for name in ANOMALY]
-        final = [f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)]
+        lines += [
+            (name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}")
+            for name in ANOMALY
+        ]
+        final = [
+            f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)
+        ]
         lines += [("unseen", _some(self.unseen)), ("rows", str(self.rows))]
         lines += [("final", _some(final, len(self.final)))]
         return "\n".join(f"{name:<21} {rest}".rstrip() for name, rest in lines)
@@ -178,7 +211,10 @@ class Verdict:
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
     """What lost and extra effects leave."""
-    extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
+    extra = Outcome.VIOLATED in (
+        properties["no_duplicate"],
+        properties["no_unexpected"],
+    )
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE
     if properties["no_loss"] == Outcome.UNKNOWN:
@@ -209,17 +245,36 @@ def because(verdict: Verdict, records: int, *, keyed: bool, looked: bool) -> str
         Guarantee.NONE: f"neither at-least-once nor at-most-once, because {why}",
         Guarantee.UNKNOWN: f"unknown, because {why}",
     }
-    sentence = held.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
-    early = _said(verdict, records, "regression", "precommitted_read", "aborted_read", "fractured_read")
+    sentence = held.get(
+        verdict.guarantee,
+        f"not exactly-once, because {why}; {verdict.guarantee} still holds",
+    )
+    early = _said(
+        verdict,
+        records,
+        "regression",
+        "precommitted_read",
+        "aborted_read",
+        "fractured_read",
+    )
     return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
 
 
 def _said(verdict: Verdict, records: int, *anomalies: str) -> str:
-    first = {name: verdict.witnesses[name][0] for name in anomalies if verdict.witnesses[name]}
+    first = {
+        name: verdict.witnesses[name][0]
+        for name in anomalies
+        if verdict.witnesses[name]
+    }
     counts = {name: len(getattr(verdict, name)) for name in first}
-    return ", and ".join(_SAID[name].format(n=counts[name], records=records, case=first[name]) for name in first)
+    return ", and ".join(
+        _SAID[name].format(n=counts[name], records=records, case=first[name])
+        for name in first
+    )
 
 
 def _some(items: Sequence[object], count: int = 0) -> str:
     count = count or len(items)
-    return ", ".join(map(str, items[:TEN])) + (f", ... ({count} in all)" if count > TEN else "")
+    return ", ".join(map(str, items[:TEN])) + (
+        f", ... ({count} in all)" if count > TEN else ""
+    )

@@ -10,11 +10,15 @@ from collections.abc import Sequence
 def nearest(text: str, known: list[str]) -> str:
     """The end of a sentence that refuses `text`: the closest known name, or all of them."""
     close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}."
+    return (
+        f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}."
+    )
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows of words as lines of text, each column as wide as its widest word, without blanks at the ends."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in rows)
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines
+    )

@@ -3,7 +3,8 @@
     from labkit.crashtest.campaign import crash_test
     report = crash_test("sink.py:write_batch", quick=True)
 
-This module decides what is run and in which order; the runs are `labkit.crashtest.harness.runs`, the judge is `labkit.core.judge`.
+This module decides what is run and in which order; the runs are `labkit.crashtest.harness.runs`, the judge is
+`labkit.core.judge`.
 """
 
 import tempfile
@@ -20,7 +21,13 @@ from labkit.core.judge import judge
 from labkit.core.records import Record
 from labkit.crashtest.harness.drivers import Stable
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.runs import NEVER_REACHED, Trial, Workshop, check_store, forget
+from labkit.crashtest.harness.runs import (
+    NEVER_REACHED,
+    Trial,
+    Workshop,
+    check_store,
+    forget,
+)
 from labkit.crashtest.harness.subject import Door, examine
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.points import Pair, choose, pairs, points, retry_point
@@ -54,7 +61,9 @@ class Job(NamedTuple):
 class Campaign:
     """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
 
-    def __init__(self, wanted: Settings, door: Door, workshop: Workshop, folder: Path, tell: Tell) -> None:
+    def __init__(
+        self, wanted: Settings, door: Door, workshop: Workshop, folder: Path, tell: Tell
+    ) -> None:
         self.settings, self.door, self.workshop = wanted, door, workshop
         self.shape = Shape.ROWS
         self.log: list[Effect] = []
@@ -80,31 +89,46 @@ class Campaign:
                 f"{sink}: without any crash the sink raised {trial.raised}; make it run once by hand first."
             )
         if trial.unknown:
-            raise InvalidInput(f"{sink}: the run without a crash did not come to its end: {trial.unknown}")
+            raise InvalidInput(
+                f"{sink}: the run without a crash did not come to its end: {trial.unknown}"
+            )
         seen = trial.watcher.samples[-1].seen
         if not seen:
             raise InvalidInput(
                 f"{self.settings.reader}: the reader read nothing after the sink was given "
                 f"{len(trial.rows.expected())} rows and raised no error; one of the two looks elsewhere."
             )
-        self.shape = shape_of(_ours(trial, trial.watcher.samples[-1:], self.workshop.reader.resets)[0].seen, trial.rows)
+        self.shape = shape_of(
+            _ours(trial, trial.watcher.samples[-1:], self.workshop.reader.resets)[
+                0
+            ].seen,
+            trial.rows,
+        )
         if self.shape is Shape.SUMS and not self.workshop.reader.resets:
             raise InvalidInput(
                 f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
             )
         self.log = self.workshop.healthy_log = trial.effects()
-        return self._keep(self._judged(Job("healthy", "no crash", Group.HEALTHY), trial))
+        return self._keep(
+            self._judged(Job("healthy", "no crash", Group.HEALTHY), trial)
+        )
 
     def jobs(self) -> list[Job]:
         """What there is to be run after the healthy run, second crashes apart."""
         plan = choose(self.log, self.settings.batches, quick=self.settings.quick)
         self.found = plan.found
-        jobs = [Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen]
+        jobs = [
+            Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen
+        ]
         retry = retry_point(self.log)
         if retry is not None:
-            jobs.append(Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,)))
+            jobs.append(
+                Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,))
+            )
         for name, said in VARIANTS.items():
-            jobs.append(Job(name, said, Group.IDENTITY if name in DEMANDED else Group.CONDITION))
+            jobs.append(
+                Job(name, said, Group.IDENTITY if name in DEMANDED else Group.CONDITION)
+            )
         return jobs
 
     def second_crashes(self) -> list[Job]:
@@ -118,12 +142,21 @@ class Campaign:
         if time.monotonic() - self._begun > self.settings.budget:
             return self._keep(
                 Result(
-                    job.id, job.title, job.group, job.points, unknown=f"not run: {self.settings.budget:.0f} s were over"
+                    job.id,
+                    job.title,
+                    job.group,
+                    job.points,
+                    unknown=f"not run: {self.settings.budget:.0f} s were over",
                 )
             )
         result = self._try(job)
-        if NEVER_REACHED in result.unknown:  # a sink that works beside its calls does not do the same in every run
-            result = replace(self._try(job), notes=("the first run did not pass the point and was made once more",))
+        if (
+            NEVER_REACHED in result.unknown
+        ):  # a sink that works beside its calls does not do the same in every run
+            result = replace(
+                self._try(job),
+                notes=("the first run did not pass the point and was made once more",),
+            )
         return self._keep(result)
 
     def _try(self, job: Job) -> Result:
@@ -133,7 +166,9 @@ class Campaign:
             if job.id in PLAYS:
                 PLAYS[job.id](self.workshop, trial)
             else:
-                self.workshop.play(trial, job.points, "task" if job.group is Group.RETRY else "crash")
+                self.workshop.play(
+                    trial, job.points, "task" if job.group is Group.RETRY else "crash"
+                )
             self.workshop.settle(trial)
         if job.group is Group.CRASH and not trial.unknown:
             self.recoveries[job.points[0]] = trial.effects()
@@ -152,13 +187,21 @@ class Campaign:
             notes=tuple(trial.notes),
             seconds=trial.seconds,
         )
-        if not trial.unknown and min(len(batch.rows) for batch in trial.rows.batches) < FEWEST:
-            result = replace(result, unknown="too few rows in a batch to tell a part of it from all of it")
+        if (
+            not trial.unknown
+            and min(len(batch.rows) for batch in trial.rows.batches) < FEWEST
+        ):
+            result = replace(
+                result,
+                unknown="too few rows in a batch to tell a part of it from all of it",
+            )
         if not result.unknown:
             samples = _ours(trial, trial.watcher.samples, resets)
             due = _delivered(trial, samples)
             seen = history(samples, trial.rows, self.shape, due)
-            result = replace(result, verdict=judge([named(each, self.shape) for each in due], seen))
+            result = replace(
+                result, verdict=judge([named(each, self.shape) for each in due], seen)
+            )
         self._stories[job.id] = lines(trial, resets=resets)
         forget(trial.folder)
         return replace(result, story=text(self._stories[job.id]))
@@ -166,7 +209,10 @@ class Campaign:
     def _keep(self, result: Result) -> Result:
         self.results.append(result)
         violated = ", ".join(result.violated)
-        self._tell("done", f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}")
+        self._tell(
+            "done",
+            f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}",
+        )
         return result
 
     def everything(self) -> Report:
@@ -180,15 +226,29 @@ class Campaign:
     def _wanted(self) -> Iterator[Job]:
         jobs, only = self.jobs(), self.settings.only
         if not only:
-            order = [Group.CRASH, Group.IDENTITY, Group.RETRY, Group.PAIR, Group.CONDITION]
+            order = [
+                Group.CRASH,
+                Group.IDENTITY,
+                Group.RETRY,
+                Group.PAIR,
+                Group.CONDITION,
+            ]
             for group in order:
-                yield from self.second_crashes() if group is Group.PAIR else (job for job in jobs if job.group is group)
+                yield from (
+                    self.second_crashes()
+                    if group is Group.PAIR
+                    else (job for job in jobs if job.group is group)
+                )
             return
-        known = {point.id: point for point in points(self.log, range(self.settings.batches))}
+        known = {
+            point.id: point for point in points(self.log, range(self.settings.batches))
+        }
         for name in only:
             yield from self._one(name, jobs, known)
 
-    def _one(self, name: str, jobs: Sequence[Job], known: dict[str, Point]) -> Iterator[Job]:
+    def _one(
+        self, name: str, jobs: Sequence[Job], known: dict[str, Point]
+    ) -> Iterator[Job]:
         first, plus, second = name.partition("+")
         named = next((job for job in jobs if job.id == name), None)
         if named is not None:
@@ -204,22 +264,37 @@ class Campaign:
             recovered = points(self.recoveries.get(point, ()), [point.batch], driver=2)
             other = next((each for each in recovered if each.id == second), None)
             if other is None:
-                raise InvalidInput(f"--only {name}: the recovery from {first} has no point {second}.")
+                raise InvalidInput(
+                    f"--only {name}: the recovery from {first} has no point {second}."
+                )
             yield _pair_job(Pair(point, other))
 
     def report(self) -> Report:
         """What is known so far."""
-        hit = sum(not each.unknown for each in self.results if each.group is not Group.HEALTHY)
+        hit = sum(
+            not each.unknown for each in self.results if each.group is not Group.HEALTHY
+        )
         coverage = Coverage(self.found, self.pairs_found, self.planned, hit)
         summary = summarise(self.results, coverage)
         weakest = summary.weakest
-        drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""
+        drawn = (
+            picture(self._stories[weakest.id], weakest.title)
+            if weakest and weakest.id in self._stories
+            else ""
+        )
         notes = tuple(dict.fromkeys(self.workshop.strays))
-        return Report(self.settings, self.door, self.shape, summary, tuple(self.log), drawn, notes)
+        return Report(
+            self.settings, self.door, self.shape, summary, tuple(self.log), drawn, notes
+        )
 
 
 def _pair_job(pair: Pair) -> Job:
-    return Job(pair.id, f"{pair.first}; then, in the recovery, {pair.second}", Group.PAIR, (pair.first, pair.second))
+    return Job(
+        pair.id,
+        f"{pair.first}; then, in the recovery, {pair.second}",
+        Group.PAIR,
+        (pair.first, pair.second),
+    )
 
 
 def _ours(trial: Trial, samples: Sequence[Sample], resets: bool) -> list[Sample]:
@@ -227,7 +302,12 @@ def _ours(trial: Trial, samples: Sequence[Sample], resets: bool) -> list[Sample]
     if resets:
         return list(samples)
     ids = {row["id"] for batch in trial.rows.batches for row in batch.rows}
-    return [each._replace(seen=tuple(row for row in each.seen if row.id is None or row.id in ids)) for each in samples]
+    return [
+        each._replace(
+            seen=tuple(row for row in each.seen if row.id is None or row.id in ids)
+        )
+        for each in samples
+    ]
 
 
 def _delivered(trial: Trial, samples: Sequence[Sample]) -> list[Record]:
@@ -242,14 +322,22 @@ def _delivered(trial: Trial, samples: Sequence[Sample]) -> list[Record]:
         for row in trial.rows.batches[number].rows
     }
     there = {row.id for row in samples[-1].seen}
-    return [record for record in expected if record.offset in finished or record.offset in there]
+    return [
+        record
+        for record in expected
+        if record.offset in finished or record.offset in there
+    ]
 
 
 @contextmanager
-def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
+def campaign(
+    wanted: Settings, folder: Path | None = None, tell: Tell = silent
+) -> Iterator[Campaign]:
     """Everything that a test needs, for a block; afterwards nothing of it runs any more."""
     with ExitStack() as stack:
-        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="labkit-crashtest-")))
+        place = folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="labkit-crashtest-"))
+        )
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
         find_java()
@@ -258,7 +346,9 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         before = check_store(reader)
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
-        stable = Stable(door, place / "drivers", file=wanted.subject.file, mark=uuid.uuid4().hex)
+        stable = Stable(
+            door, place / "drivers", file=wanted.subject.file, mark=uuid.uuid4().hex
+        )
         workshop = Workshop(wanted, door, reader, stable, place / "runs")
         stack.callback(_reset, reader)
         stack.callback(workshop.close)
@@ -275,7 +365,9 @@ def _reset(reader: Reader) -> None:
             return
 
 
-def crash_test(subject: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
+def crash_test(
+    subject: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any
+) -> Report:
     """Tests a sink, `FILE:NAME`; `more` is what `labkit.crashtest.settings.settings` takes.
 
     Raises `InvalidInput` for a file, a name, a reader or a store that cannot be tested, in one sentence.

@@ -18,21 +18,31 @@ KEYS = {"subject", "reader", "expect", "also", "batches", "rows", "options"}
 def configured(path: Path) -> dict[str, Any]:
     """What the file says; nothing if there is none. Raises `InvalidInput` for what it may not say."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        content = (
+            tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: not valid TOML ({error}).") from None
-    said: dict[str, Any] = content.get("tool", {}).get("labkit", {}).get("crashtest", {})
+    said: dict[str, Any] = (
+        content.get("tool", {}).get("labkit", {}).get("crashtest", {})
+    )
     for key in said:
         if key not in KEYS:
-            raise InvalidInput(f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}")
+            raise InvalidInput(
+                f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}"
+            )
     return said
 
 
-def combined(said: dict[str, Any], subject: str | None = None, **given: Any) -> Settings:
+def combined(
+    said: dict[str, Any], subject: str | None = None, **given: Any
+) -> Settings:
     """Settings from the command line, and where it says nothing from the project. Raises `InvalidInput`."""
     subject = subject or said.get("subject")
     if subject is None:
-        raise InvalidInput("which sink? Write FILE:NAME, as in sink.py:write_batch, or name it in pyproject.toml.")
+        raise InvalidInput(
+            "which sink? Write FILE:NAME, as in sink.py:write_batch, or name it in pyproject.toml."
+        )
     rows = given.pop("rows", None) or said.get("rows")
     return settings(
         subject,

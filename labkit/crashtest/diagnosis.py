@@ -99,37 +99,70 @@ def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
         return Diagnosis("chosen twice", why, DETERMINE)
     if result.found("lost"):
         lines = sorted(
-            {each.line for each in log if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line}
+            {
+                each.line
+                for each in log
+                if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line
+            }
         )
         where = f" (line {', '.join(map(str, lines))})" if lines else ""
         why = f"rows are missing without any crash: an error is swallowed, rows are not flushed{where}"
         return Diagnosis("lost without a crash", why, FLUSH)
-    return Diagnosis("wrong without a crash", f"without any crash {result.because}", DETERMINE)
+    return Diagnosis(
+        "wrong without a crash", f"without any crash {result.because}", DETERMINE
+    )
 
 
 def _identity(result: Result, axis: str) -> Diagnosis:
     if axis == "lost":
         why = f"{result.title}: its rows were taken for rows of an earlier query and left out"
-        return Diagnosis("key outlives the query", f"{why}; what remembers a batch outlives its query", QUERY)
-    return Diagnosis("identity", f"{result.title}: {result.because}", QUERY if result.stuck else MARKER)
+        return Diagnosis(
+            "key outlives the query",
+            f"{why}; what remembers a batch outlives its query",
+            QUERY,
+        )
+    return Diagnosis(
+        "identity",
+        f"{result.title}: {result.because}",
+        QUERY if result.stuck else MARKER,
+    )
 
 
 def _recovery(result: Result, axis: str) -> Diagnosis:
     """Nothing but a crash of the recovery shows it: what the replay of a batch does first."""
     second = result.points[-1]
-    where = f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
+    where = (
+        f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
+    )
     if axis == "regression":
-        return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back {where}", OVERWRITE)
+        return Diagnosis(
+            "goes back",
+            f"while a batch is replayed, a value can be seen to go back {where}",
+            OVERWRITE,
+        )
     if axis.endswith("_read"):
-        return Diagnosis("readable too early", f"while a batch is replayed, what was there is gone {where}", MARKER)
-    why = f"one crash does no harm, and a second one during recovery does: {result.title}"
+        return Diagnosis(
+            "readable too early",
+            f"while a batch is replayed, what was there is gone {where}",
+            MARKER,
+        )
+    why = (
+        f"one crash does no harm, and a second one during recovery does: {result.title}"
+    )
     return Diagnosis("recovery", why, MARKER)
 
 
-def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
+def _window(
+    axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape
+) -> Diagnosis:
     """The stretch of one batch in which a crash does harm."""
-    batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))
-    of_batch = [each for each in crashes if each.points[0].batch == batch and not each.unknown]
+    batch = max(
+        {each.points[0].batch for each in crashes},
+        key=lambda number: (_harm(axis, crashes, number), -number),
+    )
+    of_batch = [
+        each for each in crashes if each.points[0].batch == batch and not each.unknown
+    ]
     bad = [each for each in of_batch if each.found(axis)]
     lasting = lasting_of(log, batch)
     first, last = bad[0].points[0], bad[-1].points[0]
@@ -138,26 +171,41 @@ def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: 
     closing = next((each for each in lasting if not _reached(each, last)), None)
     if axis == "stuck":
         done = opened.said() if opened else "what it left"
-        return Diagnosis("stuck on the replay", f"the batch comes again and finds {done}: {bad[0].stuck}", FORGIVE)
+        return Diagnosis(
+            "stuck on the replay",
+            f"the batch comes again and finds {done}: {bad[0].stuck}",
+            FORGIVE,
+        )
     if axis == "lost":
         return _loss(opened, closing, late=last.kind is Kind.COMMITS)
     return _extra(axis, opened, closing, lasting, shape)
 
 
 def _harm(axis: str, crashes: Sequence[Result], batch: int) -> int:
-    return sum(bool(each.found(axis)) for each in crashes if each.points[0].batch == batch)
+    return sum(
+        bool(each.found(axis)) for each in crashes if each.points[0].batch == batch
+    )
 
 
 def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
     """The lasting effects of a batch in the order in which they happened."""
-    return [each for each in log if each.batch == batch and each.kind in DURABLE | {Kind.PREPARE} and each.driver == 1]
+    return [
+        each
+        for each in log
+        if each.batch == batch
+        and each.kind in DURABLE | {Kind.PREPARE}
+        and each.driver == 1
+    ]
 
 
 def _reached(effect: Effect, point: Point) -> bool:
     """Whether the effect has happened when the point is reached."""
     if point.kind is Kind.COMMITS:
         return True
-    here, there = (place(point.where), point.number), (place(effect.where), effect.number)
+    here, there = (
+        (place(point.where), point.number),
+        (place(effect.where), effect.number),
+    )
     return there < here or (there == here and point.side is Side.AFTER)
 
 
@@ -169,34 +217,72 @@ def _span(opened: Effect, closing: Effect) -> str:
 
 def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagnosis:
     if opened is not None and closing is not None and opened.line == closing.line:
-        why = (
-            f"{_span(opened, closing)}: {opened.said()} makes rows last one after the other, and a replay stops at them"
-        )
+        why = f"{_span(opened, closing)}: {opened.said()} makes rows last one after the other, and a replay stops at them"
         return Diagnosis("a part is taken for the whole", why, MARKER)
     if opened is not None and closing is not None and not late:
-        why = f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
-        return Diagnosis("marker before the data", f"{why}, and its rows last only after {closing.said()}", MARKER)
-    done = f"; the last lasting effect was {opened.said()}" if opened else "; nothing that it did was lasting by then"
-    return Diagnosis("returned too early", f"the sink returned before its rows were safe{done}", FLUSH)
+        why = (
+            f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
+        )
+        return Diagnosis(
+            "marker before the data",
+            f"{why}, and its rows last only after {closing.said()}",
+            MARKER,
+        )
+    done = (
+        f"; the last lasting effect was {opened.said()}"
+        if opened
+        else "; nothing that it did was lasting by then"
+    )
+    return Diagnosis(
+        "returned too early",
+        f"the sink returned before its rows were safe{done}",
+        FLUSH,
+    )
 
 
 def _extra(
-    axis: str, opened: Effect | None, closing: Effect | None, lasting: Sequence[Effect], shape: Shape
+    axis: str,
+    opened: Effect | None,
+    closing: Effect | None,
+    lasting: Sequence[Effect],
+    shape: Shape,
 ) -> Diagnosis:
     if opened is None:
-        return Diagnosis("replay not recognised", "a batch that comes again is written again", MARKER)
+        return Diagnosis(
+            "replay not recognised", "a batch that comes again is written again", MARKER
+        )
     files = opened.kind in (Kind.WRITE, Kind.RENAME, Kind.LINK)
-    kafka = opened.kind is Kind.FLUSH or (closing is not None and closing.kind is Kind.FLUSH)
-    recipe = OVERWRITE if files else DECISION if kafka else STAGE if opened.where != "call" else MARKER
+    kafka = opened.kind is Kind.FLUSH or (
+        closing is not None and closing.kind is Kind.FLUSH
+    )
+    recipe = (
+        OVERWRITE
+        if files
+        else DECISION
+        if kafka
+        else STAGE
+        if opened.where != "call"
+        else MARKER
+    )
     if axis.endswith("_read") or axis == "regression":
         return _early(axis, opened, closing, OVERWRITE if files else recipe)
     if closing is not None:
-        code = "parts commit separately" if _split(opened, closing) else "marker after the data"
+        code = (
+            "parts commit separately"
+            if _split(opened, closing)
+            else "marker after the data"
+        )
         why = f"{_span(opened, closing)}: data made lasting by {opened.said()}"
-        return Diagnosis(code, f"{why}, and what tells a replay of it by {closing.said()}", recipe)
+        return Diagnosis(
+            code, f"{why}, and what tells a replay of it by {closing.said()}", recipe
+        )
     if opened is not lasting[-1] and opened.where == lasting[-1].where == "call":
         both = f"{opened.said()} and {lasting[-1].said()} make parts of a batch last"
-        return Diagnosis("outputs commit separately", f"{both}, and a batch that comes again writes both again", recipe)
+        return Diagnosis(
+            "outputs commit separately",
+            f"{both}, and a batch that comes again writes both again",
+            recipe,
+        )
     adds = "is added again" if shape is Shape.SUMS else "is written again"
     code = "additive upsert" if shape is Shape.SUMS else "replay not recognised"
     if _split(lasting[0], lasting[-1]) or opened.where.startswith("task"):
@@ -212,7 +298,9 @@ def _split(opened: Effect, closing: Effect) -> bool:
     return opened.where != closing.where and opened.where.startswith("task")
 
 
-def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) -> Diagnosis:
+def _early(
+    axis: str, opened: Effect, closing: Effect | None, recipe: Recipe
+) -> Diagnosis:
     until = f" until {closing.said()}" if closing else ""
     what = {
         "fractured_read": "a part of a batch can be read",
@@ -221,5 +309,7 @@ def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) ->
         "regression": "a value can be seen to go back",
     }[axis]
     return Diagnosis(
-        "readable too early" if axis != "regression" else "goes back", f"{what} after {opened.said()}{until}", recipe
+        "readable too early" if axis != "regression" else "goes back",
+        f"{what} after {opened.said()}{until}",
+        recipe,
     )

@@ -33,7 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE:NAME",
         help="kill a job at every point of this sink",
     )
-    group.addoption("--crashtest-quick", action="store_true", help="only the points that matter most")
+    group.addoption(
+        "--crashtest-quick",
+        action="store_true",
+        help="only the points that matter most",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,36 +55,63 @@ class CrashTests:
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
 
-    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, items: list[pytest.Item]
+    ) -> None:
         """Makes the run without a crash, and a test for each point that it shows."""
         from labkit.core.errors import LabError
         from labkit.core.judge import Guarantee
         from labkit.crashtest.campaign import campaign
-        from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
+        from labkit.crashtest.configured import (
+            check_axes,
+            combined,
+            configured,
+            guarantee_named,
+        )
 
         said = configured(Path(self._config.rootpath) / "pyproject.toml")
         named = self._config.getoption("--crashtest")
         try:
             quick = bool(self._config.getoption("--crashtest-quick"))
-            wanted = combined(said, None if named == _FROM_PROJECT else named, quick=quick)
+            wanted = combined(
+                said, None if named == _FROM_PROJECT else named, quick=quick
+            )
             expected = guarantee_named(said.get("expect")) or Guarantee.EXACTLY_ONCE
             check_axes(said.get("also", []))
             running = self._stack.enter_context(campaign(wanted))
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
-        items += self._tests(session, running, first, expected, tuple(said.get("also", [])))
+        items += self._tests(
+            session, running, first, expected, tuple(said.get("also", []))
+        )
 
     @staticmethod
     def _tests(
-        session: pytest.Session, running: "Campaign", first: "Result", expected: "Guarantee", also: tuple[str, ...]
+        session: pytest.Session,
+        running: "Campaign",
+        first: "Result",
+        expected: "Guarantee",
+        also: tuple[str, ...],
     ) -> list[pytest.Item]:
         def item(name: str, run: Callable[[], list["Result"]]) -> pytest.Item:
-            return CrashTest.from_parent(session, name=f"crashtest[{name}]", run=run, expected=expected, also=also)
+            return CrashTest.from_parent(
+                session,
+                name=f"crashtest[{name}]",
+                run=run,
+                expected=expected,
+                also=also,
+            )
 
         found = [item("healthy", lambda: [first])]
-        found += [item(job.id, partial(lambda each: [running.run(each)], job)) for job in running.jobs()]
-        pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
+        found += [
+            item(job.id, partial(lambda each: [running.run(each)], job))
+            for job in running.jobs()
+        ]
+        pairs = item(
+            "second-crashes",
+            lambda: [running.run(job) for job in running.second_crashes()],
+        )
         return [*found, pairs]
 
     def pytest_sessionfinish(self) -> None:
@@ -92,7 +123,12 @@ class CrashTest(pytest.Item):
     """One run (or the second crashes), compared with what is expected."""
 
     def __init__(
-        self, *, run: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...], **more: Any
+        self,
+        *,
+        run: Callable[[], list["Result"]],
+        expected: "Guarantee",
+        also: tuple[str, ...],
+        **more: Any,
     ) -> None:
         super().__init__(**more)
         self._run, self._expected, self._also = run, expected, also
@@ -109,9 +145,13 @@ class CrashTest(pytest.Item):
             if said:
                 raise Weaker(result, said)
             if result.group is Group.CONDITION and result.violated:
-                pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
+                pytest.skip(
+                    f"a condition of the guarantee: {result.title}: {result.because}"
+                )
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
         """The sentence and the timeline, without a traceback."""
         if isinstance(excinfo.value, Weaker):
             return excinfo.value.text()

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.crashtest.instrument.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import (
+    BOUNDS,
+    DECISIVE,
+    DURABLE,
+    RECOVER,
+    Effect,
+    Kind,
+    Point,
+    Side,
+)
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
 SEED = 7
@@ -34,15 +43,26 @@ def read_log(path: Path) -> list[Effect]:
     return effects
 
 
-def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1) -> list[Point]:
+def points(
+    log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1
+) -> list[Point]:
     """Every place before and after every effect, at the edges of every call, and behind every `commits/N`, in order."""
     found: list[Point] = []
     for batch in batches:
-        of_driver = [each for each in log if each.batch == batch and each.driver == driver and not each.failed]
+        of_driver = [
+            each
+            for each in log
+            if each.batch == batch and each.driver == driver and not each.failed
+        ]
         of_batch = [each for each in of_driver if driver > 1 or each.where != RECOVER]
         for each in sorted(of_batch, key=lambda each: (place(each.where), each.number)):
             sides = (Side.AFTER,) if each.kind in BOUNDS else (Side.BEFORE, Side.AFTER)
-            found += [Point(batch, each.where, each.number, each.kind, side, each.line, each.nth) for side in sides]
+            found += [
+                Point(
+                    batch, each.where, each.number, each.kind, side, each.line, each.nth
+                )
+                for side in sides
+            ]
         if of_batch:
             found.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
     return list(dict.fromkeys(found))
@@ -61,7 +81,11 @@ def thin(found: Sequence[Point]) -> list[Point]:
     kept = []
     for point in found:
         seen[_line(point)] += 1
-        if point.kind in BOUNDS or seen[_line(point)] <= 2 or seen[_line(point)] == times[_line(point)]:
+        if (
+            point.kind in BOUNDS
+            or seen[_line(point)] <= 2
+            or seen[_line(point)] == times[_line(point)]
+        ):
             kept.append(point)
     return kept
 
@@ -76,7 +100,9 @@ def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
     if not quick:
         return Plan(tuple(thin(found)), len(found))
     chosen = [point for point in thin(found) if point.batch < 2 and _matters(point)]
-    firsts = [point for point in found if point.kind is Kind.BEGIN and point.batch == 0][:1]
+    firsts = [
+        point for point in found if point.kind is Kind.BEGIN and point.batch == 0
+    ][:1]
     chosen = firsts + chosen
     while len(chosen) > QUICK_POINTS:
         del chosen[len(chosen) // 2]
@@ -101,7 +127,9 @@ class Pair(NamedTuple):
         return f"{self.first.id}+{self.second.id}"
 
 
-def pairs(logs: dict[Point, Sequence[Effect]], *, quick: bool) -> tuple[list[Pair], int]:
+def pairs(
+    logs: dict[Point, Sequence[Effect]], *, quick: bool
+) -> tuple[list[Pair], int]:
     """A seeded sample of all pairs, spread over the first crashes, and how many there are in all.
 
     `logs` has the log of the recovery from each first crash: where it did nothing there is nothing to crash.
@@ -121,19 +149,43 @@ def pairs(logs: dict[Point, Sequence[Effect]], *, quick: bool) -> tuple[list[Pai
 
 def _most_telling(found: Sequence[Pair]) -> list[Pair]:
     """A batch that was wholly written and not recorded, whose replay is cut behind something that lasts."""
-    whole = [pair for pair in found if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
-    lasting = [pair for pair in whole if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
+    whole = [
+        pair
+        for pair in found
+        if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER
+    ]
+    lasting = [
+        pair
+        for pair in whole
+        if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE
+    ]
     return sorted(lasting, key=lambda pair: -pair.first.batch)
 
 
 def retry_point(log: Sequence[Effect]) -> Point | None:
     """Where a task is to die alone: behind its last lasting effect in batch 1 (or 0); None if no task has any."""
     for batch in (1, 0):
-        of_tasks = [each for each in log if each.batch == batch and each.where.startswith("task ") and each.line]
-        lasting = [each for each in of_tasks if each.kind in DURABLE or each.kind is Kind.PREPARE] or of_tasks
+        of_tasks = [
+            each
+            for each in log
+            if each.batch == batch and each.where.startswith("task ") and each.line
+        ]
+        lasting = [
+            each
+            for each in of_tasks
+            if each.kind in DURABLE or each.kind is Kind.PREPARE
+        ] or of_tasks
         if lasting:
             last = lasting[-1]
-            return Point(batch, last.where, last.number, last.kind, Side.AFTER, last.line, last.nth)
+            return Point(
+                batch,
+                last.where,
+                last.number,
+                last.kind,
+                Side.AFTER,
+                last.line,
+                last.nth,
+            )
     return None
 
 
@@ -142,16 +194,28 @@ def zombie_point(log: Sequence[Effect]) -> Point | None:
     for batch in (1, 0):
         for each in log:
             if each.batch == batch and each.kind in DECISIVE:
-                return Point(batch, each.where, each.number, each.kind, Side.BEFORE, each.line, each.nth)
+                return Point(
+                    batch,
+                    each.where,
+                    each.number,
+                    each.kind,
+                    Side.BEFORE,
+                    each.line,
+                    each.nth,
+                )
     return None
 
 
 def last_point(log: Sequence[Effect]) -> Point | None:
     """The end of the sink's last call in batch 1 (or 0): everything is done, and `commits/N` is not there."""
     for batch in (1, 0):
-        ends = [each for each in log if each.batch == batch and each.kind is Kind.RETURN]
+        ends = [
+            each for each in log if each.batch == batch and each.kind is Kind.RETURN
+        ]
         if ends:
-            return Point(batch, ends[-1].where, ends[-1].number, Kind.RETURN, Side.AFTER)
+            return Point(
+                batch, ends[-1].where, ends[-1].number, Kind.RETURN, Side.AFTER
+            )
     return None
 
 

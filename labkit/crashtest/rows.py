@@ -1,7 +1,8 @@
 """The rows that go into a job under test, and how what a reader returns is told apart again.
 
-Every generated row has an identity and an amount that is a digit of its own in a sum of its key's amounts, so a sink
-that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is `labkit.core.judge`.
+Every generated row has an identity and an amount that is a digit of its own in a sum of its key's amounts, so a
+sink that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is
+`labkit.core.judge`.
 """
 
 import json
@@ -65,24 +66,37 @@ class Batch(NamedTuple):
 class Rows:
     """The input of one query: its batches, and what should come out."""
 
-    def __init__(self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True) -> None:
-        self.batches = [Batch(number, tuple(rows)) for number, rows in enumerate(batches)]
+    def __init__(
+        self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True
+    ) -> None:
+        self.batches = [
+            Batch(number, tuple(rows)) for number, rows in enumerate(batches)
+        ]
         self.generated = generated
 
     def expected(self) -> list[Record]:
         """What should come out, in the order of the input."""
         return [
-            Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
+            Record(
+                row["id"],
+                str(row.get("key", row["id"])),
+                row.get("amount", 0) if self.generated else 0,
+            )
             for batch in self.batches
             for row in batch.rows
         ]
 
     def epochs(self) -> list[Epoch]:
         """The planned batches as ranges of identities, where those grow from batch to batch."""
-        spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
+        spans = [
+            (min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows))
+            for batch in self.batches
+        ]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
-        return [Epoch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
+        return [
+            Epoch(number, first, last + 1) for number, (first, last) in enumerate(spans)
+        ]
 
     def moved(self, first: int) -> "Rows":
         """The same rows under identities of their own, if they are those of a second query (`first` is not 0)."""
@@ -90,7 +104,10 @@ class Rows:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
         return Rows(
-            [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
+            [
+                [row | {"id": row["id"] + beyond} for row in batch.rows]
+                for batch in self.batches
+            ],
             generated=self.generated,
         )
 
@@ -105,11 +122,16 @@ class Rows:
             for part in range(FILES):
                 number = (first + batch.number) * FILES + part
                 path = folder / f"rows-{number:05}.json"
-                path.write_text("".join(json.dumps(row) + "\n" for row in batch.rows[part::FILES]), encoding="utf-8")
+                path.write_text(
+                    "".join(json.dumps(row) + "\n" for row in batch.rows[part::FILES]),
+                    encoding="utf-8",
+                )
                 os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
-def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
+def generate(
+    batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH
+) -> Rows:
     """So many batches of rows.
 
     `first` is the number of batches of another query whose rows the same store gets, under keys of its own.
@@ -118,7 +140,11 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
     return Rows(
         [
             [
-                {"id": base + number * per_batch + place, "key": f"{letter}{place}", "amount": BASE**number}
+                {
+                    "id": base + number * per_batch + place,
+                    "key": f"{letter}{place}",
+                    "amount": BASE**number,
+                }
                 for place in range(per_batch)
             ]
             for number in range(first, first + batches)
@@ -129,19 +155,33 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 def read_rows(path: Path, batches: int) -> Rows:
     """The user's own rows, dealt evenly to the batches. Raises `InvalidInput` in one sentence."""
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        rows = [
+            json.loads(line)
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip()
+        ]
     except OSError as error:
-        raise InvalidInput(f"--rows {path}: cannot be read ({error.strerror}).") from None
+        raise InvalidInput(
+            f"--rows {path}: cannot be read ({error.strerror})."
+        ) from None
     except ValueError as error:
-        raise InvalidInput(f"--rows {path}: write one JSON object a line ({error}).") from None
+        raise InvalidInput(
+            f"--rows {path}: write one JSON object a line ({error})."
+        ) from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or not isinstance(row.get("id"), int):
-            raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")
+            raise InvalidInput(
+                f"--rows {path}, line {number}: every row needs a column id with a whole number."
+            )
     if len({row["id"] for row in rows}) < len(rows):
-        raise InvalidInput(f"--rows {path}: two rows have one id; a duplicate could not be told from them.")
+        raise InvalidInput(
+            f"--rows {path}: two rows have one id; a duplicate could not be told from them."
+        )
     size = len(rows) // batches
     if size < FEWEST:
-        raise InvalidInput(f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}.")
+        raise InvalidInput(
+            f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}."
+        )
     rows.sort(key=lambda row: row["id"])
     ends = [size * number for number in range(batches)] + [len(rows)]
     return Rows([rows[start:end] for start, end in pairwise(ends)], generated=False)
@@ -150,21 +190,35 @@ def read_rows(path: Path, batches: int) -> Rows:
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     """What a reader returns, told from what it read after a run without a crash. Raises `InvalidInput`."""
     if all(row.id is None for row in seen):
-        if not rows.generated or any(row.key is None or row.amount is None for row in seen):
-            raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
+        if not rows.generated or any(
+            row.key is None or row.amount is None for row in seen
+        ):
+            raise InvalidInput(
+                "the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows."
+            )
         return Shape.SUMS
     keys = Counter(row.key for row in seen)
     last = {record.key: record.offset for record in rows.expected()}
     once = None not in keys and max(keys.values()) == 1 and len(rows.batches) > 1
-    return Shape.LAST if once and all(last.get(row.key or "") == row.id for row in seen) else Shape.ROWS
+    return (
+        Shape.LAST
+        if once and all(last.get(row.key or "") == row.id for row in seen)
+        else Shape.ROWS
+    )
 
 
 def named(record: Record, shape: Shape) -> Record:
     """As the judge is to know it: only where a row replaces the earlier one of its key can a key be seen to go back."""
-    return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
+    return (
+        record
+        if shape is Shape.LAST
+        else record._replace(key=f"{record.key}/{record.offset}")
+    )
 
 
-def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
+def tokens(
+    seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]
+) -> Counter[Token]:
     """Which input rows what was read tells of, and how often each."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
@@ -174,7 +228,9 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
         record = known.get(-1 if row.id is None else row.id)
         fallback = record or Record(-1 if row.id is None else row.id, str(row.key), 0)
         key = fallback.key if row.key is None else row.key
-        amount = fallback.value if row.amount is None or fallback.value == 0 else row.amount
+        amount = (
+            fallback.value if row.amount is None or fallback.value == 0 else row.amount
+        )
         found[Token(fallback.offset, key, amount)] += 1
     return found
 

@@ -47,7 +47,9 @@ class Life:
     visibility: Visibility = Visibility.COMMITTED
 
 
-def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
+def history(
+    samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]
+) -> History:
     """The history of one run. `delivered` are the records that the engine handed to the sink."""
     known = rows.expected()
     told = [Told(sample, tokens(sample.seen, shape, known)) for sample in samples]
@@ -57,7 +59,11 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
     return History(
         events=_events(lives, told, batch_of, shape),
         keyed=shape is Shape.LAST,
-        epochs=[epoch for epoch in rows.epochs() if any(epoch.start <= one.offset < epoch.end for one in delivered)],
+        epochs=[
+            epoch
+            for epoch in rows.epochs()
+            if any(epoch.start <= one.offset < epoch.end for one in delivered)
+        ],
     )
 
 
@@ -69,7 +75,9 @@ def _events(
         while waiting and waiting[0].born == number:
             life = waiting.pop(0)
             row = named(Record(*life.token), shape)
-            yield Observation(*row, batch_of.get(row.offset, -1), life.driver, life.visibility)
+            yield Observation(
+                *row, batch_of.get(row.offset, -1), life.driver, life.visibility
+            )
         if each.sample.moment:
             yield Reading(each.sample.moment)
 
@@ -84,7 +92,8 @@ def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
             while len(alive) > each.tokens[token]:
                 over.append(replace(alive.pop(), visibility=Visibility.ABORTED))
             alive += [
-                Life(token, number, each.sample.driver, token.offset) for _ in range(each.tokens[token] - len(alive))
+                Life(token, number, each.sample.driver, token.offset)
+                for _ in range(each.tokens[token] - len(alive))
             ]
         for batch in each.sample.unfinished:
             _mark_early(living, ids[batch])
@@ -98,7 +107,9 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
         return
     for token, alive in living.items():
         if token.offset in ids:
-            alive[:] = [replace(life, visibility=Visibility.PRECOMMITTED) for life in alive]
+            alive[:] = [
+                replace(life, visibility=Visibility.PRECOMMITTED) for life in alive
+            ]
 
 
 def keyed(told: Sequence[Told]) -> list[Life]:
@@ -110,8 +121,12 @@ def keyed(told: Sequence[Told]) -> list[Life]:
         for token in sorted(each.tokens):
             if shown.get(token.key) != token:
                 shown[token.key] = token
-                lasting = Visibility.COMMITTED if token.key in last else Visibility.ABORTED
-                lives.append(Life(token, number, each.sample.driver, token.offset, lasting))
+                lasting = (
+                    Visibility.COMMITTED if token.key in last else Visibility.ABORTED
+                )
+                lives.append(
+                    Life(token, number, each.sample.driver, token.offset, lasting)
+                )
         for key in set(shown) - {token.key for token in each.tokens}:
             del shown[key]
     return lives

@@ -69,15 +69,21 @@ def settings(
     """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
     sink = Subject.parse(subject)
     if not 1 <= batches <= MOST_BATCHES:
-        raise InvalidInput(f"--batches {batches}: from 1 to {MOST_BATCHES}; two show most, three show a later one.")
+        raise InvalidInput(
+            f"--batches {batches}: from 1 to {MOST_BATCHES}; two show most, three show a later one."
+        )
     if limit <= 0 or seconds < 0:
         raise InvalidInput("--limit and --seconds must be more than 0.")
     for one in only:
-        for part in one.split("+") if one not in ("healthy", "retry", *VARIANTS) else ():
+        for part in (
+            one.split("+") if one not in ("healthy", "retry", *VARIANTS) else ()
+        ):
             check_id(part)
     return Settings(
         subject=sink,
-        reader=Subject(sink.file, "read") if reader is None else Subject.parse(reader, "--reader"),
+        reader=Subject(sink.file, "read")
+        if reader is None
+        else Subject.parse(reader, "--reader"),
         batches=batches,
         quick=quick,
         rows=rows,
@@ -92,7 +98,9 @@ def _options(texts: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise InvalidInput(f"--option {name[:60]}: write name=value, as in --option path=out.")
+            raise InvalidInput(
+                f"--option {name[:60]}: write name=value, as in --option path=out."
+            )
     return {name: value for name, _, value in pairs}
 
 

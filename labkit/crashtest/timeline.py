@@ -25,7 +25,11 @@ class Line(NamedTuple):
 
 def lines(trial: Trial, *, resets: bool = True) -> list[Line]:
     """Everything of one run, in order of time."""
-    found = [*_effects(trial), *_crashes(trial), *_readings(trial.watcher.samples, trial, resets=resets)]
+    found = [
+        *_effects(trial),
+        *_crashes(trial),
+        *_readings(trial.watcher.samples, trial, resets=resets),
+    ]
     return sorted(found, key=lambda line: line.at)
 
 
@@ -40,11 +44,22 @@ def _effects(trial: Trial) -> Iterator[Line]:
             continue
         if effect.driver > driver:
             driver = effect.driver
-            yield Line(data["at"] - 1e-6, "engine", f"driver {driver} goes on from the checkpoint", Event.RESTART)
+            yield Line(
+                data["at"] - 1e-6,
+                "engine",
+                f"driver {driver} goes on from the checkpoint",
+                Event.RESTART,
+            )
         who = "engine" if effect.kind is Kind.BEGIN else "sink"
-        words = _bound(effect) if effect.kind in BOUNDS else f"effect {effect.number}: {effect.said()}"
+        words = (
+            _bound(effect)
+            if effect.kind in BOUNDS
+            else f"effect {effect.number}: {effect.said()}"
+        )
         failed = " and raises" if effect.failed else ""
-        yield Line(data["at"], who, f"batch {effect.batch}, {effect.where}: {words}{failed}")
+        yield Line(
+            data["at"], who, f"batch {effect.batch}, {effect.where}: {words}{failed}"
+        )
 
 
 def _bound(effect: Effect) -> str:
@@ -57,10 +72,17 @@ def _crashes(trial: Trial) -> Iterator[Line]:
     for crash in trial.crashes:
         if "at" in crash:
             sign = "SIGSTOP" if crash["signal"] == 19 else "SIGKILL"
-            yield Line(crash["at"], "engine", f"{sign} to every process of the driver at {crash['point']}", Event.CRASH)
+            yield Line(
+                crash["at"],
+                "engine",
+                f"{sign} to every process of the driver at {crash['point']}",
+                Event.CRASH,
+            )
 
 
-def _readings(samples: Sequence[Sample], trial: Trial, *, resets: bool) -> Iterator[Line]:
+def _readings(
+    samples: Sequence[Sample], trial: Trial, *, resets: bool
+) -> Iterator[Line]:
     ids = {row["id"] for batch in trial.rows.batches for row in batch.rows}
     for sample in samples:
         ours = [row for row in sample.seen if resets or row.id is None or row.id in ids]
@@ -71,7 +93,9 @@ def _readings(samples: Sequence[Sample], trial: Trial, *, resets: bool) -> Itera
 def text(found: Sequence[Line]) -> tuple[str, ...]:
     """The lines, with seconds since the first one."""
     begun = found[0].at if found else 0.0
-    return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found)
+    return tuple(
+        f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found
+    )
 
 
 def picture(found: Sequence[Line], title: str) -> str:

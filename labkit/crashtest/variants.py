@@ -12,7 +12,13 @@ from typing import Any
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.drivers import Driver
-from labkit.crashtest.harness.runs import NEVER_REACHED, Trial, Workshop, follow, testimony
+from labkit.crashtest.harness.runs import (
+    NEVER_REACHED,
+    Trial,
+    Workshop,
+    follow,
+    testimony,
+)
 from labkit.crashtest.instrument.recorder import go_on
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows
@@ -24,14 +30,20 @@ REPLACED_SECONDS = 12.0
 def both(workshop: Workshop) -> Rows:
     """The rows of two queries on one store."""
     first, second = workshop.rows(), workshop.rows(workshop.settings.batches)
-    return Rows([batch.rows for batch in (*first.batches, *second.batches)], generated=first.generated)
+    return Rows(
+        [batch.rows for batch in (*first.batches, *second.batches)],
+        generated=first.generated,
+    )
 
 
 def _second_input(workshop: Workshop, trial: Trial) -> None:
     """Leaves the first half of the rows to the first query and gives the rest to a second one."""
     half = workshop.settings.batches
     shutil.rmtree(trial.folder / "input")
-    for folder, batches in (("input", trial.rows.batches[:half]), ("input-2", trial.rows.batches[half:])):
+    for folder, batches in (
+        ("input", trial.rows.batches[:half]),
+        ("input-2", trial.rows.batches[half:]),
+    ):
         Rows([batch.rows for batch in batches]).write(trial.folder / folder)
 
 
@@ -49,11 +61,15 @@ def two_queries(workshop: Workshop, trial: Trial) -> None:
     """Both at once, in one driver."""
     _second_input(workshop, trial)
     driver = workshop.driver()
-    ending = follow(driver.give([workshop.cell(trial, 1, None, query=query) for query in (1, 2)]))
+    ending = follow(
+        driver.give([workshop.cell(trial, 1, None, query=query) for query in (1, 2)])
+    )
     _rest(workshop, trial, driver, ending)
 
 
-def _rest(workshop: Workshop, trial: Trial, driver: Driver, ending: dict[str, Any]) -> None:
+def _rest(
+    workshop: Workshop, trial: Trial, driver: Driver, ending: dict[str, Any]
+) -> None:
     if ending["event"] in ("died", "unwanted"):
         workshop.end(driver)
         raise JobFailed("the sink ended its driver's process")
@@ -100,7 +116,12 @@ def other_rows(workshop: Workshop, trial: Trial) -> None:
     _move_rows(trial, point.batch)
     trial.watcher.driver = 2
     driver = workshop.driver()
-    _rest(workshop, trial, driver, follow(driver.give([workshop.cell(trial, 2, None)], ending)))
+    _rest(
+        workshop,
+        trial,
+        driver,
+        follow(driver.give([workshop.cell(trial, 2, None)], ending)),
+    )
 
 
 def _move_rows(trial: Trial, batch: int) -> None:
@@ -108,10 +129,16 @@ def _move_rows(trial: Trial, batch: int) -> None:
     rows = [list(each.rows) for each in trial.rows.batches]
     if batch + 1 < len(rows):
         half = len(rows[batch + 1]) // 2
-        rows[batch], rows[batch + 1] = rows[batch] + rows[batch + 1][:half], rows[batch + 1][half:]
+        rows[batch], rows[batch + 1] = (
+            rows[batch] + rows[batch + 1][:half],
+            rows[batch + 1][half:],
+        )
     else:
         half = len(rows[batch]) // 2
-        rows[batch - 1], rows[batch] = rows[batch - 1] + rows[batch][:half], rows[batch][half:]
+        rows[batch - 1], rows[batch] = (
+            rows[batch - 1] + rows[batch][:half],
+            rows[batch][half:],
+        )
     Rows(rows, generated=trial.rows.generated).write(trial.folder / "input")
 
 
@@ -119,7 +146,9 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
     """A driver is stopped before a lasting effect, another one takes over its checkpoint, and the first goes on."""
     point = zombie_point(workshop.healthy_log)
     if point is None:
-        raise JobFailed("the sink has no durable effect that was seen, so there is nowhere to stop it")
+        raise JobFailed(
+            "the sink has no durable effect that was seen, so there is nowhere to stop it"
+        )
     old = workshop.driver()
     try:
         ending = follow(old.give([workshop.cell(trial, 1, point, "stop")]))
@@ -128,7 +157,14 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
         reached = trial.folder / "reached-1.json"
         session = int(testimony(reached, point)["session"])
         old.signal(session, signal.SIGSTOP)
-        trial.crashes.append({"point": point.id, "signal": int(signal.SIGSTOP), "session": session, "at": time.time()})
+        trial.crashes.append(
+            {
+                "point": point.id,
+                "signal": int(signal.SIGSTOP),
+                "session": session,
+                "at": time.time(),
+            }
+        )
         trial.watcher.driver = 2
 
         def wake() -> None:
@@ -147,7 +183,11 @@ def _see_out(workshop: Workshop, trial: Trial, old: Driver) -> None:
     ending = follow(old.events)
     while ending["event"] == "stopped":  # its main loop says so once more
         ending = follow(old.events)
-    said = f"failed: {ending['because']}" if ending["event"] == "failed" else ending["event"]
+    said = (
+        f"failed: {ending['because']}"
+        if ending["event"] == "failed"
+        else ending["event"]
+    )
     trial.notes.append(f"the old driver was continued and {said}")
     time.sleep(workshop.settings.settle)
 
@@ -158,7 +198,9 @@ def _replace(workshop: Workshop, trial: Trial, wake: Callable[[], None]) -> None
     cell = {**workshop.cell(trial, 2, None), "limit": REPLACED_SECONDS}
     ending = follow(new.give([cell]))
     if ending["event"] == "failed":
-        trial.notes.append(f"while the old driver was stopped, the new one failed: {ending['because']}")
+        trial.notes.append(
+            f"while the old driver was stopped, the new one failed: {ending['because']}"
+        )
         wake()
         time.sleep(workshop.settings.settle)
         ending = follow(new.give([{**cell, "name": f"{cell['name']}-again"}]))

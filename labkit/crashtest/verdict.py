@@ -1,7 +1,7 @@
 """What the runs of a test say together: seven axes and what is left of a guarantee, the weakest run first.
 
-Every single run was judged by `labkit.core.judge`; here its findings are only put side by side. A run without evidence is
-unknown, and nothing is made of it but that.
+Every single run was judged by `labkit.core.judge`; here its findings are only put side by side. A run without
+evidence is unknown, and nothing is made of it but that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,22 +68,43 @@ class Result:
     @property
     def guarantee(self) -> Guarantee:
         """Of this run alone."""
-        return Guarantee.UNKNOWN if self.unknown or self.verdict is None else self.verdict.guarantee
+        return (
+            Guarantee.UNKNOWN
+            if self.unknown or self.verdict is None
+            else self.verdict.guarantee
+        )
 
     @property
     def because(self) -> str:
         """Why, in a sentence."""
         if self.unknown:
             return f"unknown: {self.unknown}"
-        said = [f"stuck: after the crash the job fails again and again ({self.stuck})"] if self.stuck else []
+        said = (
+            [f"stuck: after the crash the job fails again and again ({self.stuck})"]
+            if self.stuck
+            else []
+        )
         return "; ".join([*said, self.verdict.because if self.verdict else ""])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
+        plain = {
+            "id": self.id,
+            "title": self.title,
+            "group": self.group.value,
+            "guarantee": self.guarantee.value,
+        }
         rows = {axis: list(self.found(axis)) for axis in AXES if axis != "stuck"}
-        more = {"stuck": self.stuck, "unknown": self.unknown, "because": self.because, "notes": list(self.notes)}
-        ends = {"evidence": [dict(each) for each in self.evidence], "seconds": round(self.seconds, 2)}
+        more = {
+            "stuck": self.stuck,
+            "unknown": self.unknown,
+            "because": self.because,
+            "notes": list(self.notes),
+        }
+        ends = {
+            "evidence": [dict(each) for each in self.evidence],
+            "seconds": round(self.seconds, 2),
+        }
         return {**plain, **rows, **more, **ends}
 
 
@@ -115,9 +136,7 @@ class Coverage:
     hit: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.hit} of {self.planned} runs reached their points; {self.found} points and {self.pairs} pairs exist"
-        )
+        return f"{self.hit} of {self.planned} runs reached their points; {self.found} points and {self.pairs} pairs exist"
 
     def to_json(self) -> dict[str, int]:
         """Plain data."""
@@ -137,7 +156,11 @@ class Summary:
     @property
     def weakest(self) -> Result | None:
         """The weakest run that says anything; None if every one is exactly-once without a flaw."""
-        ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
+        ranked = [
+            each
+            for each in self.ranked()
+            if each.violated and each.group is not Group.CONDITION
+        ]
         return ranked[0] if ranked else None
 
     def ranked(self) -> list[Result]:
@@ -151,16 +174,21 @@ class Summary:
     def at_best(self) -> Guarantee:
         """What is left if nothing else is wrong than what was seen."""
         seen = {
-            axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
+            axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS
+            for axis, held in self.axes.items()
         }
         return guarantee(_properties(seen))
 
     def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
         """Whether what is expected was measured; None where a run that could refute it proves nothing."""
-        broken = [axis for axis in (*also, "stuck") if self.axes[axis] is Outcome.VIOLATED]
+        broken = [
+            axis for axis in (*also, "stuck") if self.axes[axis] is Outcome.VIOLATED
+        ]
         if broken or not satisfies(self.at_best(), expected):
             return False
-        doubt = (each.unknown for each in self.results if each.group is not Group.CONDITION)
+        doubt = (
+            each.unknown for each in self.results if each.group is not Group.CONDITION
+        )
         return None if self.guarantee is Guarantee.UNKNOWN or any(doubt) else True
 
 
@@ -172,15 +200,25 @@ def summarise(results: Sequence[Result], coverage: Coverage) -> Summary:
     measured = guarantee(properties)
     if Outcome.UNKNOWN in properties.values() and measured is Guarantee.EXACTLY_ONCE:
         measured = Guarantee.UNKNOWN
-    conditions = {each.id: each.guarantee for each in results if each.group is Group.CONDITION}
+    conditions = {
+        each.id: each.guarantee for each in results if each.group is Group.CONDITION
+    }
     return Summary(tuple(results), coverage, axes, measured, conditions)
 
 
 def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    return {"no_loss": axes["lost"], "no_duplicate": axes["duplicate"], "no_unexpected": axes["unexpected"]}
+    return {
+        "no_loss": axes["lost"],
+        "no_duplicate": axes["duplicate"],
+        "no_unexpected": axes["unexpected"],
+    }
 
 
 def _outcome(axis: str, results: Sequence[Result]) -> Outcome:
     if any(each.found(axis) for each in results):
         return Outcome.VIOLATED
-    return Outcome.UNKNOWN if not results or any(each.unknown for each in results) else Outcome.HOLDS
+    return (
+        Outcome.UNKNOWN
+        if not results or any(each.unknown for each in results)
+        else Outcome.HOLDS
+    )

@@ -43,22 +43,39 @@ def entries(path: Path) -> Iterator[Entry]:
 
 
 def _entries(
-    source: Path | IO[bytes], name: str, above: PurePosixPath, total: list[int], *, within: bool
+    source: Path | IO[bytes],
+    name: str,
+    above: PurePosixPath,
+    total: list[int],
+    *,
+    within: bool,
 ) -> Iterator[Entry]:
     try:
         with zipfile.ZipFile(source) as archive:
             known = archive.infolist()
             if len(known) > MOST_ENTRIES:
-                raise InvalidInput(f"{name}: {len(known):,} entries, and {MOST_ENTRIES:,} are allowed; split it.")
+                raise InvalidInput(
+                    f"{name}: {len(known):,} entries, and {MOST_ENTRIES:,} are allowed; split it."
+                )
             for number in known:
                 if not number.is_dir():
-                    yield from _entry(archive, number, name, above, total, within=within)
+                    yield from _entry(
+                        archive, number, name, above, total, within=within
+                    )
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise InvalidInput(f"{name}: not a ZIP archive that can be read ({error}); download it again.") from None
+        raise InvalidInput(
+            f"{name}: not a ZIP archive that can be read ({error}); download it again."
+        ) from None
 
 
 def _entry(
-    archive: zipfile.ZipFile, known: zipfile.ZipInfo, name: str, above: PurePosixPath, total: list[int], *, within: bool
+    archive: zipfile.ZipFile,
+    known: zipfile.ZipInfo,
+    name: str,
+    above: PurePosixPath,
+    total: list[int],
+    *,
+    within: bool,
 ) -> Iterator[Entry]:
     path = above / known.filename.replace("\\", "/")
     if any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts):
@@ -67,25 +84,42 @@ def _entry(
     is_archive = path.suffix.lower() == ".zip" and not within
     problem = _refused(known, path, MOST_WITHIN if is_archive else MOST_BYTES)
     if problem is not None:
-        yield Entry(PurePosixPath(*(part for part in path.parts if part not in {"..", "/"})), when, problem=problem)
+        yield Entry(
+            PurePosixPath(*(part for part in path.parts if part not in {"..", "/"})),
+            when,
+            problem=problem,
+        )
         return
     try:
         with archive.open(known) as file:
             content = file.read((MOST_WITHIN if is_archive else MOST_BYTES) + 1)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, EOFError, RuntimeError) as error:
-        yield Entry(path, when, problem=f"It cannot be read out of the archive ({error}).")
+    except (
+        zipfile.BadZipFile,
+        OSError,
+        NotImplementedError,
+        ValueError,
+        EOFError,
+        RuntimeError,
+    ) as error:
+        yield Entry(
+            path, when, problem=f"It cannot be read out of the archive ({error})."
+        )
         return
     except Exception as error:  # noqa: BLE001 - each method of compression has errors of its own
         yield Entry(path, when, problem=f"It is damaged ({type(error).__name__}).")
         return
     total[0] += len(content)
     if total[0] > MOST_TOTAL:
-        raise InvalidInput(f"{name}: more than {MOST_TOTAL // 1024**2:,} MB in all; split it.")
+        raise InvalidInput(
+            f"{name}: more than {MOST_TOTAL // 1024**2:,} MB in all; split it."
+        )
     if not is_archive:
         yield Entry(path, when, content)
         return
     try:
-        yield from _entries(BytesIO(content), path.name, path.parent, total, within=True)
+        yield from _entries(
+            BytesIO(content), path.name, path.parent, total, within=True
+        )
     except InvalidInput as error:
         yield Entry(path, when, problem=str(error))
 
@@ -103,11 +137,17 @@ def _refused(known: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | No
     kind = stat.S_IFMT(known.external_attr >> 16)
     size, packed = known.file_size, max(1, known.compress_size)
     reasons = (
-        (path.is_absolute() or ".." in path.parts, "Its path leads out of the archive."),
+        (
+            path.is_absolute() or ".." in path.parts,
+            "Its path leads out of the archive.",
+        ),
         (len(path.parts) > MOST_DEPTH, f"It lies more than {MOST_DEPTH} folders deep."),
         (kind not in {0, stat.S_IFREG}, "It is a link or a device, and not a file."),
         (bool(known.flag_bits & 1), "It is encrypted."),
         (size > most, f"It is larger than {most // 1024**2} MB."),
-        (size > max(1024**2, MOST_RATIO * packed), f"It is compressed more than {MOST_RATIO} to 1, as no notebook is."),
+        (
+            size > max(1024**2, MOST_RATIO * packed),
+            f"It is compressed more than {MOST_RATIO} to 1, as no notebook is.",
+        ),
     )
     return next((reason for refused, reason in reasons if refused), None)

@@ -93,7 +93,15 @@ def run(order: Order, tell: Tell) -> Done:
         told = _deal(todo, setting, order, work, tell) if setting else []
     level, missing = (setting.level.value, setting.missing) if setting else ("", {})
     failed = sum(not one.graded for one in told)
-    return Done(seed, len(told), len(found) - len(todo), failed, time.monotonic() - begun, level, missing)
+    return Done(
+        seed,
+        len(told),
+        len(found) - len(todo),
+        failed,
+        time.monotonic() - begun,
+        level,
+        missing,
+    )
 
 
 @contextmanager
@@ -102,13 +110,19 @@ def _opened(out: Path, course: str, seed: int | None) -> Iterator[tuple[int, Pat
     head = _head(out, course, seed)
     for name in _FOLDERS:
         durable.make_folder(out / name)
-    durable.replace(out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1))
-    work = (out / ".work").absolute()  # workers and sandboxes have other working folders
+    durable.replace(
+        out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1)
+    )
+    work = (
+        out / ".work"
+    ).absolute()  # workers and sandboxes have other working folders
     with (out / HEAD).open("rb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InvalidInput(f"{out}: another labkit grade writes there; wait, or name another --out.") from None
+            raise InvalidInput(
+                f"{out}: another labkit grade writes there; wait, or name another --out."
+            ) from None
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
@@ -124,16 +138,24 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
         raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
     if not path.exists():
         if out.exists() and any(out.iterdir()):
-            raise InvalidInput(f"{out}: there is something else in this folder; name a new one with --out.")
+            raise InvalidInput(
+                f"{out}: there is something else in this folder; name a new one with --out."
+            )
         return Head(course, secrets.randbits(32) if seed is None else seed)
     try:
         head: Head = msgspec.json.decode(path.read_bytes(), type=Head)
     except msgspec.DecodeError as error:
-        raise InvalidInput(f"{path}: damaged ({error}); name a new folder with --out.") from None
+        raise InvalidInput(
+            f"{path}: damaged ({error}); name a new folder with --out."
+        ) from None
     if head.course != course:
-        raise InvalidInput(f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out.")
+        raise InvalidInput(
+            f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out."
+        )
     if seed is not None and seed != head.seed:
-        raise InvalidInput(f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out.")
+        raise InvalidInput(
+            f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out."
+        )
     return head
 
 
@@ -143,8 +165,14 @@ def _is_kept(one: Submission, out: Path, course: courses.Course, seed: int) -> b
     record = records.read(path)
     if record is None or not record.graded():
         return False
-    if (record.sha256, record.seed, record.digest) != (one.sha256, seed, course.digest) or not one.sha256:
-        return False  # what could not be read has no digest, and is cheap to refuse again
+    if (record.sha256, record.seed, record.digest) != (
+        one.sha256,
+        seed,
+        course.digest,
+    ) or not one.sha256:
+        return (
+            False  # what could not be read has no digest, and is cheap to refuse again
+        )
     submitted = one.when.isoformat(timespec="seconds")
     if (record.late, record.submitted, record.file) != (one.late, submitted, one.file):
         record.late, record.submitted, record.file = one.late, submitted, one.file
@@ -152,7 +180,9 @@ def _is_kept(one: Submission, out: Path, course: courses.Course, seed: int) -> b
     return True
 
 
-def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
+def _setting(
+    order: Order, course: courses.Course, seed: int, work: Path
+) -> tasks.Setting:
     """What all workers share; chooses the level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
@@ -162,18 +192,34 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
     level, missing = levels.choose(order.isolation, first, lab, trust=order.trust)
     file = None if order.course is None else str(order.course.absolute())
     return tasks.Setting(
-        file, seed, level, missing, order.limits, order.patience, first, str(lab), str(order.out.absolute())
+        file,
+        seed,
+        level,
+        missing,
+        order.limits,
+        order.patience,
+        first,
+        str(lab),
+        str(order.out.absolute()),
     )
 
 
-def _deal(todo: Sequence[Submission], setting: tasks.Setting, order: Order, work: Path, tell: Tell) -> list[tasks.Told]:
+def _deal(
+    todo: Sequence[Submission],
+    setting: tasks.Setting,
+    order: Order,
+    work: Path,
+    tell: Tell,
+) -> list[tasks.Told]:
     """Gives each worker the next submission when it is done with one."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
     done: queue.SimpleQueue[tuple[Submission, int, tasks.Told]] = queue.SimpleQueue()
     count = min(len(todo), order.workers or cores())
-    hands = [_Hand(_placed(setting, work, number), waiting, done) for number in range(count)]
+    hands = [
+        _Hand(_placed(setting, work, number), waiting, done) for number in range(count)
+    ]
     told: list[tasks.Told] = []
     try:
         for hand in hands:
@@ -195,19 +241,30 @@ def _deal(todo: Sequence[Submission], setting: tasks.Setting, order: Order, work
 
 def cores() -> int:
     """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
     first = setting.place
-    return msgspec.structs.replace(setting, place=levels.place_of(work, first.shown, first.masked, number))
+    return msgspec.structs.replace(
+        setting, place=levels.place_of(work, first.shown, first.masked, number)
+    )
 
 
-def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> None:
+def _write_failure(
+    one: Submission, why: str, setting: tasks.Setting, order: Order
+) -> None:
     course = courses.load(order.course)
     record = new_record(one, course, setting)
     none_graded(record, course.of_notebook(one.notebook), why)
-    records.write(record, order.out / "records" / f"{records.file_name(one.student, one.notebook)}.json")
+    records.write(
+        record,
+        order.out / "records" / f"{records.file_name(one.student, one.notebook)}.json",
+    )
 
 
 class _Hand(threading.Thread):
@@ -238,18 +295,26 @@ class _Hand(threading.Thread):
         try:
             connection = self._worker()
             send(connection, tasks.encode(one))
-            told: tasks.Told = tasks.decode(receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.Told)
+            told: tasks.Told = tasks.decode(
+                receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.Told
+            )
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch waits for a word
             self._end()
             name = records.file_name(one.student, one.notebook)
-            return tasks.Told(name, graded=False, error=f"The worker that graded it died or hung ({error}).")
+            return tasks.Told(
+                name,
+                graded=False,
+                error=f"The worker that graded it died or hung ({error}).",
+            )
         return told
 
     def _worker(self) -> socket.socket:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "labkit.grading.worker"], stdin=theirs.fileno(), stdout=subprocess.DEVNULL
+                [sys.executable, "-m", "labkit.grading.worker"],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
             )
             theirs.close()
             send(self._connection, tasks.encode(self._setting))

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 
 from labkit.core.errors import GradingError, MissingSolution
 from labkit.grading.asking import Asked, Patience
-from labkit.grading.marking import JudgeOf, Known, failed, judge_here, mark, not_attempted, not_graded
+from labkit.grading.marking import (
+    JudgeOf,
+    Known,
+    failed,
+    judge_here,
+    mark,
+    not_attempted,
+    not_graded,
+)
 from labkit.grading.preparing import Prepared
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits
@@ -63,7 +71,9 @@ class Examination:
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
-            with self.sandbox.run(self.prepared.notebook(self.without), names, self.deadline) as run:
+            with self.sandbox.run(
+                self.prepared.notebook(self.without), names, self.deadline
+            ) as run:
                 ended = run.until_cell(len(self.prepared.cells) - len(self.without))
                 if ended is not None:
                     self._blame(ended, left)
@@ -76,35 +86,51 @@ class Examination:
 
     def _left(self) -> list[Exercise]:
         return [
-            one for one in self.prepared.attempted if one.name not in self.made.items and one.name not in self.later
+            one
+            for one in self.prepared.attempted
+            if one.name not in self.made.items and one.name not in self.later
         ]
 
     def _blame(self, ended: Ended, left: Sequence[Exercise]) -> None:
         """Leaves out the cell at which a run ended; its exercise has failed."""
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
-            raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
+            raise GradingError(
+                f"The sandbox did not start: {ended.because or ended.how}."
+            )
         numbers = self.prepared.numbers(self.without)
         self.made.limits_hit.append(ended.how)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
             for exercise in left:
-                self._failed(exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how])
+                self._failed(
+                    exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how]
+                )
             return
         number = numbers[ended.at]
         self.without.add(number)
         owner = self.prepared.cells[number].exercise
         for exercise in left:
             if exercise.name == owner:
-                self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
+                self._failed(
+                    exercise,
+                    _at_length(ended.how, self.sandbox.limits),
+                    _SHOWN[ended.how],
+                )
         if owner is None:
-            self.made.notes.append(f"A cell of its own {_SHOWN[ended.how]} and was left out.")
+            self.made.notes.append(
+                f"A cell of its own {_SHOWN[ended.how]} and was left out."
+            )
 
     def _failed(self, exercise: Exercise, reason: str, kind: str) -> None:
-        item = self.made.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
+        item = self.made.items[exercise.name] = ItemRecord(
+            exercise.name, exercise.points
+        )
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
         """Asks for one answer after the other, as long as there is anybody to ask."""
-        for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
+        for number, (exercise, connection) in enumerate(
+            zip(left, run.answers, strict=True)
+        ):
             begun = time.monotonic()
             answer = Asked(connection, self.deadline, self.patience)
             if not answer.greet():
@@ -125,9 +151,19 @@ class Examination:
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
         """The first that is asked does not even greet: what ran before it has broken the notebook, or time is up."""
         ended = run.ended()
-        how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
+        how = (
+            ended.how
+            if ended
+            else "too long"
+            if time.monotonic() >= self.deadline
+            else "dead"
+        )
         self.made.limits_hit.append(how)
-        self._failed(exercise, "it could not be asked: the code before it ended or broke the kernel", _SHOWN[how])
+        self._failed(
+            exercise,
+            "it could not be asked: the code before it ended or broke the kernel",
+            _SHOWN[how],
+        )
 
     def _keep(self, exercise: Exercise, answer: Asked) -> None:
         try:
@@ -154,7 +190,9 @@ def _at_length(how: str, limits: Limits) -> str:
     return exact.get(how, f"its cell {_SHOWN[how]}")
 
 
-def unattempted(prepared: Prepared, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
+def unattempted(
+    prepared: Prepared, exercises: Sequence[Exercise]
+) -> dict[str, ItemRecord]:
     """The exercises that are not asked, each with the reason."""
     found = {}
     for exercise in exercises:

@@ -27,20 +27,33 @@ _COMMON = 5
 
 def write_all(out: Path, course: Course) -> list[Record]:
     """Makes the table and all pages of an output folder; the records that they show."""
-    found = [record for path in sorted((out / "records").glob("*.json")) if (record := records.read(path)) is not None]
+    found = [
+        record
+        for path in sorted((out / "records").glob("*.json"))
+        if (record := records.read(path)) is not None
+    ]
     notebooks = {record.notebook for record in found}
-    asked = [exercise for exercise in course.exercises.values() if exercise.notebook in notebooks]
+    asked = [
+        exercise
+        for exercise in course.exercises.values()
+        if exercise.notebook in notebooks
+    ]
     students = _by_student(found)
     durable.replace(out / "grades.csv", table(students, asked))
     environment = Environment(
-        loader=PackageLoader("labkit.grading", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("labkit.grading", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     page = environment.get_template("feedback.html.jinja")
     for student, theirs in students.items():
         path = out / "feedback" / f"{records.file_name(student, 'feedback')}.html"
         _replace_changed(path, page.render(**feedback(student, theirs, course)))
     summary = environment.get_template("summary.html.jinja")
-    _replace_changed(out / "summary.html", summary.render(**overview(found, students, asked, course)))
+    _replace_changed(
+        out / "summary.html", summary.render(**overview(found, students, asked, course))
+    )
     return found
 
 
@@ -60,12 +73,16 @@ def table(students: Mapping[str, Sequence[Record]], asked: Sequence[Exercise]) -
     """One row a student, one column an exercise; empty where nobody has graded it yet."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["student", *(exercise.name for exercise in asked), "total", "late"])
+    writer.writerow(
+        ["student", *(exercise.name for exercise in asked), "total", "late"]
+    )
     for student, theirs in students.items():
         items = {item.name: item for record in theirs for item in record.items}
         points = [_points(items.get(exercise.name)) for exercise in asked]
         late = "yes" if any(record.late for record in theirs) else "no"
-        writer.writerow([_no_formula(student), *points, records.total(list(theirs)), late])
+        writer.writerow(
+            [_no_formula(student), *points, records.total(list(theirs)), late]
+        )
     return text.getvalue()
 
 
@@ -97,7 +114,9 @@ def _notebook(record: Record, course: Course) -> dict[str, Any]:
         "late": record.late,
         "submitted": record.submitted,
         "notes": record.notes,
-        "items": [_item(item, course.exercises.get(item.name)) for item in record.items],
+        "items": [
+            _item(item, course.exercises.get(item.name)) for item in record.items
+        ],
     }
 
 
@@ -117,7 +136,10 @@ def _item(item: ItemRecord, exercise: Exercise | None) -> dict[str, Any]:
 
 
 def overview(
-    found: Sequence[Record], students: Mapping[str, Sequence[Record]], asked: Sequence[Exercise], course: Course
+    found: Sequence[Record],
+    students: Mapping[str, Sequence[Record]],
+    asked: Sequence[Exercise],
+    course: Course,
 ) -> dict[str, Any]:
     """What the instructor's page shows."""
     items: dict[str, list[ItemRecord]] = {exercise.name: [] for exercise in asked}
@@ -131,14 +153,36 @@ def overview(
         "late": sum(record.late for record in found),
         "seeds": sorted({record.seed for record in found}),
         "levels": Counter(record.isolation.level for record in found),
-        "missing": {level: why for record in found for level, why in record.isolation.missing.items()},
-        "versions": {name: version for record in found for name, version in record.versions.items()},
+        "missing": {
+            level: why
+            for record in found
+            for level, why in record.isolation.missing.items()
+        },
+        "versions": {
+            name: version
+            for record in found
+            for name, version in record.versions.items()
+        },
         "seconds": _times([record.seconds for record in found]),
-        "limits": Counter(limit for record in found for limit in record.limits_hit).most_common(),
+        "limits": Counter(
+            limit for record in found for limit in record.limits_hit
+        ).most_common(),
         "not_graded": [record.student for record in found if not record.graded()],
-        "items": [_distribution(name, all_of_it, course.exercises.get(name)) for name, all_of_it in items.items()],
-        "totals": sorted(Counter(records.total(list(theirs)) for theirs in students.values()).items(), reverse=True),
-        "noted": [(record.student, record.notebook, note) for record in found for note in record.notes],
+        "items": [
+            _distribution(name, all_of_it, course.exercises.get(name))
+            for name, all_of_it in items.items()
+        ],
+        "totals": sorted(
+            Counter(
+                records.total(list(theirs)) for theirs in students.values()
+            ).items(),
+            reverse=True,
+        ),
+        "noted": [
+            (record.student, record.notebook, note)
+            for record in found
+            for note in record.notes
+        ],
     }
 
 
@@ -148,13 +192,21 @@ def _times(seconds: Sequence[float]) -> str:
     return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s in all"
 
 
-def _distribution(name: str, items: Sequence[ItemRecord], exercise: Exercise | None) -> dict[str, Any]:
+def _distribution(
+    name: str, items: Sequence[ItemRecord], exercise: Exercise | None
+) -> dict[str, Any]:
     statuses = Counter(item.status for item in items)
-    reasons = Counter(_same(item.reason) for item in items if item.status in {"wrong", "failed", "not graded"})
+    reasons = Counter(
+        _same(item.reason)
+        for item in items
+        if item.status in {"wrong", "failed", "not graded"}
+    )
     return {
         "name": name,
         "title": exercise.title if exercise else name,
-        "counts": [(status, statuses[status]) for status in _STATUSES if statuses[status]],
+        "counts": [
+            (status, statuses[status]) for status in _STATUSES if statuses[status]
+        ],
         "share": round(100 * statuses["right"] / len(items)) if items else 0,
         "reasons": reasons.most_common(_COMMON),
         "seconds": _times([item.seconds for item in items if item.questions]),

@@ -28,7 +28,12 @@ WORDS = (
     "flink-spark-flink",
 )
 """Three words, of which one comes twice."""
-TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
+TOGETHER = (
+    "hello-hello-world",
+    "world-hello-hello",
+    "spark-spark-flink",
+    "stream-table-table",
+)
 """The same with both in one batch of two, or in one of three."""
 
 
@@ -46,64 +51,160 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 def _dedup(chance: Random) -> Drawn:
     return (
-        ("a loss and crashes", {"records": 1, "drops": 1, "duplicates": 0, "crashes": chance.choice((1, 2))}),
+        (
+            "a loss and crashes",
+            {
+                "records": 1,
+                "drops": 1,
+                "duplicates": 0,
+                "crashes": chance.choice((1, 2)),
+            },
+        ),
         (
             "doubled, and a crash",
-            {"records": 2, "drops": 0, "duplicates": chance.choice((1, 2)), "crashes": 1},
+            {
+                "records": 2,
+                "drops": 0,
+                "duplicates": chance.choice((1, 2)),
+                "crashes": 1,
+            },
         ),
         (
             "two under way, one overtakes",
-            {"records": 2, "window": 2, "duplicates": 0, "reorders": chance.choice((0, 1)), "crashes": 0, "drops": 1},
+            {
+                "records": 2,
+                "window": 2,
+                "duplicates": 0,
+                "reorders": chance.choice((0, 1)),
+                "crashes": 0,
+                "drops": 1,
+            },
         ),
-        ("a late answer", {"records": 1, "delays": 1, "duplicates": chance.choice((0, 1)), "drops": 1, "crashes": 1}),
+        (
+            "a late answer",
+            {
+                "records": 1,
+                "delays": 1,
+                "duplicates": chance.choice((0, 1)),
+                "drops": 1,
+                "crashes": 1,
+            },
+        ),
     )
 
 
 def _alignment(chance: Random) -> Drawn:
     short = chance.choice(("hello-hello", "hello-world", "world-world"))
     return (
-        ("two sources and a crash", {"sources": 2, "counts": 1, "words": short, "crashes": 1}),
+        (
+            "two sources and a crash",
+            {"sources": 2, "counts": 1, "words": short, "crashes": 1},
+        ),
         (
             "one source is longer",
-            {"sources": 2, "counts": 1, "words": chance.choice(WORDS), "crashes": 0, "checkpoints": 1},
+            {
+                "sources": 2,
+                "counts": 1,
+                "words": chance.choice(WORDS),
+                "crashes": 0,
+                "checkpoints": 1,
+            },
         ),
-        ("three sources", {"sources": 3, "counts": 1, "words": short, "crashes": 0, "sink": "append"}),
+        (
+            "three sources",
+            {"sources": 3, "counts": 1, "words": short, "crashes": 0, "sink": "append"},
+        ),
     )
 
 
 def _recovery(chance: Random) -> Drawn:
     return (
-        ("two participants", {"participants": 2, "crashes": 1, "losses": chance.choice((0, 1))}),
+        (
+            "two participants",
+            {"participants": 2, "crashes": 1, "losses": chance.choice((0, 1))},
+        ),
         ("two crashes", {"participants": 2, "crashes": 2, "losses": 0}),
-        ("one participant", {"participants": 1, "crashes": chance.choice((2, 3)), "losses": chance.choice((1, 2))}),
+        (
+            "one participant",
+            {
+                "participants": 1,
+                "crashes": chance.choice((2, 3)),
+                "losses": chance.choice((1, 2)),
+            },
+        ),
     )
 
 
 def _key(chance: Random) -> Drawn:
     return (
-        ("a crash", {"words": chance.choice(TOGETHER), "crashes": chance.choice((1, 2))}),
-        ("batches", {"words": chance.choice(WORDS), "records_per_batch": chance.choice((1, 2)), "crashes": 2}),
+        (
+            "a crash",
+            {"words": chance.choice(TOGETHER), "crashes": chance.choice((1, 2))},
+        ),
+        (
+            "batches",
+            {
+                "words": chance.choice(WORDS),
+                "records_per_batch": chance.choice((1, 2)),
+                "crashes": 2,
+            },
+        ),
         (
             "the folder is deleted",
-            {"words": chance.choice(TOGETHER), "records_per_batch": 1, "crashes": 1, "deletions": 1},
+            {
+                "words": chance.choice(TOGETHER),
+                "records_per_batch": 1,
+                "crashes": 1,
+                "deletions": 1,
+            },
         ),
     )
 
 
 def _confirmation(chance: Random) -> Drawn:
     return (
-        ("two batches", {"words": chance.choice(WORDS), "records_per_batch": 2, "crashes": chance.choice((1, 2))}),
-        ("three batches", {"words": chance.choice(WORDS), "records_per_batch": 1, "crashes": 1}),
-        ("one batch", {"words": chance.choice(TOGETHER), "records_per_batch": 3, "crashes": chance.choice((1, 2))}),
+        (
+            "two batches",
+            {
+                "words": chance.choice(WORDS),
+                "records_per_batch": 2,
+                "crashes": chance.choice((1, 2)),
+            },
+        ),
+        (
+            "three batches",
+            {"words": chance.choice(WORDS), "records_per_batch": 1, "crashes": 1},
+        ),
+        (
+            "one batch",
+            {
+                "words": chance.choice(TOGETHER),
+                "records_per_batch": 3,
+                "crashes": chance.choice((1, 2)),
+            },
+        ),
     )
 
 
 def _resolution(chance: Random) -> Drawn:
     words = chance.choice(WORDS)
     return (
-        ("a crash", {"words": words, "records_per_batch": chance.choice((2, 3)), "crashes": chance.choice((1, 2))}),
-        ("a lost notification", {"words": words, "records_per_batch": 2, "crashes": 1, "lost_notices": 1}),
-        ("a checkpoint expires", {"words": words, "records_per_batch": 2, "crashes": 1, "lapses": 1}),
+        (
+            "a crash",
+            {
+                "words": words,
+                "records_per_batch": chance.choice((2, 3)),
+                "crashes": chance.choice((1, 2)),
+            },
+        ),
+        (
+            "a lost notification",
+            {"words": words, "records_per_batch": 2, "crashes": 1, "lost_notices": 1},
+        ),
+        (
+            "a checkpoint expires",
+            {"words": words, "records_per_batch": 2, "crashes": 1, "lapses": 1},
+        ),
     )
 
 
@@ -112,13 +213,20 @@ def _systems(chance: Random, good: Sequence[System], bad: Sequence[System]) -> D
     mixed = chance.sample(list(bad), len(bad))
     names = ("first", "second", "third")
     return [
-        (f"{name} systems", {"good": (good[place % len(good)],), "bad": tuple(mixed[place::3])})
+        (
+            f"{name} systems",
+            {"good": (good[place % len(good)],), "bad": tuple(mixed[place::3])},
+        )
         for place, name in enumerate(names)
     ]
 
 
 def _cut(chance: Random) -> Drawn:
-    two: dict[str, Any] = {"processes": 2, "transfers": chance.choice((2, 3)), "crashes": 0}
+    two: dict[str, Any] = {
+        "processes": 2,
+        "transfers": chance.choice((2, 3)),
+        "crashes": 0,
+    }
     three: dict[str, Any] = {"processes": 3, "transfers": 1, "crashes": 0}
     stop = "stop_the_world"
     good: list[System] = [
@@ -128,9 +236,15 @@ def _cut(chance: Random) -> Drawn:
     ]
     bad: list[System] = [
         ("naive copies", {**two, "algorithm": "naive"}),
-        ("channels are not saved", {**chance.choice((two, three)), "broken": "forget_channels"}),
+        (
+            "channels are not saved",
+            {**chance.choice((two, three)), "broken": "forget_channels"},
+        ),
         ("late markers", {**two, "broken": "late_markers"}),
-        ("copies while money is under way", {**two, "algorithm": stop, "broken": "forget_drain"}),
+        (
+            "copies while money is under way",
+            {**two, "algorithm": stop, "broken": "forget_drain"},
+        ),
         ("who is paused goes on", {**two, "algorithm": stop, "broken": "forget_pause"}),
     ]
     return _systems(chance, good, bad)
@@ -156,48 +270,146 @@ def _atomic(chance: Random) -> Drawn:
 def _jump(chance: Random) -> Drawn:
     words = chance.choice(WORDS[:3])
     good: list[System] = [
-        ("two_phase", {"words": chance.choice(("world-world-hello", "spark-spark-flink", "table-table-stream"))}),
-        ("append, each word once", {"words": chance.choice(("hello-world", "stream-table")), "strategy": "append"}),
+        (
+            "two_phase",
+            {
+                "words": chance.choice(
+                    ("world-world-hello", "spark-spark-flink", "table-table-stream")
+                )
+            },
+        ),
+        (
+            "append, each word once",
+            {
+                "words": chance.choice(("hello-world", "stream-table")),
+                "strategy": "append",
+            },
+        ),
         ("batch_marker", {"words": chance.choice(WORDS), "strategy": "batch_marker"}),
     ]
     bad: list[System] = [
         ("append", {"words": chance.choice(TOGETHER), "strategy": "append"}),
-        ("idempotent", {"words": words, "strategy": "idempotent", "store": "sqlite", "crashes": chance.choice((1, 2))}),
+        (
+            "idempotent",
+            {
+                "words": words,
+                "strategy": "idempotent",
+                "store": "sqlite",
+                "crashes": chance.choice((1, 2)),
+            },
+        ),
         ("wal", {"words": chance.choice(TOGETHER), "strategy": "wal"}),
-        ("one word", {"words": chance.choice(("hello-hello", "table-table-table")), "strategy": "append"}),
+        (
+            "one word",
+            {
+                "words": chance.choice(("hello-hello", "table-table-table")),
+                "strategy": "append",
+            },
+        ),
     ]
     return _systems(chance, good, bad)
 
 
 def _links(chance: Random) -> Drawn:
     return (
-        ("two batches", {"words": f"{chance.choice(TOGETHER)}-hello", "records_per_batch": 3, "crashes": 1}),
-        ("one batch, two crashes", {"words": chance.choice(TOGETHER), "records_per_batch": 4, "crashes": 2}),
-        ("small batches", {"words": chance.choice(WORDS), "records_per_batch": chance.choice((1, 2)), "crashes": 1}),
+        (
+            "two batches",
+            {
+                "words": f"{chance.choice(TOGETHER)}-hello",
+                "records_per_batch": 3,
+                "crashes": 1,
+            },
+        ),
+        (
+            "one batch, two crashes",
+            {"words": chance.choice(TOGETHER), "records_per_batch": 4, "crashes": 2},
+        ),
+        (
+            "small batches",
+            {
+                "words": chance.choice(WORDS),
+                "records_per_batch": chance.choice((1, 2)),
+                "crashes": 1,
+            },
+        ),
     )
 
 
 def _chain(chance: Random) -> Drawn:
     return (
-        ("a loss, a crash", {"processes": 3, "records": chance.choice((1, 2)), "duplicates": 0}),
-        ("two crashes", {"processes": 3, "records": 1, "crashes": 2, "drops": chance.choice((0, 1)), "duplicates": 0}),
-        ("four processes", {"processes": 4, "records": 1, "duplicates": 0, "drops": chance.choice((0, 1))}),
+        (
+            "a loss, a crash",
+            {"processes": 3, "records": chance.choice((1, 2)), "duplicates": 0},
+        ),
+        (
+            "two crashes",
+            {
+                "processes": 3,
+                "records": 1,
+                "crashes": 2,
+                "drops": chance.choice((0, 1)),
+                "duplicates": 0,
+            },
+        ),
+        (
+            "four processes",
+            {
+                "processes": 4,
+                "records": 1,
+                "duplicates": 0,
+                "drops": chance.choice((0, 1)),
+            },
+        ),
     )
 
 
 def _job(chance: Random) -> Drawn:
     words = ("hello-hello", "hello-world", "world-hello")
     return (
-        ("cancelled", {"words": chance.choice(words), "sources": 2, "counts": 1, "crashes": 0, "cancels": 1}),
-        ("a crash besides", {"words": chance.choice(words), "sources": 2, "counts": 1, "crashes": 1, "cancels": 1}),
-        ("one source", {"words": chance.choice(WORDS), "sources": 1, "counts": 1, "crashes": 1, "cancels": 1}),
+        (
+            "cancelled",
+            {
+                "words": chance.choice(words),
+                "sources": 2,
+                "counts": 1,
+                "crashes": 0,
+                "cancels": 1,
+            },
+        ),
+        (
+            "a crash besides",
+            {
+                "words": chance.choice(words),
+                "sources": 2,
+                "counts": 1,
+                "crashes": 1,
+                "cancels": 1,
+            },
+        ),
+        (
+            "one source",
+            {
+                "words": chance.choice(WORDS),
+                "sources": 1,
+                "counts": 1,
+                "crashes": 1,
+                "cancels": 1,
+            },
+        ),
     )
 
 
 def _sink(chance: Random) -> Drawn:
     rest = chance.sample([(2, 0), (2, 1), (1, 1), (1, 2)], 2)
     return tuple(
-        (f"batch {batch}", {"point": "sink.after_commit", "batch": batch, "records_per_batch": records})
+        (
+            f"batch {batch}",
+            {
+                "point": "sink.after_commit",
+                "batch": batch,
+                "records_per_batch": records,
+            },
+        )
         for records, batch in [(chance.choice((3, 100, 1_000)), 0), *rest]
     )
 
@@ -210,7 +422,10 @@ def _timeout(chance: Random) -> Drawn:
         chance.choice(((1, 3, 0, 0), (2, 3, 0, 0), (1, 2, 0, 0))),
         chance.choice(((1, 2, 1, 0), (2, 2, 1, 0), (2, 1, 2, 0))),
     )
-    return [(", ".join(map(str, each)), dict(zip(names, each, strict=True))) for each in drawn]
+    return [
+        (", ".join(map(str, each)), dict(zip(names, each, strict=True)))
+        for each in drawn
+    ]
 
 
 _DRAW: dict[str, Callable[[Random], Drawn]] = {

@@ -11,7 +11,14 @@ from typing import Protocol
 from labkit.core.errors import GradingError, MissingSolution
 from labkit.grading.asking import Unanswered
 from labkit.grading.records import ItemRecord, VariantRecord
-from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    AnswerFailed,
+    Exercise,
+    Finding,
+    Plain,
+    Variant,
+)
 
 JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
 """Judges an answer by one variant, in this process or elsewhere."""
@@ -56,7 +63,12 @@ def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
     return exercise.judge(answer, variant)
 
 
-def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
+def mark(
+    exercise: Exercise,
+    answer: Repeatable,
+    hidden: Sequence[Variant],
+    judge: JudgeOf = judge_here,
+) -> ItemRecord:
     """The points of one exercise and why. Raises `GradingError` when its judge fails."""
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
@@ -82,7 +94,11 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def _judge_all(
-    item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
+    item: ItemRecord,
+    exercise: Exercise,
+    answer: Repeatable,
+    hidden: Sequence[Variant],
+    judge: JudgeOf,
 ) -> None:
     """Every public variant, then every hidden one; the first that is not passed decides."""
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
@@ -92,7 +108,9 @@ def _judge_all(
             item.variants.append(_kept(variant, found, hidden=is_hidden))
             if not found.passed:
                 item.status, item.reason = "wrong", found.message
-                item.shown = (found.general or _HIDDEN) if is_hidden else _in_words(found)
+                item.shown = (
+                    (found.general or _HIDDEN) if is_hidden else _in_words(found)
+                )
                 return
             passed, count = item.hidden if is_hidden else item.public
             if is_hidden:
@@ -103,13 +121,17 @@ def _judge_all(
     item.status, item.points, item.reason, item.shown = "right", exercise.points, "", ""
 
 
-def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf) -> Finding:
+def _judged(
+    exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
+) -> Finding:
     try:
         found = judge(exercise, answer, variant)
     except (MissingSolution, AnswerFailed, GradingError):
         raise
     except Exception as error:
-        raise GradingError(f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).") from error
+        raise GradingError(
+            f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
+        ) from error
     if type(found) is not Finding or found.passed not in {True, False}:
         raise GradingError(f"The judge of {exercise.name} gave no finding.")
     return found
@@ -118,13 +140,23 @@ def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
 def _kept(variant: Variant, found: Finding, *, hidden: bool) -> VariantRecord:
     parameters = {name: repr(value)[:500] for name, value in variant.parameters}
     sentences = (found.message[:2000], found.observed[:2000], found.expected[:2000])
-    return VariantRecord(variant.name, hidden, found.passed, *sentences, found.trace, found.at, parameters)
+    return VariantRecord(
+        variant.name,
+        hidden,
+        found.passed,
+        *sentences,
+        found.trace,
+        found.at,
+        parameters,
+    )
 
 
 def _in_words(found: Finding) -> str:
     """What a judge said, observed against expected."""
     seen = " ".join(
-        f"{word}: {said}" for word, said in (("Observed", found.observed), ("Expected", found.expected)) if said
+        f"{word}: {said}"
+        for word, said in (("Observed", found.observed), ("Expected", found.expected))
+        if said
     )
     return f"{found.message} {seen}".strip()[:2000]
 
@@ -136,7 +168,12 @@ def not_attempted(item: ItemRecord, why: str) -> None:
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
     """An answer that gave none: no points. `kind` holds nothing of the learner's, so no hidden value either."""
-    item.points, item.status, item.reason, item.shown = 0, "failed", reason, f"The answer {kind}."
+    item.points, item.status, item.reason, item.shown = (
+        0,
+        "failed",
+        reason,
+        f"The answer {kind}.",
+    )
 
 
 def not_graded(item: ItemRecord, why: str) -> None:

@@ -41,7 +41,11 @@ class Prepared:
     def notebook(self, without: Iterable[int] = ()) -> str:
         """The notebook to execute, as JSON, with the cell that answers at its end."""
         left_out = set(without)
-        sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
+        sources = [
+            cell.source
+            for number, cell in enumerate(self.cells)
+            if number not in left_out
+        ]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
@@ -64,10 +68,19 @@ def as_notebook(sources: Sequence[str]) -> str:
         for number, source in enumerate(sources)
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+    return json.dumps(
+        {
+            "cells": cells,
+            "metadata": {"kernelspec": kernel},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    )
 
 
-def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> Prepared:
+def prepare(
+    submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]
+) -> Prepared:
     """Chooses what to execute. `exercises` are those of this notebook."""
     made = Prepared()
     known = {exercise.name: exercise for exercise in exercises}
@@ -92,13 +105,18 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _owners(
-    cells: Sequence[Cell], known: dict[str, Exercise], as_released: set[str], notes: list[str]
+    cells: Sequence[Cell],
+    known: dict[str, Exercise],
+    as_released: set[str],
+    notes: list[str],
 ) -> list[str | None]:
     """Which exercise each cell answers: what it says, else what it defines."""
     owners = [said_exercise(cell) for cell in cells]
     for number, name in enumerate(owners):
         if name is not None and name not in known:
-            notes.append(f"A cell says that it answers {name}, which is no exercise of this notebook.")
+            notes.append(
+                f"A cell says that it answers {name}, which is no exercise of this notebook."
+            )
             owners[number] = None
     for name, exercise in known.items():
         if name in owners:
@@ -111,7 +129,9 @@ def _owners(
             ):
                 owners[number] = name
         if name in owners:
-            notes.append(f"{name}: its cell has lost its mark and was found by the name {exercise.answer}.")
+            notes.append(
+                f"{name}: its cell has lost its mark and was found by the name {exercise.answer}."
+            )
     return owners
 
 
@@ -130,16 +150,27 @@ def defines(source: str, name: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == name:
+        if (
+            isinstance(statement, ast.FunctionDef | ast.ClassDef)
+            and statement.name == name
+        ):
             return True
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [getattr(statement, "target", None)]
+        )
+        if any(
+            isinstance(target, ast.Name) and target.id == name for target in targets
+        ):
             return True
     return False
 
 
 def _plain_source(source: str) -> str:
-    return source.encode("utf-8", "replace").decode()  # a lone surrogate could not be sent to a kernel
+    return source.encode(
+        "utf-8", "replace"
+    ).decode()  # a lone surrogate could not be sent to a kernel
 
 
 def _normal(source: str) -> str:
@@ -148,7 +179,10 @@ def _normal(source: str) -> str:
 
 
 def _oddities(
-    submitted: Notebook, owners: Sequence[str | None], released: Notebook, known: dict[str, Exercise]
+    submitted: Notebook,
+    owners: Sequence[str | None],
+    released: Notebook,
+    known: dict[str, Exercise],
 ) -> list[str]:
     """What is tolerated, and named."""
     asked = [name for name in map(said_exercise, released.cells) if name in known]
@@ -163,13 +197,18 @@ def _oddities(
         found.append("Its exercises are in another order than they were released in.")
     texts = {_normal(cell.source) for cell in released.cells}
     added = sum(
-        owner is None and bool(cell.source.strip()) and _normal(cell.source) not in texts
+        owner is None
+        and bool(cell.source.strip())
+        and _normal(cell.source) not in texts
         for cell, owner in zip(submitted.cells, owners, strict=True)
     )
     if added:
         found.append(f"{added} of its cells were added or edited.")
     there = {_normal(cell.source) for cell in submitted.cells}
-    gone = sum(said_exercise(cell) is None and _normal(cell.source) not in there for cell in released.cells)
+    gone = sum(
+        said_exercise(cell) is None and _normal(cell.source) not in there
+        for cell in released.cells
+    )
     if gone:
         found.append(f"{gone} of the released cells are missing or edited.")
     return found

@@ -91,7 +91,9 @@ def read_file(path: Path) -> Notebook:
 def read(raw: bytes) -> Notebook:
     """The notebook in these bytes. Raises `NotANotebook`."""
     if len(raw) > MOST_BYTES:
-        raise NotANotebook(f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again.")
+        raise NotANotebook(
+            f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again."
+        )
     try:
         found = msgspec.json.decode(raw, type=_Notebook)
         metadata = _typed(found.metadata, _Metadata)
@@ -100,9 +102,13 @@ def read(raw: bytes) -> Notebook:
     except RecursionError:
         raise NotANotebook("It is not a notebook: it is nested too deeply.") from None
     if found.cells is None or found.nbformat != 4:
-        raise NotANotebook("It is not a notebook of format 4; save it with JupyterLab and submit it again.")
+        raise NotANotebook(
+            "It is not a notebook of format 4; save it with JupyterLab and submit it again."
+        )
     if len(found.cells) > MOST_CELLS:
-        raise NotANotebook(f"It has {len(found.cells):,} cells, and {MOST_CELLS:,} are allowed.")
+        raise NotANotebook(
+            f"It has {len(found.cells):,} cells, and {MOST_CELLS:,} are allowed."
+        )
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
         tuple(_cell(cell) for cell in found.cells if cell.cell_type == "code"),
@@ -117,25 +123,41 @@ def read(raw: bytes) -> Notebook:
 def _cell(cell: _Cell) -> Cell:
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     if len(source) > MOST_SOURCE:
-        raise NotANotebook(f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed.")
+        raise NotANotebook(
+            f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed."
+        )
     try:
         said = _typed(cell.metadata, _Tags)
     except (msgspec.DecodeError, RecursionError):
         said = _Tags()
     tags = said.tags if isinstance(said.tags, list) else []
-    return Cell(source, frozenset(filter(None, map(_word, tags))), _word(said.exercise) or None)
+    return Cell(
+        source, frozenset(filter(None, map(_word, tags))), _word(said.exercise) or None
+    )
 
 
 def _typed(raw: msgspec.Raw, kind: Any) -> Any:
-    return msgspec.json.decode(raw, type=kind) if bytes(raw).lstrip()[:1] == b"{" else kind()
+    return (
+        msgspec.json.decode(raw, type=kind)
+        if bytes(raw).lstrip()[:1] == b"{"
+        else kind()
+    )
 
 
 def _kernel(said: Any) -> _Kernel:
-    return _Kernel(said.get("name"), said.get("language")) if isinstance(said, dict) else _Kernel()
+    return (
+        _Kernel(said.get("name"), said.get("language"))
+        if isinstance(said, dict)
+        else _Kernel()
+    )
 
 
 def _lab(said: Any) -> _Lab:
-    return _Lab(said.get("version"), said.get("notebook")) if isinstance(said, dict) else _Lab()
+    return (
+        _Lab(said.get("version"), said.get("notebook"))
+        if isinstance(said, dict)
+        else _Lab()
+    )
 
 
 def _word(said: Any) -> str:

@@ -21,8 +21,23 @@ from labkit.grading.sandbox.root_layout import PACKAGE
 
 ROOT = PACKAGE.parent
 _PARTS = (
-    *("README.md", "LICENSE", "CHANGELOG.md", "Makefile", "pyproject.toml", "environment.yml", ".gitignore"),
-    *("requirements.lock", "requirements-java.lock", "tools/install.py", "data", "docker", "labkit"),
+    *(
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+        "pyproject.toml",
+        "environment.yml",
+        ".gitignore",
+    ),
+    *(
+        "requirements.lock",
+        "requirements-java.lock",
+        "tools/install.py",
+        "data",
+        "docker",
+        "labkit",
+    ),
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints", "runs"}
 _SHORT = 25
@@ -34,14 +49,23 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     _refuse(folder)
     solutions = _solutions()
     folder.mkdir(parents=True, exist_ok=True)
-    for part in (*_PARTS, *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.svg")))):
+    for part in (
+        *_PARTS,
+        *(
+            path.relative_to(ROOT).as_posix()
+            for path in sorted((ROOT / "docs").glob("*.svg"))
+        ),
+    ):
         _copy(ROOT / part, folder / part)
     made = []
     for source in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
         made.append(folder / "notebooks" / source.name)
         made[-1].parent.mkdir(exist_ok=True)
         text = source.read_text(encoding="utf-8")
-        made[-1].write_text(_signed(text, source.stem, solutions if instructor else {}), encoding="utf-8")
+        made[-1].write_text(
+            _signed(text, source.stem, solutions if instructor else {}),
+            encoding="utf-8",
+        )
     if not instructor:
         _search(folder, solutions)
     return made
@@ -49,11 +73,15 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
 
 def _refuse(folder: Path) -> None:
     if not (ROOT / "notebooks" / "src").is_dir():
-        raise ServiceUnavailable("labkit release: the notebooks' sources are missing; run it in a checkout.")
+        raise ServiceUnavailable(
+            "labkit release: the notebooks' sources are missing; run it in a checkout."
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
     if folder.absolute().is_relative_to(PACKAGE):
-        raise InvalidInput(f"{folder}: it lies within the package; name a folder elsewhere.")
+        raise InvalidInput(
+            f"{folder}: it lies within the package; name a folder elsewhere."
+        )
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -74,8 +102,14 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
     }
     for cell in notebook["cells"]:
         found = MARK.match("".join(cell["source"]))
-        if cell["cell_type"] == "code" and "exercise" in cell["metadata"].get("tags", []) and found:
-            cell["source"] = solutions.get(found.group(1), "".join(cell["source"])).splitlines(keepends=True)
+        if (
+            cell["cell_type"] == "code"
+            and "exercise" in cell["metadata"].get("tags", [])
+            and found
+        ):
+            cell["source"] = solutions.get(
+                found.group(1), "".join(cell["source"])
+            ).splitlines(keepends=True)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -87,7 +121,11 @@ def solved(notebook: Path) -> str:
 def _solutions() -> dict[str, str]:
     """The solution of every exercise, from the notebooks' sources."""
     tool = _build_tool()
-    return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
+    return {
+        name: solution
+        for source in tool.sources(ROOT)
+        for name, (_, solution) in tool.exercises(source).items()
+    }
 
 
 def _build_tool() -> ModuleType:
@@ -95,7 +133,9 @@ def _build_tool() -> ModuleType:
     path = ROOT / "tools" / "build_notebooks.py"
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
-        raise ServiceUnavailable(f"{path}: the tool that builds notebooks is missing; run it in a checkout.")
+        raise ServiceUnavailable(
+            f"{path}: the tool that builds notebooks is missing; run it in a checkout."
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -109,12 +149,16 @@ def _build_tool() -> ModuleType:
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
     """Raises `GradingError` when a learner's copy holds what it must not."""
-    lines = {line: name for name, source in solutions.items() for line in _telling(source)}
+    lines = {
+        line: name for name, source in solutions.items() for line in _telling(source)
+    }
     for path in sorted(folder.rglob("*")):
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:
             for line, name in lines.items():
                 if line in _text(path):
-                    raise GradingError(f"{path}: it holds a line of the solution of {name}: {line!r}.")
+                    raise GradingError(
+                        f"{path}: it holds a line of the solution of {name}: {line!r}."
+                    )
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
             raise GradingError(f"{folder / name}: this is not for learners.")
@@ -124,7 +168,9 @@ def _telling(source: str) -> Iterator[str]:
     """Lines of a solution that would give it away: not its signature, its docstring or a comment."""
     for line in source.splitlines():
         plain = line.strip()
-        if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):
+        if len(plain) >= _SHORT and not plain.startswith(
+            ("def ", "class ", "#", '"', "'", "import ", "from ")
+        ):
             yield plain
 
 

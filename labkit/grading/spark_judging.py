@@ -66,7 +66,10 @@ class SparkJudge:
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
         """A judge. Raises `GradingError` when the worker dies twice, `AnswerFailed` for what takes too long."""
         question = msgspec.json.encode(
-            Question(exercise.name, variant.name, list(variant.parameters), answer.value()), order="sorted"
+            Question(
+                exercise.name, variant.name, list(variant.parameters), answer.value()
+            ),
+            order="sorted",
         )
         if question not in self._known:
             self._known[question] = self._ask(question)
@@ -83,11 +86,16 @@ class SparkJudge:
             begun = time.monotonic()
             try:
                 send(connection, question, begun + SECONDS)
-                judged: Judgement = msgspec.json.decode(receive(connection, _MOST, begun + SECONDS), type=Judgement)
+                judged: Judgement = msgspec.json.decode(
+                    receive(connection, _MOST, begun + SECONDS), type=Judgement
+                )
             except FrameError:
                 self.close()
                 if time.monotonic() - begun >= SECONDS:
-                    return Judgement(error=f"its run took longer than {SECONDS:g} seconds", of_answer=True)
+                    return Judgement(
+                        error=f"its run took longer than {SECONDS:g} seconds",
+                        of_answer=True,
+                    )
             else:
                 return judged
         return Judgement(error="The process that judges runs on Spark died twice.")
@@ -96,10 +104,18 @@ class SparkJudge:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._work.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, "-m", "labkit.grading.spark_judging", str(self._work.absolute())]
+            command = [
+                sys.executable,
+                "-m",
+                "labkit.grading.spark_judging",
+                str(self._work.absolute()),
+            ]
             command += [] if self._file is None else [str(self._file.absolute())]
             self._worker = subprocess.Popen(
-                command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             theirs.close()
         return self._connection
@@ -137,11 +153,17 @@ def _judge(course: courses.Course, question: Question, work: str) -> Judgement:
     with tempfile.TemporaryDirectory(dir=work, ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
         try:
-            return Judgement(asdict(exercise.judge(Known(value), Variant(question.variant, parameters))))
+            return Judgement(
+                asdict(
+                    exercise.judge(Known(value), Variant(question.variant, parameters))
+                )
+            )
         except LabError as error:
             return Judgement(error=str(error), of_answer=error.exit_code == 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
-            return Judgement(error=f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).")
+            return Judgement(
+                error=f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
+            )
         finally:
             os.chdir(work)
 

@@ -43,9 +43,13 @@ class Submission:
     notes: tuple[str, ...] = field(default=())
 
 
-def collect(given: Sequence[Path], course: Course, work: Path, deadline: datetime | None) -> list[Submission]:
+def collect(
+    given: Sequence[Path], course: Course, work: Path, deadline: datetime | None
+) -> list[Submission]:
     """The submission that counts for each student and notebook, by student. Raises `InvalidInput`."""
-    found = [_identified(one, course) for path in given for one in _files(path, course, work)]
+    found = [
+        _identified(one, course) for path in given for one in _files(path, course, work)
+    ]
     if not found:
         raise InvalidInput(
             f"{', '.join(map(str, given))}: no submission there; name folders, notebooks or ZIP archives."
@@ -57,7 +61,10 @@ def collect(given: Sequence[Path], course: Course, work: Path, deadline: datetim
     named = {one.student for one in newest if one.notebook}
     stray = {one.student: one for one in newest if not one.notebook}
     return [
-        replace(_beside(one, stray.get(one.student)), late=one.late or (deadline is not None and one.when > deadline))
+        replace(
+            _beside(one, stray.get(one.student)),
+            late=one.late or (deadline is not None and one.when > deadline),
+        )
         for one in newest
         if one.notebook or one.student not in named
     ]
@@ -67,7 +74,9 @@ def _beside(one: Submission, stray: Submission | None) -> Submission:
     """With a note on what else the student handed in that is no notebook of the course."""
     if stray is None or stray is one:
         return one
-    return replace(one, notes=(*one.notes, f"{stray.file} was not graded. {stray.problem}"))
+    return replace(
+        one, notes=(*one.notes, f"{stray.file} was not graded. {stray.problem}")
+    )
 
 
 def _newest(files: list[Submission]) -> Submission:
@@ -75,35 +84,57 @@ def _newest(files: list[Submission]) -> Submission:
     if not older:
         return last
     names = ", ".join(one.file for one in older)
-    return replace(last, notes=(*last.notes, f"{len(files)} files; the newest, {last.file}, counts, and not {names}."))
+    return replace(
+        last,
+        notes=(
+            *last.notes,
+            f"{len(files)} files; the newest, {last.file}, counts, and not {names}.",
+        ),
+    )
 
 
 def _files(given: Path, course: Course, work: Path) -> Iterator[Submission]:
     """Every file that somebody handed in."""
     if given.is_symlink() or not given.exists():
-        raise InvalidInput(f"{given}: there is no such file or folder; name what was submitted.")
+        raise InvalidInput(
+            f"{given}: there is no such file or folder; name what was submitted."
+        )
     if given.is_file() and given.suffix.lower() == ".zip":
         yield from _in_archive(given, course, work)
     elif given.is_file():
-        yield _on_disk(given, PurePath(given.absolute().parent.name, given.name), given.name, course)
+        yield _on_disk(
+            given,
+            PurePath(given.absolute().parent.name, given.name),
+            given.name,
+            course,
+        )
     else:
         yield from _in_folder(given, course, work)
 
 
 def _in_folder(folder: Path, course: Course, work: Path) -> Iterator[Submission]:
     for parent, folders, names in os.walk(folder):  # which does not follow links
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__MACOSX")))
+        folders[:] = sorted(
+            name for name in folders if not name.startswith((".", "__MACOSX"))
+        )
         for name in sorted(names):
             path = Path(parent, name)
             inside = path.relative_to(folder)
             if name.startswith("."):
                 continue
             if path.is_symlink() or not path.is_file():
-                yield _refused(inside, folder, "It is a link or no file, and is not followed.", course)
+                yield _refused(
+                    inside,
+                    folder,
+                    "It is a link or no file, and is not followed.",
+                    course,
+                )
             elif path.suffix.lower() == ".zip":
                 yield from _in_archive(path, course, work, inside.parent)
             else:
-                yield _on_disk(path, PurePath(folder.absolute().name) / inside, str(inside), course)
+                yield _on_disk(
+                    path, PurePath(folder.absolute().name) / inside, str(inside), course
+                )
 
 
 def _on_disk(path: Path, place: PurePath, shown: str, course: Course) -> Submission:
@@ -114,24 +145,47 @@ def _on_disk(path: Path, place: PurePath, shown: str, course: Course) -> Submiss
 
 def _refused(inside: Path, folder: Path, why: str, course: Course) -> Submission:
     student, late = whose(PurePath(folder.absolute().name) / inside, course)
-    return Submission(student, str(inside), None, datetime.fromtimestamp(0).astimezone(), late, problem=why)
+    return Submission(
+        student,
+        str(inside),
+        None,
+        datetime.fromtimestamp(0).astimezone(),
+        late,
+        problem=why,
+    )
 
 
-def _in_archive(path: Path, course: Course, work: Path, above: PurePath = _HERE) -> Iterator[Submission]:
+def _in_archive(
+    path: Path, course: Course, work: Path, above: PurePath = _HERE
+) -> Iterator[Submission]:
     try:
         for entry in entries(path):
             place = PurePosixPath(path.stem) / PurePosixPath(*above.parts) / entry.path
             student, late = whose(place, course)
             shown = f"{path.name}/{entry.path}"
             if entry.problem is not None:
-                yield Submission(student, shown, None, entry.when, late, problem=entry.problem)
+                yield Submission(
+                    student, shown, None, entry.when, late, problem=entry.problem
+                )
                 continue
-            stored = work / f"{hashlib.sha256(shown.encode() + entry.content).hexdigest()[:32]}.ipynb"
+            stored = (
+                work
+                / f"{hashlib.sha256(shown.encode() + entry.content).hexdigest()[:32]}.ipynb"
+            )
             stored.write_bytes(entry.content)
             yield Submission(student, shown, stored, entry.when, late)
     except InvalidInput as error:
-        student, late = whose(PurePath(path.parent.name, *above.parts, path.name), course)
-        yield Submission(student, path.name, None, datetime.fromtimestamp(0).astimezone(), late, problem=str(error))
+        student, late = whose(
+            PurePath(path.parent.name, *above.parts, path.name), course
+        )
+        yield Submission(
+            student,
+            path.name,
+            None,
+            datetime.fromtimestamp(0).astimezone(),
+            late,
+            problem=str(error),
+        )
 
 
 def whose(place: PurePath, course: Course) -> tuple[str, bool]:
@@ -155,7 +209,12 @@ def whose(place: PurePath, course: Course) -> tuple[str, bool]:
 def _clean(name: str) -> str:
     """A name without what cannot be shown, and not too long."""
     plain = unicodedata.normalize("NFC", name)
-    return "".join(letter if letter.isprintable() else "_" for letter in plain).strip()[:_LONGEST] or "nobody"
+    return (
+        "".join(letter if letter.isprintable() else "_" for letter in plain).strip()[
+            :_LONGEST
+        ]
+        or "nobody"
+    )
 
 
 def _identified(one: Submission, course: Course) -> Submission:
@@ -166,8 +225,16 @@ def _identified(one: Submission, course: Course) -> Submission:
         notebook = read_file(one.path)
     except NotANotebook as error:
         return replace(one, notebook=_by_name(one.file, course), problem=str(error))
-    found = _by_exercises(notebook, course) or _by_name(one.file, course) or _known(notebook.name, course)
-    problem = "" if found else "It is none of the course's notebooks, for it answers none of its exercises."
+    found = (
+        _by_exercises(notebook, course)
+        or _by_name(one.file, course)
+        or _known(notebook.name, course)
+    )
+    problem = (
+        ""
+        if found
+        else "It is none of the course's notebooks, for it answers none of its exercises."
+    )
     return replace(one, notebook=found, sha256=notebook.sha256, problem=problem)
 
 
@@ -184,4 +251,8 @@ def _by_name(file: str, course: Course) -> str:
 
 
 def _known(name: str, course: Course) -> str:
-    return name if any(exercise.notebook == name for exercise in course.exercises.values()) else ""
+    return (
+        name
+        if any(exercise.notebook == name for exercise in course.exercises.values())
+        else ""
+    )

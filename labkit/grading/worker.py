@@ -43,7 +43,9 @@ def main() -> int:
         grader = Grader(tasks.decode(receive(connection, tasks.MOST), tasks.Setting))
         with grader:
             while True:
-                told = grader.grade(tasks.decode(receive(connection, tasks.MOST), Submission))
+                told = grader.grade(
+                    tasks.decode(receive(connection, tasks.MOST), Submission)
+                )
                 send(connection, tasks.encode(told))
     except FrameError:
         return 0
@@ -59,7 +61,9 @@ class Grader:
         self._hidden: dict[str, Sequence[Variant]] = {}
         self._released: dict[str, Notebook] = {}
         self._sandbox: Sandbox | None = None
-        self._spark = SparkJudge(file, Path(setting.place.root).with_name(f"spark-{setting.place.user}"))
+        self._spark = SparkJudge(
+            file, Path(setting.place.root).with_name(f"spark-{setting.place.user}")
+        )
 
     def grade(self, submission: Submission) -> tasks.Told:
         """Writes the record of a submission, whatever it is."""
@@ -73,11 +77,17 @@ class Grader:
                 durable.replace(self.out / "executed" / record.executed, executed)
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch goes on
             self._close_sandbox()
-            why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
+            why = (
+                str(error)
+                if isinstance(error, LabError)
+                else f"{type(error).__name__}: {error}"
+            )
             none_graded(record, self.course.of_notebook(submission.notebook), why)
         record.seconds = round(time.monotonic() - begun, 3)
         records.write(record, self.out / "records" / f"{name}.json")
-        return tasks.Told(name, records.total([record]), record.seconds, record.graded())
+        return tasks.Told(
+            name, records.total([record]), record.seconds, record.graded()
+        )
 
     def _examine(self, submission: Submission, record: Record) -> str | None:
         """Fills the items of a record; the executed notebook, if there is one."""
@@ -97,7 +107,9 @@ class Grader:
         record.notes += _versions(notebook) + prepared.notes
         if not prepared.attempted:
             record.notes.append("It holds no answer.")
-        examined = Examination(prepared, self._variants, self.sandbox, self.setting.patience, self._spark).run()
+        examined = Examination(
+            prepared, self._variants, self.sandbox, self.setting.patience, self._spark
+        ).run()
         found = unattempted(prepared, exercises) | examined.items
         record.items = [found[exercise.name] for exercise in exercises]
         record.notes += examined.notes
@@ -109,7 +121,9 @@ class Grader:
             public = [variant.parameters for variant in exercise.public]
             found = self.course.variants(exercise.name, self.setting.seed)
             hidden = any(variant.parameters not in public for variant in found)
-            self._hidden[exercise.name] = found if hidden else []  # the public ones again: nothing is hidden
+            self._hidden[exercise.name] = (
+                found if hidden else []
+            )  # the public ones again: nothing is hidden
         return self._hidden[exercise.name]
 
     def _as_released(self, notebook: str) -> Notebook:
@@ -122,7 +136,9 @@ class Grader:
         """The process that makes sandboxes, started when it is needed first."""
         if self._sandbox is None:
             setting = self.setting
-            self._sandbox = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits)
+            self._sandbox = Sandbox(
+                setting.level, setting.place, Path(setting.lab), setting.limits
+            )
         return self._sandbox
 
     def _close_sandbox(self) -> None:
@@ -138,7 +154,9 @@ class Grader:
         self._spark.close()
 
 
-def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
+def new_record(
+    submission: Submission, course: courses.Course, setting: tasks.Setting
+) -> Record:
     """A record without any item yet."""
     return Record(
         course.name,
@@ -172,9 +190,13 @@ def _foreign(notebook: Notebook) -> str:
 def _versions(notebook: Notebook) -> list[str]:
     found = []
     if notebook.lab_version and notebook.lab_version != __version__:
-        found.append(f"It was made with version {notebook.lab_version} of the lab, and this is {__version__}.")
+        found.append(
+            f"It was made with version {notebook.lab_version} of the lab, and this is {__version__}."
+        )
     if notebook.kernel not in {"", "python3"}:
-        found.append(f"It names the kernel {notebook.kernel}; it was run with Python {platform.python_version()}.")
+        found.append(
+            f"It names the kernel {notebook.kernel}; it was run with Python {platform.python_version()}."
+        )
     return found
 
 

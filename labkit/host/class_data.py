@@ -31,7 +31,11 @@ def spark_jars() -> Path:
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
     """Where the archive of this Java and these jars belongs (PySpark's own, if none are named), there or not."""
     folder = cache_folder()
-    return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
+    return (
+        None
+        if folder is None
+        else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
+    )
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
@@ -81,12 +85,23 @@ def _is_own(path: Path) -> bool:
     except OSError:
         return False
     private = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISREG(found.st_mode) and private and found.st_uid == os.geteuid() and os.access(path, os.R_OK)
+    return (
+        stat.S_ISREG(found.st_mode)
+        and private
+        and found.st_uid == os.geteuid()
+        and os.access(path, os.R_OK)
+    )
 
 
 def _digest(java: Java, jars: Path) -> str:
     """Changes with everything that a JVM compares before it uses an archive: itself, and every jar."""
-    known = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
+    known = [
+        str(java.path.resolve()),
+        java.release,
+        str(java.path.stat().st_mtime_ns),
+        version("pyspark"),
+        str(jars),
+    ]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         found = jar.stat()
         known.append(f"{jar.name} {found.st_size} {found.st_mtime_ns}")

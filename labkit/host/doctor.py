@@ -26,7 +26,12 @@ MEMORY_NEEDED = 1.5 * GIGABYTE
 DISK_NEEDED = 0.5 * GIGABYTE
 """One run leaves a few megabytes; a class-data archive for faster starts takes 160."""
 SPARK_FROM, SPARK_BELOW = (4, 2), (4, 4)
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 
 OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
 
@@ -56,7 +61,11 @@ def examine(folder: Path | None = None) -> list[Finding]:
         _standby(),
         _disk(folder),
         _ports(),
-        _writable("runs folder", lambda: _nearest(folder / "runs"), "make it writable, or name another with --out"),
+        _writable(
+            "runs folder",
+            lambda: _nearest(folder / "runs"),
+            "make it writable, or name another with --out",
+        ),
         _writable(
             "temporary folder",
             lambda: Path(tempfile.gettempdir()),
@@ -69,7 +78,11 @@ def examine(folder: Path | None = None) -> list[Finding]:
 
 def exit_code(findings: Iterable[Finding]) -> int:
     """0 if everything required is there, else 69."""
-    return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
+    return (
+        OK
+        if all(finding.ok or not finding.required for finding in findings)
+        else UNAVAILABLE
+    )
 
 
 def find_chromium() -> Path | None:
@@ -78,14 +91,24 @@ def find_chromium() -> Path | None:
     return next((Path(path) for path in found if path), None)
 
 
-def _finding(name: str, ok: bool, detail: str, remedy: str, *, required: bool = True) -> Finding:  # noqa: FBT001  # as in Finding
+def _finding(
+    name: str,
+    ok: bool,  # noqa: FBT001  # as in Finding
+    detail: str,
+    remedy: str,
+    *,
+    required: bool = True,
+) -> Finding:
     return Finding(name, ok, required, detail, "" if ok else remedy)
 
 
 def _python() -> Finding:
     read = ".".join(str(part) for part in sys.version_info[:3])
     return _finding(
-        "Python", sys.version_info[:2] >= (3, 11), f"{read} ({sys.executable})", "install Python 3.11 or newer"
+        "Python",
+        sys.version_info[:2] >= (3, 11),
+        f"{read} ({sys.executable})",
+        "install Python 3.11 or newer",
     )
 
 
@@ -94,7 +117,12 @@ def _java() -> Finding:
         java = find_java()
     except ServiceUnavailable as missing:
         return _finding("Java", ok=False, detail=str(missing), remedy=JAVA_REMEDY)
-    return _finding("Java", ok=True, detail=f"{java.release} ({java.source}: {java.path})", remedy="")
+    return _finding(
+        "Java",
+        ok=True,
+        detail=f"{java.release} ({java.source}: {java.path})",
+        remedy="",
+    )
 
 
 def _pyspark() -> Finding:
@@ -135,7 +163,13 @@ def _archive() -> Finding:
         found = find_archive(find_java())
     except (ServiceUnavailable, PackageNotFoundError, OSError):
         found = None
-    return _finding("class-data archive", found is not None, str(found or "none yet"), remedy, required=False)
+    return _finding(
+        "class-data archive",
+        found is not None,
+        str(found or "none yet"),
+        remedy,
+        required=False,
+    )
 
 
 def _disk(folder: Path) -> Finding:
@@ -159,7 +193,12 @@ def _ports() -> Finding:
     except OSError as error:
         remedy = "let this user's processes listen on 127.0.0.1: Spark talks to its Python workers there"
         return _finding("loopback ports", ok=False, detail=str(error), remedy=remedy)
-    return _finding("loopback ports", ok=True, detail="127.0.0.1 can be bound and reached", remedy="")
+    return _finding(
+        "loopback ports",
+        ok=True,
+        detail="127.0.0.1 can be bound and reached",
+        remedy="",
+    )
 
 
 def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
@@ -174,7 +213,9 @@ def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
 
 def _nearest(folder: Path) -> Path:
     """The folder itself, or the nearest one above it that exists."""
-    return next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    return next(
+        place for place in (folder, *folder.absolute().parents) if place.exists()
+    )
 
 
 def _service(name: str) -> Finding:
@@ -183,12 +224,22 @@ def _service(name: str) -> Finding:
     try:
         found = service(name).status()
     except LabError as error:
-        return _finding(name, ok=False, detail=str(error), remedy=remedy, required=False)
+        return _finding(
+            name, ok=False, detail=str(error), remedy=remedy, required=False
+        )
     detail = f"{found.state} {found.version} {found.address}".replace("  ", " ").strip()
-    return _finding(name, found.state in ("up", "yours"), detail, remedy, required=False)
+    return _finding(
+        name, found.state in ("up", "yours"), detail, remedy, required=False
+    )
 
 
 def _chromium() -> Finding:
     found = find_chromium()
     remedy = "only the browser tests need it: install the system's chromium package"
-    return _finding("Chromium", found is not None, str(found or "not on PATH"), remedy, required=False)
+    return _finding(
+        "Chromium",
+        found is not None,
+        str(found or "not on PATH"),
+        remedy,
+        required=False,
+    )

@@ -48,14 +48,23 @@ class JarSet:
 
     def sums(self) -> dict[str, str]:
         """The SHA-256 of every jar, by file name."""
-        text = files("labkit.host.servers").joinpath(self.sums_file).read_text(encoding="ascii")
-        return {name: digest for digest, name in (line.split() for line in text.splitlines())}
+        text = (
+            files("labkit.host.servers")
+            .joinpath(self.sums_file)
+            .read_text(encoding="ascii")
+        )
+        return {
+            name: digest
+            for digest, name in (line.split() for line in text.splitlines())
+        }
 
     def folder(self) -> Path:
         """Where the jars belong, there or not. Raises `ServiceUnavailable` for a user without a home."""
         cache = cache_folder()
         if cache is None:
-            raise ServiceUnavailable(f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one.")
+            raise ServiceUnavailable(
+                f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one."
+            )
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
@@ -77,9 +86,13 @@ class JarSet:
             return
         there = {path.name for path in folder.glob("*.jar")}
         wrong = [f"{name} is missing" for name in sorted(expected.keys() - there)]
-        wrong += [f"{name} does not belong there" for name in sorted(there - expected.keys())]
         wrong += [
-            f"{name} differs" for name in sorted(there & expected.keys()) if _sum(folder / name) != expected[name]
+            f"{name} does not belong there" for name in sorted(there - expected.keys())
+        ]
+        wrong += [
+            f"{name} differs"
+            for name in sorted(there & expected.keys())
+            if _sum(folder / name) != expected[name]
         ]
         if wrong:
             raise ServiceUnavailable(
@@ -124,7 +137,9 @@ def _state(folder: Path, sums: dict[str, str]) -> str:
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
         found = jar.stat()
-        lines.append(f"{jar.name} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}")
+        lines.append(
+            f"{jar.name} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+        )
     return "\n".join(lines)
 
 
@@ -143,13 +158,31 @@ def _sum(path: Path) -> str:
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
     """Runs Ivy for one package, which puts its jars into `aside/jars`; gives what it said."""
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
-    options = [f"-Divy.default.ivy.user.dir={aside}", f"-Djava.io.tmpdir={aside}", "-XX:-UsePerfData"]
-    wanted = ["-cache", str(aside / "cache"), "-dependency", *package, "-confs", "default"]
+    options = [
+        f"-Divy.default.ivy.user.dir={aside}",
+        f"-Djava.io.tmpdir={aside}",
+        "-XX:-UsePerfData",
+    ]
+    wanted = [
+        "-cache",
+        str(aside / "cache"),
+        "-dependency",
+        *package,
+        "-confs",
+        "default",
+    ]
     how: Sequence[str] = () if transitive else ("-notransitive",)
     pattern = ["-retrieve", f"{aside}/jars/[artifact]-[revision].[ext]"]
     command = [str(java.path), *options, "-jar", str(ivy), *how, *wanted, *pattern]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            check=False,
+        )
         return done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         return f"no answer within {PATIENCE:.0f} s"
@@ -158,5 +191,11 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
 def _complaint(said: str) -> str:
     """The line in which Ivy says what is wrong."""
     lines = [line.strip(" \t:") for line in said.splitlines()]
-    telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
-    return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160].replace(os.sep * 2, "")
+    telling = [
+        line
+        for line in lines
+        if "not found" in line or "Exception" in line or "error" in line.lower()
+    ]
+    return (telling or [line for line in lines if line] or ["it says nothing"])[0][
+        :160
+    ].replace(os.sep * 2, "")

@@ -52,7 +52,12 @@ class Choice:
         Raises `InvalidInput` for an unknown part or value.
         """
         _known("part", part, list(PARTS))
-        now = {"sink": self.sink, "store": self.store, "order": self.order, "failpoint": self.failpoint}
+        now = {
+            "sink": self.sink,
+            "store": self.store,
+            "order": self.order,
+            "failpoint": self.failpoint,
+        }
         if part == "input":
             return replace(self, input=value.strip())
         _known(part, value, self.names[part])
@@ -76,7 +81,10 @@ class Choice:
             options["order"] = self.order.value
         if self.input:
             options["input"] = self.input
-        said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in options.items())
+        said = ", ".join(
+            f"{name}={json.dumps(value, ensure_ascii=False)}"
+            for name, value in options.items()
+        )
         return f'lab.crash("{self.failpoint}", {said})'
 
 
@@ -90,10 +98,15 @@ def choose(
     """A choice from what a person wrote; what is left out is the first that fits. Raises `InvalidInput`."""
     strategy = Strategy(_known("sink", sink, [each.value for each in Strategy]))
     wanted = {"sink": sink, "store": store, "order": order, "failpoint": failpoint}
-    chosen = _fitting({name: value for name, value in wanted.items() if value is not None}, str(input or ""))
+    chosen = _fitting(
+        {name: value for name, value in wanted.items() if value is not None},
+        str(input or ""),
+    )
     for name, value in wanted.items():
         if value is not None and value != str(getattr(chosen, name)):
-            raise InvalidInput(f"{name} {value!r}: {strategy} has none of that name; {_list(chosen.names[name])}")
+            raise InvalidInput(
+                f"{name} {value!r}: {strategy} has none of that name; {_list(chosen.names[name])}"
+            )
     return chosen
 
 
@@ -105,12 +118,19 @@ def _fitting(wanted: dict[str, str], input: str) -> Choice:
     order = Order(_first(wanted.get("order"), possible))
     points = [point.value for point in POINTS[sink, order]]
     assert FailPoint.AFTER_PRE_COMMIT in points
-    names = {"sink": [each.value for each in Strategy], "store": stores, "order": possible, "failpoint": points}
+    names = {
+        "sink": [each.value for each in Strategy],
+        "store": stores,
+        "order": possible,
+        "failpoint": points,
+    }
     return Choice(
         sink,
         _first(wanted.get("store"), stores),
         order,
-        FailPoint(_first(wanted.get("failpoint"), [FailPoint.AFTER_PRE_COMMIT.value, *points])),
+        FailPoint(
+            _first(wanted.get("failpoint"), [FailPoint.AFTER_PRE_COMMIT.value, *points])
+        ),
         input,
         names,
     )

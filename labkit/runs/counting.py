@@ -88,7 +88,9 @@ class Totals(Count):
             lines += 1
             found = found or len(words(line))
         if not found:
-            raise InvalidInput(f"{self.path}: there is no word in it; a word is made of letters, numbers and '.")
+            raise InvalidInput(
+                f"{self.path}: there is no word in it; a word is made of letters, numbers and '."
+            )
         return lines
 
     def expected(self) -> Iterator[Record]:
@@ -98,9 +100,13 @@ class Totals(Count):
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """A row that no line can have caused gets a number behind all others."""
-        number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
+        number_of = {
+            (line, word): number for number, (line, word, _, _) in enumerate(self._rows)
+        }
         for row in rows:
-            yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
+            yield row._replace(
+                offset=number_of.get((row.offset, row.key), len(number_of) + row.offset)
+            )
 
     def epochs(self, planned: Sequence[Epoch]) -> Sequence[Epoch]:
         """Every row lies in the batch of its line."""
@@ -126,5 +132,7 @@ class Totals(Count):
                 for word in words(line):
                     totals[word] += 1
                     last[word] = number
-            yield from ((last[word], word, totals[word], batch) for word in sorted(last))
+            yield from (
+                (last[word], word, totals[word], batch) for word in sorted(last)
+            )
             batch += 1

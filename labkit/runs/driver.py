@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.core.errors import LabError
+from labkit.host.processes.supervised import die_with_supervisor, orders, report
 from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
 from labkit.runs.memory import MemoryCell
 from labkit.runs.scenario import Scenario
 from labkit.spark.master import is_local
-from labkit.host.processes.supervised import die_with_supervisor, orders, report
 from labkit.spark.options import PARTITIONS, Job
 from labkit.spark.reach import Armed, Then, park
 
@@ -64,7 +64,10 @@ class Drained:
     QUIET = 5.0
 
     def __init__(self, lines: int, checkpoint: "Checkpoint") -> None:
-        self._last_offset, self._planned = lines - 1, max(checkpoint.offset_log(), default=-1)
+        self._last_offset, self._planned = (
+            lines - 1,
+            max(checkpoint.offset_log(), default=-1),
+        )
         self._seen, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
@@ -95,7 +98,9 @@ class Cell:
         self._step = Background(self._recover)
         self._query: LabQuery | None = None
         self._struck = False
-        self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
+        self._group = (
+            GroupCommits(self._folder) if self._scenario.commit_group else None
+        )
 
     def poll(self) -> str | None:
         """`parked`, `ended`, or None while it is under way. Raises what the query failed with."""
@@ -111,7 +116,11 @@ class Cell:
         """Tells the supervisor, once, which executor is to be killed; the query goes on."""
         if not self._struck:
             self._struck = True
-            report("struck", cell=self.name, executor=json.loads(evidence.read_text(encoding="utf-8"))["executor"])
+            report(
+                "struck",
+                cell=self.name,
+                executor=json.loads(evidence.read_text(encoding="utf-8"))["executor"],
+            )
 
     def _open(self) -> "Opened":
         from labkit.spark.start import open_checkpoint
@@ -132,7 +141,9 @@ class Cell:
     def _recover(self) -> None:
         steps = self._opened.recover()
         for sentence in steps:
-            print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
+            print(
+                f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True
+            )
         report("recovered", cell=self.name, steps=steps)
 
     def _recovering(self) -> str | None:
@@ -147,11 +158,15 @@ class Cell:
                 register(self._spark, plan.source)
                 lines = self._lines(plan.source.name())
             else:
-                lines = self._topic() if self._scenario.job is Job.KAFKA else self._socket()
+                lines = (
+                    self._topic() if self._scenario.job is Job.KAFKA else self._socket()
+                )
             rows = plan.compute(lines)
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
-            self._query = launch(rows, self._opened, plan.output_mode, endless=plan.endless)
+            self._query = launch(
+                rows, self._opened, plan.output_mode, endless=plan.endless
+            )
             self._phase = self._draining if plan.endless else self._running
         return None
 
@@ -178,10 +193,14 @@ class Cell:
             "records_per_batch": self._scenario.batch_size(self._driver),
             "commits": self._folder.checkpoint / "commits",
             "armed": json.dumps(self._armed and self._armed.to_json()),
-            "tasks": self._spark.sparkContext.defaultParallelism if self._scenario.job is Job.TOTALS else 1,
+            "tasks": self._spark.sparkContext.defaultParallelism
+            if self._scenario.job is Job.TOTALS
+            else 1,
         }
         reader = self._spark.readStream.format(source)
-        return reader.options(**{name: str(value) for name, value in options.items()}).load()
+        return reader.options(
+            **{name: str(value) for name, value in options.items()}
+        ).load()
 
     def _running(self) -> str | None:
         assert self._query is not None
@@ -219,13 +238,18 @@ def run(spec: dict[str, Any]) -> None:
 
     scratch = Path(spec["scratch"])
     log, archive = sys.stderr.buffer, spec["archive"]
-    spark = start_session(spec["master"], scratch, PARTITIONS, log, spec["profile"], archive=archive)
+    spark = start_session(
+        spec["master"], scratch, PARTITIONS, log, spec["profile"], archive=archive
+    )
     notifier(spark)
     if not is_local(spec["master"]):
         report("application", id=spark.sparkContext.applicationId)
         await_executors(spark, *demands(spec["cells"]))
     report("session")
-    waiting, active = list(stand_by(spark, spec) if spec.get("standby") else spec["cells"]), list[Query]()
+    waiting, active = (
+        list(stand_by(spark, spec) if spec.get("standby") else spec["cells"]),
+        list[Query](),
+    )
     while waiting or active:
         while waiting and len(active) < spec["active"]:
             begin(spark, waiting.pop(0), active)
@@ -239,8 +263,15 @@ def demands(cells: Sequence[dict[str, Any]]) -> tuple[int, set[str]]:
     """How many tasks of these cells must be able to run at once, and the stores that they write to."""
     in_task = []
     for cell in cells:
-        scenario, armed = Scenario.from_json(cell["scenario"]), Armed.from_json(cell["armed"])
-        if scenario.job is Job.RUNNING and armed is not None and armed.crash.point.in_task:
+        scenario, armed = (
+            Scenario.from_json(cell["scenario"]),
+            Armed.from_json(cell["armed"]),
+        )
+        if (
+            scenario.job is Job.RUNNING
+            and armed is not None
+            and armed.crash.point.in_task
+        ):
             in_task.append(scenario.tasks(cell["driver"]))
     free = 1 if len(in_task) < len(cells) else 0
     return sum(in_task) + free, {cell["scenario"]["store"] for cell in cells}
@@ -259,7 +290,9 @@ def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Query]) -> N
     """Opens one cell; a cell that cannot be opened has failed, and the others go on."""
     report("begun", cell=spec["name"])
     try:
-        active.append(MemoryCell(spark, report) if "memory" in spec else Cell(spark, spec))
+        active.append(
+            MemoryCell(spark, report) if "memory" in spec else Cell(spark, spec)
+        )
     except Exception as error:
         fail(spec["name"], error)
 

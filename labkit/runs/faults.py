@@ -31,10 +31,10 @@ def check_between(scenario: Scenario) -> None:
     if scenario.between not in (Between.NOTHING, Between.EXPIRE, *OF_THE_SOURCE):
         found = service(scenario.store).status()
         if found.state != "up":
-            remedy = (
-                f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
+            remedy = f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
+            raise ServiceUnavailable(
+                f"--between {scenario.between} needs a server of the lab's own: {remedy}."
             )
-            raise ServiceUnavailable(f"--between {scenario.between} needs a server of the lab's own: {remedy}.")
 
 
 def arrange(scenario: Scenario, location: Path) -> None:
@@ -53,10 +53,20 @@ def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, An
     if scenario.between is Between.NOTHING:
         return {}
     if scenario.between in OF_THE_SOURCE:
-        return {"source": {"between": scenario.between.value, **change_source(scenario, folder, crashes)}}
+        return {
+            "source": {
+                "between": scenario.between.value,
+                **change_source(scenario, folder, crashes),
+            }
+        }
     location = folder.store(scenario.store)
     if scenario.between is Between.EXPIRE:
-        return {"server": {"between": scenario.between.value, "aborted": _await_expiry(scenario, location)}}
+        return {
+            "server": {
+                "between": scenario.between.value,
+                "aborted": _await_expiry(scenario, location),
+            }
+        }
     server = service(scenario.store)
     before = server.status()
     if scenario.between is Between.KILL_SERVER:
@@ -67,8 +77,17 @@ def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, An
         server.down()
     after = server.up()
     if after.state != "up" or after.pid in ended:
-        raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing.")
-    return {"server": {"between": scenario.between.value, "signal": number, "ended": ended, "now": after.pid}}
+        raise JobFailed(
+            f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing."
+        )
+    return {
+        "server": {
+            "between": scenario.between.value,
+            "signal": number,
+            "ended": ended,
+            "now": after.pid,
+        }
+    }
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
@@ -78,6 +97,8 @@ def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
         deadline = time.monotonic() + _PATIENCE
         while found := store.unfinished():
             if time.monotonic() > deadline:
-                raise JobFailed(f"the server kept {found[0]} open for {_PATIENCE:.0f} s; the run proves nothing.")
+                raise JobFailed(
+                    f"the server kept {found[0]} open for {_PATIENCE:.0f} s; the run proves nothing."
+                )
             time.sleep(0.1)
         return store.expired()

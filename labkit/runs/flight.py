@@ -56,7 +56,9 @@ class Flight:
             run.crashes[-1]["recovery"] = event["steps"]
         elif kind == "ended" and run:
             run.ended = True
-            run.seconds["to_recovered" if run.crashes else "to_end"] = now - self._begun[run.name]
+            run.seconds["to_recovered" if run.crashes else "to_end"] = (
+                now - self._begun[run.name]
+            )
         elif kind == "failed":
             self._fail(event, [run] if run else list(self._runs.values()))
         elif kind in ("killed", "died", "unwanted"):
@@ -107,9 +109,15 @@ class Flight:
 
 def _full(run: Run) -> LabError | None:
     """What to say of a run that failed where one of its disks is full."""
-    for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
+    for place in (
+        run.folder.path,
+        run.folder.checkpoint,
+        run.folder.store(run.scenario.store).parent,
+    ):
         if place.exists() and shutil.disk_usage(place).free < FULL:
-            return InvalidInput(f"{place}: the disk is full; make room or name another folder with --out.")
+            return InvalidInput(
+                f"{place}: the disk is full; make room or name another folder with --out."
+            )
     return None
 
 
@@ -119,7 +127,10 @@ def note_committed(run: Run) -> None:
     if killed is None:
         return
     log = run.folder.checkpoint / "commits"
-    renamed = [(log / str(batch)).stat().st_ctime for batch in Checkpoint(run.folder.checkpoint).commit_log()]
+    renamed = [
+        (log / str(batch)).stat().st_ctime
+        for batch in Checkpoint(run.folder.checkpoint).commit_log()
+    ]
     later = [moment - killed for moment in renamed if moment > killed]
     if later:
         run.seconds[f"crash_{len(run.crashes)}_to_committed"] = min(later)
@@ -128,7 +139,9 @@ def note_committed(run: Run) -> None:
 def _ended_early(run: Run) -> LabError:
     if full := _full(run):
         return full
-    return JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
+    return JobFailed(
+        f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why."
+    )
 
 
 def note_crash(run: Run, proof: dict[str, Any]) -> None:
@@ -137,16 +150,24 @@ def note_crash(run: Run, proof: dict[str, Any]) -> None:
     assert crash is not None
     reached = _testimony(run.folder.reached(run.drivers))
     if proof.get("signal") != 9 or proof.get("left"):
-        raise JobFailed(f"the driver at {crash} did not die by SIGKILL alone (proof: {proof}); the run proves nothing.")
+        raise JobFailed(
+            f"the driver at {crash} did not die by SIGKILL alone (proof: {proof}); the run proves nothing."
+        )
     in_executor = crash.point.in_task and "executors" in proof
-    if reached["point"] != crash.point.value or (reached["session"] != proof["session"] and not in_executor):
-        raise JobFailed(f"the evidence {run.folder.reached(run.drivers)} is not of {crash}; the run proves nothing.")
+    if reached["point"] != crash.point.value or (
+        reached["session"] != proof["session"] and not in_executor
+    ):
+        raise JobFailed(
+            f"the evidence {run.folder.reached(run.drivers)} is not of {crash}; the run proves nothing."
+        )
     _check_executors(crash, proof)
     _keep(run, crash, reached, proof)
     if run.scenario.job is Job.KAFKA:
         run.crashes[-1]["progress"] = progress(run.folder)
     run.crashes[-1] |= disturb(run.scenario, run.folder, len(run.crashes))
-    run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
+    run.readings.append(
+        (f"crash {len(run.crashes)}", sum(1 for _ in observations(run)))
+    )
     keep_evidence(run)
     put_aside(run)
 
@@ -158,13 +179,22 @@ def note_executor(run: Run, proof: dict[str, Any]) -> None:
     reached = _testimony(run.folder.reached(run.drivers))
     named = {reached["pid"], proof["executor"]}
     if proof["left"] or not named <= set(proof["killed"]):
-        raise JobFailed(f"the executor at {crash} did not die with its task (proof: {proof}); the run proves nothing.")
-    _keep(run, crash, reached, {**proof, "signal": signal.SIGKILL.value, "session": reached["session"]})
+        raise JobFailed(
+            f"the executor at {crash} did not die with its task (proof: {proof}); the run proves nothing."
+        )
+    _keep(
+        run,
+        crash,
+        reached,
+        {**proof, "signal": signal.SIGKILL.value, "session": reached["session"]},
+    )
     run.crashes[-1]["executor"] = proof["executor"]
     keep_evidence(run)
 
 
-def _keep(run: Run, crash: Crash, reached: dict[str, Any], proof: dict[str, Any]) -> None:
+def _keep(
+    run: Run, crash: Crash, reached: dict[str, Any], proof: dict[str, Any]
+) -> None:
     """One crash as evidence, with the logs and files as they are now. Raises `JobFailed` for logs that disagree."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     _check_logs(crash, checkpoint)
@@ -201,18 +231,34 @@ def _testimony(path: Path) -> dict[str, Any]:
         seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return {"point": seen["point"], "session": seen["session"], "pid": seen["pid"]}
     except (ValueError, KeyError, TypeError) as error:
-        raise JobFailed(f"{path}: damaged ({error!r}), so the run proves nothing; start it anew.") from None
+        raise JobFailed(
+            f"{path}: damaged ({error!r}), so the run proves nothing; start it anew."
+        ) from None
 
 
 def _check_logs(crash: Crash, checkpoint: Checkpoint) -> None:
     """The engine's own logs must say what the point says."""
     if crash.point.in_recovery:
         return
-    planned, finished = crash.batch in checkpoint.offset_log(), crash.batch in checkpoint.commit_log()
+    planned, finished = (
+        crash.batch in checkpoint.offset_log(),
+        crash.batch in checkpoint.commit_log(),
+    )
     if not planned:
-        raise JobFailed(f"{crash} was reached, and yet offsets/{crash.batch} is missing; the run proves nothing.")
+        raise JobFailed(
+            f"{crash} was reached, and yet offsets/{crash.batch} is missing; the run proves nothing."
+        )
     if crash.point is FailPoint.AFTER_COMMIT_LOG and not finished:
-        raise JobFailed(f"{crash} was reached, and yet commits/{crash.batch} is missing; the run proves nothing.")
-    before = (FailPoint.AFTER_OFFSET_LOG, FailPoint.AFTER_PRE_COMMIT, FailPoint.MID_WRITE, FailPoint.AFTER_HANDLES)
+        raise JobFailed(
+            f"{crash} was reached, and yet commits/{crash.batch} is missing; the run proves nothing."
+        )
+    before = (
+        FailPoint.AFTER_OFFSET_LOG,
+        FailPoint.AFTER_PRE_COMMIT,
+        FailPoint.MID_WRITE,
+        FailPoint.AFTER_HANDLES,
+    )
     if crash.point in before and finished:
-        raise JobFailed(f"{crash} was reached, and yet commits/{crash.batch} is there; the run proves nothing.")
+        raise JobFailed(
+            f"{crash} was reached, and yet commits/{crash.batch} is there; the run proves nothing."
+        )

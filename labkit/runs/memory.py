@@ -51,10 +51,20 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
             tell(event["event"], event)
     if "table" not in events:
         because = events.get("failed", {}).get("because", "it ended by itself")
-        raise JobFailed(f"the driver with the memory table failed: {because}; {spec['log']} says more.")
+        raise JobFailed(
+            f"the driver with the memory table failed: {because}; {spec['log']} says more."
+        )
     rows = [(offset, key, value) for offset, key, value in events["table"]["rows"]]
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".log")
-    return Life(rows, events["killed"]["signal"], [str(path.relative_to(folder)) for path in files])
+    files = (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".log"
+    )
+    return Life(
+        rows,
+        events["killed"]["signal"],
+        [str(path.relative_to(folder)) for path in files],
+    )
 
 
 class MemoryCell:
@@ -69,8 +79,15 @@ class MemoryCell:
 
         register(spark, LogSource)
         keep_state(spark, State.ROCKSDB)
-        reader = spark.readStream.format(LogSource.name()).option("path", str(plan().input))
-        writer = running(reader.load()).writeStream.format("memory").queryName(TABLE).outputMode("append")
+        reader = spark.readStream.format(LogSource.name()).option(
+            "path", str(plan().input)
+        )
+        writer = (
+            running(reader.load())
+            .writeStream.format("memory")
+            .queryName(TABLE)
+            .outputMode("append")
+        )
         self._report = report
         self._spark, self._query = spark, writer.trigger(availableNow=True).start()
 
@@ -81,6 +98,9 @@ class MemoryCell:
         error = self._query.exception()
         if error is not None:
             raise error
-        rows = sorted((row.offset, row.key, row.value) for row in self._spark.table(TABLE).collect())
+        rows = sorted(
+            (row.offset, row.key, row.value)
+            for row in self._spark.table(TABLE).collect()
+        )
         self._report("table", rows=rows)
         return "ended"

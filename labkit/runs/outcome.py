@@ -18,12 +18,21 @@ from labkit.runs.flight import Tell
 from labkit.runs.pages.diagram import write_diagram
 from labkit.runs.pages.report import label, write_report
 from labkit.runs.pages.result import fragment
-from labkit.runs.run import Run, conclude, history, observations, prepare, release, result, resume
+from labkit.runs.pages.simulated import at_failpoint
+from labkit.runs.run import (
+    Run,
+    conclude,
+    history,
+    observations,
+    prepare,
+    release,
+    result,
+    resume,
+)
 from labkit.runs.runner import PATIENCE, Setup, conduct
 from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.spark.master import Victim
 from labkit.spark.options import PARTITIONS
-from labkit.runs.pages.simulated import at_failpoint
 from labkit.view.stepper import Player
 from labkit.view.timeline import timeline
 
@@ -124,16 +133,35 @@ class Outcome:
     def __str__(self) -> str:
         """The run for a person, in a few lines."""
         verdict = self.verdict
-        final = ", ".join(f"{key}={value}" for key, value in islice(verdict.final.items(), 10)) or "nothing"
-        lines = [f"{self.label}: {verdict.guarantee}", f"  why      {verdict.because}", f"  seen     {self.seen}"]
-        lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
+        final = (
+            ", ".join(
+                f"{key}={value}" for key, value in islice(verdict.final.items(), 10)
+            )
+            or "nothing"
+        )
+        lines = [
+            f"{self.label}: {verdict.guarantee}",
+            f"  why      {verdict.because}",
+            f"  seen     {self.seen}",
+        ]
+        lines.append(
+            f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})"
+        )
         for crash in self.crashes:
             logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
             victim = ", an executor" if crash.get("executor") else ""
-            lines.append(f"  crash    {crash['point']}@{crash['batch']}{victim}, signal {crash['signal']}; {logs}")
+            lines.append(
+                f"  crash    {crash['point']}@{crash['batch']}{victim}, signal {crash['signal']}; {logs}"
+            )
         if self.run.scenario.note:
             lines.append(f"  note     {self.run.scenario.note}")
-        return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.run.scenario.command()}"])
+        return "\n".join(
+            [
+                *lines,
+                f"  folder   {self.folder}",
+                f"  again    {self.run.scenario.command()}",
+            ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The run as `labkit run --json` prints it."""
@@ -193,7 +221,10 @@ def crash(
 
 
 def crash_each(
-    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell = in_place
+    cases: Mapping[str, Mapping[str, Any]],
+    *,
+    folder: Path | None = None,
+    tell: Tell = in_place,
 ) -> dict[str, Outcome]:
     """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
 
@@ -205,13 +236,16 @@ def crash_each(
     find_java()
     base = fresh_folder("several") if folder is None else folder.absolute()
     runs = [
-        prepare(scenario, base / f"{number}-{scenario.name}") for number, scenario in enumerate(scenarios.values(), 1)
+        prepare(scenario, base / f"{number}-{scenario.name}")
+        for number, scenario in enumerate(scenarios.values(), 1)
     ]
     conduct(runs, base / "scratch", tell)
     return {name: judged(run) for name, run in zip(scenarios, runs, strict=True)}
 
 
-def _planned(at: str | Sequence[str] = (), input: Path | str | None = None, **options: Any) -> Scenario:
+def _planned(
+    at: str | Sequence[str] = (), input: Path | str | None = None, **options: Any
+) -> Scenario:
     points = [at] if isinstance(at, str) else list(at)
     return plan(input=None if input is None else Path(input), crashes=points, **options)
 
@@ -220,7 +254,9 @@ def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
     """A run in a folder of its own, its whole input checked. Raises `InvalidInput` or `ServiceUnavailable`."""
     check_input(scenario)
     find_java()
-    return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
+    return prepare(
+        scenario, fresh_folder(scenario.name) if folder is None else folder.absolute()
+    )
 
 
 def finish(
@@ -232,11 +268,15 @@ def finish(
     heartbeat: Callable[[], None] | None = None,
 ) -> Outcome:
     """Drives one run to its end and judges it. Raises the run's error, or what the heartbeat of `conduct` raised."""
-    conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
+    conduct(
+        [run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat
+    )
     return judged(run)
 
 
-def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
+def run_all(
+    runs: Sequence[Run], scratch: Path, tell: Tell = silent
+) -> list[Outcome | LabError]:
     """Drives several runs to their ends, side by side; a run that failed gives its error."""
     conduct(runs, scratch, tell)
     return [_judged_or_error(run) for run in runs]
@@ -262,7 +302,12 @@ def judged(run: Run) -> Outcome:
     if run.error is not None:
         raise run.error
     conclude(run)
-    write_report([run], run.folder.report, f"Crash report: {label(run)}", LEADS[run.scenario.victim])
+    write_report(
+        [run],
+        run.folder.report,
+        f"Crash report: {label(run)}",
+        LEADS[run.scenario.victim],
+    )
     write_diagram(run)
     release(run)
     return Outcome(run)

@@ -72,8 +72,16 @@ class Run:
         """What the next driver must know."""
         crash = self.next_crash
         then = Then(self.scenario.victim.value)
-        armed = crash and Armed(crash, self.folder.reached(self.drivers + 1), then).to_json()
-        plain = {"name": self.name, "folder": str(self.folder.path), "armed": armed, "driver": self.drivers + 1}
+        armed = (
+            crash
+            and Armed(crash, self.folder.reached(self.drivers + 1), then).to_json()
+        )
+        plain = {
+            "name": self.name,
+            "folder": str(self.folder.path),
+            "armed": armed,
+            "driver": self.drivers + 1,
+        }
         portion = self.portions()[len(self.crashes)] if self.port else []
         socket = self.port and {"port": self.port, "lines": len(portion)}
         return {**plain, "scenario": self.scenario.to_json(), "socket": socket}
@@ -88,9 +96,14 @@ class Run:
 
     def portions(self) -> list[list[str]]:
         """What a socket sends to each driver: so many lines to those that will be killed, the rest to the last."""
-        lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
+        lines = [
+            json.dumps({"offset": n, "word": word})
+            for n, word in enumerate(read_log(self.scenario.input))
+        ]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
-        return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
+        return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [
+            lines[size * crashes :]
+        ]
 
 
 def prepare(scenario: Scenario, folder: Path) -> Run:
@@ -103,13 +116,20 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
     check_source(scenario)
     try:
         folder.mkdir(parents=True)
-        durable.replace(run.config, json.dumps({"scenario": scenario.to_json(), "versions": versions()}, indent=2))
+        durable.replace(
+            run.config,
+            json.dumps(
+                {"scenario": scenario.to_json(), "versions": versions()}, indent=2
+            ),
+        )
     except FileExistsError:
         raise InvalidInput(
             f"{folder}: this folder is there already; name a new one with --out, or --resume it."
         ) from None
     except OSError as error:
-        raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
+        raise InvalidInput(
+            f"{folder}: cannot be written ({error.strerror}); name another folder with --out."
+        ) from None
     arrange(scenario, run.store(scenario.store))
     feed(scenario, run)
     return Run(scenario, run)
@@ -127,7 +147,9 @@ def release(run: Run) -> None:
     """Drops what a judged run left in a server, unless it is to be kept; its history is in the run's folder."""
     if run.keep_store:
         return
-    with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
+    with closing(
+        open_store(run.scenario.store, run.folder.store(run.scenario.store))
+    ) as store:
         if isinstance(store, Elsewhere):
             run.in_doubt = hidden(run)
             store.destroy()
@@ -139,20 +161,36 @@ def resume(folder: Path) -> Run:
     """A run whose runner was stopped, ready to go on with its next driver. Raises `InvalidInput`."""
     paths = RunFolder(folder)
     if paths.verdict.exists():
-        raise InvalidInput(f"{folder}: this run is finished; its verdict is in {paths.verdict.name}.")
+        raise InvalidInput(
+            f"{folder}: this run is finished; its verdict is in {paths.verdict.name}."
+        )
     try:
-        scenario = Scenario.from_json(json.loads(paths.config.read_text(encoding="utf-8"))["scenario"])
+        scenario = Scenario.from_json(
+            json.loads(paths.config.read_text(encoding="utf-8"))["scenario"]
+        )
     except FileNotFoundError:
-        raise InvalidInput(f"{folder}: no run to resume (there is no {paths.config.name}).") from None
+        raise InvalidInput(
+            f"{folder}: no run to resume (there is no {paths.config.name})."
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run anew.") from None
+        raise InvalidInput(
+            f"{paths.config}: damaged ({error}); start the run anew."
+        ) from None
     if scenario.job is Job.SOCKET:
-        raise InvalidInput(f"{folder}: what was sent to a socket cannot be sent again; start the run anew.")
+        raise InvalidInput(
+            f"{folder}: what was sent to a socket cannot be sent again; start the run anew."
+        )
     run = Run(scenario, paths)
-    run.drivers = max(len(list(folder.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())
+    run.drivers = max(
+        len(list(folder.glob("driver-*.log"))),
+        Checkpoint(paths.checkpoint).incarnation(),
+    )
     if paths.evidence.exists():
         evidence = _evidence(paths)
-        run.crashes, run.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
+        run.crashes, run.readings = (
+            evidence["crashes"],
+            [tuple(pair) for pair in evidence["readings"]],
+        )
     put_aside(run)
     return run
 
@@ -166,16 +204,24 @@ def put_aside(run: Run) -> None:
 
 def _evidence(paths: RunFolder) -> dict[str, Any]:
     try:
-        evidence: dict[str, Any] = json.loads(paths.evidence.read_text(encoding="utf-8"))
+        evidence: dict[str, Any] = json.loads(
+            paths.evidence.read_text(encoding="utf-8")
+        )
         evidence["crashes"], evidence["readings"]
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{paths.evidence}: damaged ({error}); start the run anew.") from None
+        raise InvalidInput(
+            f"{paths.evidence}: damaged ({error}); start the run anew."
+        ) from None
     return evidence
 
 
 def versions() -> dict[str, str]:
     """What a run depends on."""
-    return {"labkit": __version__, "pyspark": version("pyspark"), "python": platform.python_version()}
+    return {
+        "labkit": __version__,
+        "pyspark": version("pyspark"),
+        "python": platform.python_version(),
+    }
 
 
 def keep_evidence(run: Run) -> None:
@@ -188,7 +234,10 @@ def keep_evidence(run: Run) -> None:
     }
     if run.ended:
         checkpoint = Checkpoint(run.folder.checkpoint)
-        content["end"] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
+        content["end"] = {
+            "offset_log": checkpoint.offset_log(),
+            "commit_log": checkpoint.commit_log(),
+        }
         content["end"]["files"] = checkpoint.files()
         if run.scenario.job is Job.KAFKA and not run.released:
             content["end"]["progress"] = progress(run.folder)
@@ -200,7 +249,9 @@ def observations(run: Run) -> Iterator[Observation]:
     if run.released:
         yield from (event for event in _told(run) if isinstance(event, Observation))
         return
-    with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
+    with closing(
+        open_store(run.scenario.store, run.folder.store(run.scenario.store))
+    ) as store:
         yield from run.scenario.count.numbered(store.history())
 
 
@@ -209,14 +260,20 @@ def _told(run: Run) -> Iterator[Observation | Reading]:
     with run.folder.history.open(encoding="utf-8") as file:
         for line in file:
             event = json.loads(line)
-            yield Reading(event["reading"]) if "reading" in event else Observation(**event)
+            yield (
+                Reading(event["reading"])
+                if "reading" in event
+                else Observation(**event)
+            )
 
 
 def hidden(run: Run) -> list[Observation]:
     """Rows that are still in transactions of nobody."""
     if run.released:
         return run.in_doubt
-    with closing(open_store(run.scenario.store, run.folder.store(run.scenario.store))) as store:
+    with closing(
+        open_store(run.scenario.store, run.folder.store(run.scenario.store))
+    ) as store:
         return list(run.scenario.count.numbered(store.hidden()))
 
 
@@ -232,7 +289,10 @@ def history(run: Run) -> History:
 
 def _epochs(run: Run) -> Sequence[Epoch]:
     """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
-    if run.scenario.checkpoint is Keep.DELETED or run.scenario.job in (Job.SOCKET, Job.KAFKA):
+    if run.scenario.checkpoint is Keep.DELETED or run.scenario.job in (
+        Job.SOCKET,
+        Job.KAFKA,
+    ):
         return ()
     return run.scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())
 
@@ -267,7 +327,9 @@ MOST_KEYS = 1_000
 
 def _final(verdict: Verdict) -> bytes:
     """Sorted, without spaces, in UTF-8: whoever counts for himself can compare the digest."""
-    return json.dumps(dict(verdict.final.items()), ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(
+        dict(verdict.final.items()), ensure_ascii=False, separators=(",", ":")
+    ).encode()
 
 
 def _named(run: Run, verdict: Verdict) -> dict[str, Any]:
@@ -275,7 +337,14 @@ def _named(run: Run, verdict: Verdict) -> dict[str, Any]:
     if len(verdict.final) <= MOST_KEYS:
         return {}
     digest = hashlib.sha256(_final(verdict)).hexdigest()
-    return {"final": None, "final_file": {"path": str(run.folder.final), "keys": len(verdict.final), "sha256": digest}}
+    return {
+        "final": None,
+        "final_file": {
+            "path": str(run.folder.final),
+            "keys": len(verdict.final),
+            "sha256": digest,
+        },
+    }
 
 
 def _line(event: Observation | Reading) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Runs scenarios on real Spark: start, crash, restart; many side by side where the machine allows it.
 
-Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next driver
-is always a new process. This module must not judge (that is `labkit.core.judge`) and must not kill (the supervisor does).
+Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next
+driver is always a new process. This module must not judge (that is `labkit.core.judge`) and must not kill (the
+supervisor does).
 """
 
 import os
@@ -83,7 +84,9 @@ def conduct(
         with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
             for run in runs:
                 if run.scenario.job is Job.SOCKET:
-                    run.port = servers.enter_context(LineServer(run.portions(), run.waits_for_lines)).port
+                    run.port = servers.enter_context(
+                        LineServer(run.portions(), run.waits_for_lines)
+                    ).port
             try:
                 _fly(fleet, pool, list(runs), side_by_side, heartbeat)
             except BaseException:
@@ -103,7 +106,9 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
 
 def _refuse_standby(run: Run) -> None:
     if run.scenario.master is not None:
-        raise InvalidInput("--standby: it would take the cluster's cores from the driver it waits for; leave it out.")
+        raise InvalidInput(
+            "--standby: it would take the cluster's cores from the driver it waits for; leave it out."
+        )
 
 
 def _crashes_left(run: Run) -> int:
@@ -121,12 +126,16 @@ def _fly(
     while ready or flying:
         share = -(-len(ready) // side_by_side)
         while ready and len(flying) < side_by_side:
-            load = list(islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1)))
+            load = list(
+                islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1))
+            )
             ready = [run for run in ready if run not in load]
             flying[pool.submit(fleet.fly, load)] = load
         if heartbeat:
             heartbeat()
-        for future in wait(flying, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED).done:
+        for future in wait(
+            flying, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED
+        ).done:
             load = flying.pop(future)
             future.result()
             ready = [run for run in load if not run.ended and run.error is None] + ready
@@ -135,7 +144,9 @@ def _fly(
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
     """Runs of one kind for one driver: those to be recovered first, then new ones until enough would be parked."""
     parked, kind = 0, _kind(ready[0])
-    alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
+    alike = sorted(
+        (run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers
+    )
     if _flies_alone(alike[0]):
         yield alike[0]
         return
@@ -150,13 +161,20 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 def _flies_alone(run: Run) -> bool:
     """On a cluster a task at its failpoint keeps a core, and the tasks of its batch need one each at that moment."""
-    return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
+    return (
+        run.scenario.master is not None
+        and run.next_crash is not None
+        and run.next_crash.point.in_task
+    )
 
 
 def _kind(run: Run) -> tuple[str | None, str]:
     """Runs may share a driver if they are alike in this: their cluster, and how the driver is set up."""
     profile = PROFILE[run.scenario.job]
-    return run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile
+    return (
+        run.scenario.master,
+        "cluster" if run.scenario.master and profile == "small" else profile,
+    )
 
 
 def _drivers_allowed() -> int:
@@ -164,7 +182,11 @@ def _drivers_allowed() -> int:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def _parked_allowed(side_by_side: int) -> int:
@@ -172,7 +194,12 @@ def _parked_allowed(side_by_side: int) -> int:
     return max(2, min(PARKED, (share - DRIVER_BYTES) // QUERY_BYTES))
 
 
-PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KAFKA: "kafka"}
+PROFILE = {
+    Job.RUNNING: "small",
+    Job.SOCKET: "small",
+    Job.TOTALS: "bulk",
+    Job.KAFKA: "kafka",
+}
 """How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
 
 
@@ -189,8 +216,15 @@ def _master(load: Sequence[Run]) -> str:
 class Fleet:
     """The drivers that are under way."""
 
-    def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
-        self._scratch, self._tell, self._patience, self._setup = scratch, tell, patience, setup
+    def __init__(
+        self, scratch: Path, tell: Tell, patience: float, setup: Setup
+    ) -> None:
+        self._scratch, self._tell, self._patience, self._setup = (
+            scratch,
+            tell,
+            patience,
+            setup,
+        )
         self._drives: list[Drive] = []
         self._waiting: list[Standby] = []
         self._proof: dict[str, Any] = {}
@@ -225,7 +259,9 @@ class Fleet:
                     self._start_standbys(load)
                     spec = self._specification(load)
                     self._tell("driver", {"cells": [run.name for run in load]})
-                    drive = stack.enter_context(Drive({**spec, "cells": cells}, self._patience))
+                    drive = stack.enter_context(
+                        Drive({**spec, "cells": cells}, self._patience)
+                    )
                     self._add(drive)
                     log, events = Path(spec["log"]), drive.events()
                 for event in events:
@@ -247,7 +283,10 @@ class Fleet:
         """One for every crash to come, each warm before the next one and the first driver start."""
         while self._setup.standby and len(self._waiting) < _crashes_left(load[0]):
             self._tell("standby", {"cells": [run.name for run in load]})
-            standby = Standby({**self._specification(load), "standby": load[0].scenario.job.value}, self._patience)
+            standby = Standby(
+                {**self._specification(load), "standby": load[0].scenario.job.value},
+                self._patience,
+            )
             self._waiting.append(standby)
             self._add(standby.drive)
             standby.await_ready()

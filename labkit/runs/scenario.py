@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Crash, Order, Strategy, check_crash, orders, parse_crash
+from labkit.core.failpoints import (
+    Crash,
+    Order,
+    Strategy,
+    check_crash,
+    orders,
+    parse_crash,
+)
 from labkit.core.words import nearest
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Each, Running, Totals
@@ -65,11 +72,17 @@ class Scenario:
 
     def batch_size(self, driver: int) -> int:
         """Records in one micro-batch that the nth driver plans, from 1."""
-        return self.records_per_batch if driver == 1 else self.later_records_per_batch or self.records_per_batch
+        return (
+            self.records_per_batch
+            if driver == 1
+            else self.later_records_per_batch or self.records_per_batch
+        )
 
     def tasks(self, driver: int) -> int:
         """Tasks that write each batch of the nth driver, from 1."""
-        return self.partitions if driver == 1 else self.later_partitions or self.partitions
+        return (
+            self.partitions if driver == 1 else self.later_partitions or self.partitions
+        )
 
     @property
     def most_tasks(self) -> int:
@@ -97,7 +110,9 @@ class Scenario:
             parts.append(self.order.value)
         if self.victim is not Victim.DRIVER:
             parts.append(self.victim.value)
-        return "-".join([*parts, *(str(crash).replace("@", "-") for crash in self.crashes)])
+        return "-".join(
+            [*parts, *(str(crash).replace("@", "-") for crash in self.crashes)]
+        )
 
     def command(self) -> str:
         """The one command that repeats this run."""
@@ -122,7 +137,11 @@ class Scenario:
         }
         if self.checkpoint is not Keep.KEPT:
             parts.append("--delete-checkpoint")
-        parts += [f"{option} {shlex.quote(str(value))}" for option, (value, usual) in options.items() if value != usual]
+        parts += [
+            f"{option} {shlex.quote(str(value))}"
+            for option, (value, usual) in options.items()
+            if value != usual
+        ]
         if self.commit_group:
             parts.append("--commit-group")
         return " ".join(parts)
@@ -212,20 +231,30 @@ def plan(
         query=_query(query),
         later_records_per_batch=_later(wanted, later_records_per_batch),
         partitions=_tasks("--partitions", wanted, partitions),
-        later_partitions=None if later_partitions is None else _tasks("--later-partitions", wanted, later_partitions),
+        later_partitions=None
+        if later_partitions is None
+        else _tasks("--later-partitions", wanted, later_partitions),
         between=_between(between, store, wanted),
         master=master,
         victim=Victim(_known("--victim", victim, [member.value for member in Victim])),
         commit_group=commit_group,
     )
     if commit_group and wanted is not Job.KAFKA:
-        raise InvalidInput("--commit-group: only a job that reads Kafka has a consumer group; use --job kafka.")
+        raise InvalidInput(
+            "--commit-group: only a job that reads Kafka has a consumer group; use --job kafka."
+        )
     if delete_checkpoint and not scenario.crashes:
-        raise InvalidInput("--delete-checkpoint: it is deleted after a crash; name one with --crash.")
+        raise InvalidInput(
+            "--delete-checkpoint: it is deleted after a crash; name one with --crash."
+        )
     if scenario.between is not Between.NOTHING and not scenario.crashes:
-        raise InvalidInput(f"--between {between}: it happens after a crash; name one with --crash.")
+        raise InvalidInput(
+            f"--between {between}: it happens after a crash; name one with --crash."
+        )
     if later_partitions is not None and not scenario.crashes:
-        raise InvalidInput(f"--later-partitions {later_partitions}: it is for after a crash; name one with --crash.")
+        raise InvalidInput(
+            f"--later-partitions {later_partitions}: it is for after a crash; name one with --crash."
+        )
     for crash in scenario.crashes:
         check_crash(crash, strategy, scenario.order)
     _check_cluster(scenario)
@@ -248,7 +277,9 @@ def _order(strategy: Strategy, order: str | None) -> Order:
         return possible[0]
     _known("--order", order, [Order.ENGINE.value, Order.DECISION.value])
     if Order(order) not in possible:
-        raise InvalidInput(f"--order {order}: {strategy} has nothing to defer and takes no order; leave --order out.")
+        raise InvalidInput(
+            f"--order {order}: {strategy} has nothing to defer and takes no order; leave --order out."
+        )
     return Order(order)
 
 
@@ -262,25 +293,35 @@ def _state(job: Job, state: str | None) -> State:
         return default_state(job)
     wanted = State(_known("--state", state, [member.value for member in State]))
     if job in STATEFUL and wanted is not State.ROCKSDB:
-        raise InvalidInput(f"--state {state}: the job {job} needs rocksdb (transformWithState); use --job totals.")
+        raise InvalidInput(
+            f"--state {state}: the job {job} needs rocksdb (transformWithState); use --job totals."
+        )
     return wanted
 
 
 def _query(query: str | None) -> str | None:
     if query is not None and not _QUERY.fullmatch(query):
-        raise InvalidInput(f"--query {query[:40]}: write a name of small letters, digits and _, as in counts_1.")
+        raise InvalidInput(
+            f"--query {query[:40]}: write a name of small letters, digits and _, as in counts_1."
+        )
     return query
 
 
 def _between(between: str, store: str, job: Job) -> Between:
     wanted = Between(_known("--between", between, [member.value for member in Between]))
     if wanted in OF_THE_SOURCE and job is not Job.KAFKA:
-        raise InvalidInput(f"--between {between}: it happens to a Kafka topic that is read; use --job kafka.")
+        raise InvalidInput(
+            f"--between {between}: it happens to a Kafka topic that is read; use --job kafka."
+        )
     if wanted not in (Between.NOTHING, *OF_THE_SOURCE) and store not in SERVICES:
-        raise InvalidInput(f"--between {between}: the store {store} has no server; use --store {', '.join(SERVICES)}.")
+        raise InvalidInput(
+            f"--between {between}: the store {store} has no server; use --store {', '.join(SERVICES)}."
+        )
     if wanted is Between.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
-        raise InvalidInput(f"--between {between}: {store} keeps a transaction for ever; use --store {able}.")
+        raise InvalidInput(
+            f"--between {between}: {store} keeps a transaction for ever; use --store {able}."
+        )
     return wanted
 
 
@@ -289,15 +330,21 @@ def _later(job: Job, records: int | None) -> int | None:
         return None
     _check_batch("--later-records-per-batch", records)
     if job not in STATEFUL:
-        raise InvalidInput("--later-records-per-batch: only the jobs running and kafka may change their batches.")
+        raise InvalidInput(
+            "--later-records-per-batch: only the jobs running and kafka may change their batches."
+        )
     return records
 
 
 def _tasks(option: str, job: Job, tasks: int) -> int:
     if not 1 <= tasks <= MOST_PARTITIONS:
-        raise InvalidInput(f"{option} {tasks}: a batch is written by 1 to {MOST_PARTITIONS} tasks.")
+        raise InvalidInput(
+            f"{option} {tasks}: a batch is written by 1 to {MOST_PARTITIONS} tasks."
+        )
     if tasks != PARTITIONS and job not in STATEFUL:
-        raise InvalidInput(f"{option}: only the jobs running and kafka may have other numbers of tasks.")
+        raise InvalidInput(
+            f"{option}: only the jobs running and kafka may have other numbers of tasks."
+        )
     return tasks
 
 
@@ -305,9 +352,17 @@ def _check_cluster(scenario: Scenario) -> None:
     """What a master that is not local can do, and who can be killed there."""
     if scenario.master is not None:
         if scenario.job is Job.SOCKET:
-            raise InvalidInput("--master: the job socket runs on this machine's threads only; leave --master out.")
-        check_master(scenario.master, scenario.crashes if scenario.job is Job.RUNNING else (), scenario.most_tasks)
-    in_tasks = scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
+            raise InvalidInput(
+                "--master: the job socket runs on this machine's threads only; leave --master out."
+            )
+        check_master(
+            scenario.master,
+            scenario.crashes if scenario.job is Job.RUNNING else (),
+            scenario.most_tasks,
+        )
+    in_tasks = (
+        scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
+    )
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
 

@@ -14,7 +14,15 @@ from labkit.sim.models.two_phase_commit.model import BLUEPRINT as TWO_PHASE_COMM
 
 __all__ = ["MODELS"]
 
-BLUEPRINTS = (DELIVERY, SNAPSHOT, BARRIERS, TWO_PHASE_COMMIT, PIPELINE, CHANGELOG, KAFKA_LOG)
+BLUEPRINTS = (
+    DELIVERY,
+    SNAPSHOT,
+    BARRIERS,
+    TWO_PHASE_COMMIT,
+    PIPELINE,
+    CHANGELOG,
+    KAFKA_LOG,
+)
 """In the order in which the course meets them."""
 
 MODELS: dict[str, Blueprint] = {blueprint.name: blueprint for blueprint in BLUEPRINTS}

@@ -37,7 +37,11 @@ class Violation(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the trace as its text."""
-        return {"property": self.property, "because": self.because, "trace": str(self.trace)}
+        return {
+            "property": self.property,
+            "because": self.because,
+            "trace": str(self.trace),
+        }
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,11 @@ class Exploration:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
-        plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
+        plain = {
+            name: part
+            for name, part in vars(self).items()
+            if name not in ("violations", "never_reached")
+        }
         return plain | {
             "parameters": dict(self.parameters),
             "exhausted": self.exhausted,
@@ -75,7 +83,10 @@ def go_on(_progress: Progress) -> bool:
 
 
 def explore(
-    model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
+    model: Model[StateT],
+    *,
+    max_states: int = MAX_STATES,
+    keep_going: Callable[[Progress], bool] = go_on,
 ) -> Exploration:
     """Visits every state that any schedule reaches, until none is new or a limit is reached."""
     search = _Search(model, max_states, keep_going)
@@ -83,7 +94,9 @@ def explore(
     return search.result()
 
 
-def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
+def reachable(
+    model: Model[StateT], *, max_states: int = MAX_STATES
+) -> Iterable[StateT]:
     """Every reachable state, in the order in which the search meets them."""
     search = _Search(model, max_states, go_on)
     search.run()
@@ -102,9 +115,11 @@ class _Claims(Generic[StateT]):
 
     def __post_init__(self) -> None:
         for claim in self.model.properties():
-            {Mood.ALWAYS: self.always, Mood.SOMETIMES: self.sometimes, Mood.EVENTUALLY: self.eventually}[
-                claim.mood
-            ].append(claim)
+            {
+                Mood.ALWAYS: self.always,
+                Mood.SOMETIMES: self.sometimes,
+                Mood.EVENTUALLY: self.eventually,
+            }[claim.mood].append(claim)
 
     def meet(self, states: list[StateT]) -> None:
         """Looks at states that were never seen before; those that several claims speak of are picked once."""
@@ -132,7 +147,12 @@ class _Claims(Generic[StateT]):
 class _Search(Generic[StateT]):
     """One search: every state that is known with the state from which it was first reached."""
 
-    def __init__(self, model: Model[StateT], max_states: int, keep_going: Callable[[Progress], bool]) -> None:
+    def __init__(
+        self,
+        model: Model[StateT],
+        max_states: int,
+        keep_going: Callable[[Progress], bool],
+    ) -> None:
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
         self.claims = _Claims(model)
         self.parents: dict[StateT, StateT | None] = {}
@@ -162,12 +182,16 @@ class _Search(Generic[StateT]):
             for action in enabled:
                 successor = apply(state, action)
                 parents.setdefault(successor, state)
-                if len(parents) != known:  # one look-up, where asking first would hash the state twice
+                if (
+                    len(parents) != known
+                ):  # one look-up, where asking first would hash the state twice
                     known += 1
                     found.append(successor)
             self.generated += len(enabled)
             self.asked += 1
-            if (known >= self.max_states or not self.asked % _ASK_EVERY) and self.must_stop():
+            if (
+                known >= self.max_states or not self.asked % _ASK_EVERY
+            ) and self.must_stop():
                 break
         return found
 
@@ -175,7 +199,9 @@ class _Search(Generic[StateT]):
         """Whether a limit is reached; notes which."""
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
-        elif not self.keep_going(Progress(len(self.parents), self.generated, self.depth)):
+        elif not self.keep_going(
+            Progress(len(self.parents), self.generated, self.depth)
+        ):
             self.stopped = "it was told to stop"
         return bool(self.stopped)
 
@@ -189,7 +215,8 @@ class _Search(Generic[StateT]):
             self.depth,
             self.stopped,
             tuple(
-                Violation(claim.name, claim.because(state), self.trace_to(state)) for claim, state in self.claims.broken
+                Violation(claim.name, claim.because(state), self.trace_to(state))
+                for claim, state in self.claims.broken
             ),
             tuple(claim.name for claim in self.claims.sometimes),
         )
@@ -198,12 +225,20 @@ class _Search(Generic[StateT]):
         """A shortest way from the initial state."""
         actions: list[Action] = []
         while (parent := self.parents[state]) is not None:
-            actions.append(next(action for action, reached in self.model.successors(parent) if reached == state))
+            actions.append(
+                next(
+                    action
+                    for action, reached in self.model.successors(parent)
+                    if reached == state
+                )
+            )
             state = parent
         return Trace.of(self.model, actions[::-1])
 
 
-def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
+def walk(
+    model: Model[StateT], choose: Callable[[int], int], steps: int
+) -> tuple[Trace, tuple[Violation, ...]]:
     """One schedule of a model that is too large to be explored, and what it violates.
 
     `choose(n)` gives a number from 0 to n - 1, from a seeded generator. Ends after `steps` or in a terminal state.
@@ -223,9 +258,14 @@ def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tupl
     return Trace.of(model, taken), found
 
 
-def _new_violations(model: Model[StateT], claims: _Claims[StateT], taken: list[Action]) -> tuple[Violation, ...]:
+def _new_violations(
+    model: Model[StateT], claims: _Claims[StateT], taken: list[Action]
+) -> tuple[Violation, ...]:
     broken, claims.broken = claims.broken, []
-    return tuple(Violation(claim.name, claim.because(state), Trace.of(model, taken)) for claim, state in broken)
+    return tuple(
+        Violation(claim.name, claim.because(state), Trace.of(model, taken))
+        for claim, state in broken
+    )
 
 
 def violations(walked: Replay) -> list[Violation]:

@@ -11,7 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.parameters import Parameter, Values
@@ -40,7 +49,9 @@ def declared(process: type[ProcessT]) -> Mapping[str, str]:
     found = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
         if get_origin(hints[field]) is not Annotated:
-            raise TypeError(f"{process.__name__}.{field} is neither Durable nor Volatile.")
+            raise TypeError(
+                f"{process.__name__}.{field} is neither Durable nor Volatile."
+            )
         found[field] = str(get_args(hints[field])[1])
     return found
 
@@ -48,7 +59,11 @@ def declared(process: type[ProcessT]) -> Mapping[str, str]:
 @cache
 def _left_by_crash(process: type[ProcessT]) -> Mapping[str, Any]:
     defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
-    return {field: defaults[field] for field, mark in declared(process).items() if mark == "volatile"}
+    return {
+        field: defaults[field]
+        for field, mark in declared(process).items()
+        if mark == "volatile"
+    }
 
 
 def crash(process: ProcessT) -> ProcessT:
@@ -74,7 +89,9 @@ class Action(NamedTuple):
         """The action that `str` gave. Raises `InvalidInput` for any other text."""
         match = _ACTION.fullmatch(text)
         if match is None:
-            raise InvalidInput(f"{text[:60]!r} is not an action; write name or name(number), as in crash(1).")
+            raise InvalidInput(
+                f"{text[:60]!r} is not an action; write name or name(number), as in crash(1)."
+            )
         return cls(match[1], -1 if match[2] is None else int(match[2]))
 
 
@@ -148,8 +165,14 @@ class Model(ABC, Generic[StateT]):
         """The state after an action. Raises `InvalidAction` when it is not enabled, saying what is."""
         enabled = self.actions(state)
         if action not in enabled:
-            choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
-            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state)}: {choice}.")
+            choice = (
+                f"enabled are {', '.join(map(str, enabled))}"
+                if enabled
+                else "nothing is, the state is terminal"
+            )
+            raise InvalidAction(
+                f"{str(action)[:60]} is not enabled in {self.text(state)}: {choice}."
+            )
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:

@@ -55,7 +55,9 @@ class Whole(Parameter):
 
     def read(self, text: str) -> int | None:
         """Decimal digits, without a sign."""
-        number = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
+        number = (
+            int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
+        )
         return number if self.least <= number <= self.most else None
 
     def remedy(self, text: str) -> str:
@@ -107,11 +109,15 @@ class Words(Parameter):
         return "write 1 to 8 words of small letters with a hyphen between them, as in hello-world-hello."
 
 
-def settle(model: str, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> Values:
+def settle(
+    model: str, parameters: Mapping[str, Parameter], given: Mapping[str, object]
+) -> Values:
     """Every parameter with its value, chosen or default. Raises `InvalidInput` for an unknown name or a bad value."""
     for name in given:
         if name not in parameters:
-            raise InvalidInput(f"{model} has no parameter {name[:40]!r}; {nearest(name[:40], list(parameters))}")
+            raise InvalidInput(
+                f"{model} has no parameter {name[:40]!r}; {nearest(name[:40], list(parameters))}"
+            )
     return {
         name: parameter.check(name, given[name]) if name in given else parameter.default
         for name, parameter in parameters.items()
@@ -120,11 +126,17 @@ def settle(model: str, parameters: Mapping[str, Parameter], given: Mapping[str, 
 
 def chosen(parameters: Mapping[str, Parameter], values: Values) -> dict[str, Value]:
     """Only the values that differ from their defaults, in the order of the parameters."""
-    return {name: values[name] for name, parameter in parameters.items() if values[name] != parameter.default}
+    return {
+        name: values[name]
+        for name, parameter in parameters.items()
+        if values[name] != parameter.default
+    }
 
 
 def named(scenarios: Mapping[str, ScenarioT], name: str) -> ScenarioT:
     """The scenario of this name. Raises `InvalidInput` with the nearest one."""
     if name not in scenarios:
-        raise InvalidInput(f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(scenarios))}")
+        raise InvalidInput(
+            f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(scenarios))}"
+        )
     return scenarios[name]

@@ -69,7 +69,11 @@ class Named(NamedTuple):
 
 def every() -> dict[str, Named]:
     """All scenarios as `model.name`, in the order of the course."""
-    return {f"{model}.{name}": Named(model, name) for model, shelf in SHELVES.items() for name in shelf.scenarios}
+    return {
+        f"{model}.{name}": Named(model, name)
+        for model, shelf in SHELVES.items()
+        for name in shelf.scenarios
+    }
 
 
 def find(text: str) -> Named:
@@ -83,7 +87,9 @@ def find(text: str) -> Named:
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
     names = [*known, *dict.fromkeys(name.name for name in known.values())]
     close = (
-        nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else "labkit replay lists them all."
+        nearest(text[:40], names)
+        if get_close_matches(text[:40], names, 1, 0.5)
+        else "labkit replay lists them all."
     )
     raise InvalidInput(f"there is no scenario {text[:40]!r}; {close}")
 
@@ -97,9 +103,15 @@ def facts(walk: Replay) -> dict[str, Fact]:
 
 
 def _delivery(walk: Replay) -> dict[str, Fact]:
-    executions = [count for counts in delivery_claims.executions(walk.states) for count in counts]
+    executions = [
+        count for counts in delivery_claims.executions(walk.states) for count in counts
+    ]
     waited = list(delivery_claims.waited(walk.states))
-    return {"verdict": delivery.verdict(walk), "executions": executions, "waiting_steps": waited}
+    return {
+        "verdict": delivery.verdict(walk),
+        "executions": executions,
+        "waiting_steps": waited,
+    }
 
 
 def _snapshot(walk: Replay) -> dict[str, Fact]:
@@ -116,15 +128,28 @@ def _snapshot(walk: Replay) -> dict[str, Fact]:
 def _barriers(walk: Replay) -> dict[str, Fact]:
     assert isinstance(walk.model, Barriers)
     found = cost(walk.model.settings, walk.states)
-    price: dict[str, Fact] = {"held_records": found.held, "waiting_records_steps": found.waited}
+    price: dict[str, Fact] = {
+        "held_records": found.held,
+        "waiting_records_steps": found.waited,
+    }
     price |= {"stored_records": found.stored, "standing_steps": found.stood}
     coordinator, _, operators, visible, _, _ = walk.state
-    settings, counted = walk.model.settings, sum(operator.state for operator in operators[:-1])
+    settings, counted = (
+        walk.model.settings,
+        sum(operator.state for operator in operators[:-1]),
+    )
     if coordinator.completed:
         _, _, _, offsets, states, _ = coordinator.completed[-1]
         held = sum(max(state, 0) for state in states[:-1])
-        price |= {"checkpoint_offsets": list(offsets), "checkpoint_counts": settings.totals(held)}
-    return {**price, "counts": settings.totals(counted), "visible": settings.totals(visible)}
+        price |= {
+            "checkpoint_offsets": list(offsets),
+            "checkpoint_counts": settings.totals(held),
+        }
+    return {
+        **price,
+        "counts": settings.totals(counted),
+        "visible": settings.totals(visible),
+    }
 
 
 FACTS: dict[str, Callable[[Replay], dict[str, Fact]]] = {

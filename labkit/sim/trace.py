@@ -33,7 +33,9 @@ def blueprint(name: str) -> Blueprint:
     if name in DRILLS:
         return DRILLS[name]
     if name not in MODELS:
-        raise InvalidInput(f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}")
+        raise InvalidInput(
+            f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}"
+        )
     return MODELS[name]
 
 
@@ -55,8 +57,14 @@ class Trace:
     def __str__(self) -> str:
         """Text that may stand in an address: letters, digits and `-._~` only."""
         given = chosen(blueprint(self.model).parameters, self.parameters)
-        parts = [self.model, str(self.version), *(f"{name}.{_plain(value)}" for name, value in given.items())]
-        return f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
+        parts = [
+            self.model,
+            str(self.version),
+            *(f"{name}.{_plain(value)}" for name, value in given.items()),
+        ]
+        return (
+            f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The trace as plain data."""
@@ -77,22 +85,42 @@ class Trace:
     def parse(cls, text: str) -> "Trace":
         """The trace that `str` gave. Raises `InvalidInput` for anything else, in one sentence."""
         if len(text) > MAX_TEXT:
-            raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps.")
+            raise InvalidInput(
+                f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps."
+            )
         head, separator, steps = text.strip().partition("~~")
         name, *rest = head.split("~")
-        if not separator or not rest or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5):
-            raise InvalidInput(f"{text[:40]!r} is not a trace, or not a whole one; {_FORM}.")
+        if (
+            not separator
+            or not rest
+            or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5)
+        ):
+            raise InvalidInput(
+                f"{text[:40]!r} is not a trace, or not a whole one; {_FORM}."
+            )
         given = dict(map(_parameter, rest[1:]))
-        return _checked(name, int(rest[0]), given, [_long(step) for step in _split(steps)])
+        return _checked(
+            name, int(rest[0]), given, [_long(step) for step in _split(steps)]
+        )
 
     @classmethod
-    def from_json(cls, model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> "Trace":
+    def from_json(
+        cls,
+        model: str,
+        version: int,
+        parameters: Mapping[str, object],
+        actions: Sequence[str],
+    ) -> "Trace":
         """The trace of plain data whose types were checked. Raises `InvalidInput`."""
         _check_length(len(actions))
-        return _checked(model, version, parameters, [Action.parse(text) for text in actions])
+        return _checked(
+            model, version, parameters, [Action.parse(text) for text in actions]
+        )
 
 
-def _checked(name: str, version: int, given: Mapping[str, object], actions: Sequence[Action]) -> Trace:
+def _checked(
+    name: str, version: int, given: Mapping[str, object], actions: Sequence[Action]
+) -> Trace:
     found = blueprint(name)
     if version != found.version:
         raise InvalidInput(
@@ -103,7 +131,9 @@ def _checked(name: str, version: int, given: Mapping[str, object], actions: Sequ
 
 def _check_length(actions: int) -> None:
     if actions > MAX_ACTIONS:
-        raise InvalidInput(f"the trace has {actions} actions, more than {MAX_ACTIONS}; cut it after a few steps.")
+        raise InvalidInput(
+            f"the trace has {actions} actions, more than {MAX_ACTIONS}; cut it after a few steps."
+        )
 
 
 def _split(steps: str) -> list[str]:
@@ -172,7 +202,9 @@ class Replay:
     def back(self) -> Any:
         """Takes the last action back and returns the state before it. Raises `InvalidAction` at the beginning."""
         if not self.actions:
-            raise InvalidAction("this is the initial state: there is no step to take back.")
+            raise InvalidAction(
+                "this is the initial state: there is no step to take back."
+            )
         self.actions.pop()
         self.states.pop()
         return self.state

@@ -65,7 +65,9 @@ class WriteAheadLogSink(Deferring[Appendable]):
         self.reach(FailPoint.BEFORE_CONFIRM, batch)
         self._confirm(batch)
 
-    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
+    def resolutions(
+        self, decided: Sequence[tuple[int, Sequence[Vote]]]
+    ) -> list[Resolution]:
         """Flushes every decided batch that is not confirmed, log by log. Other logs are replaced by the re-run."""
         return [
             step
@@ -75,10 +77,15 @@ class WriteAheadLogSink(Deferring[Appendable]):
         ]
 
     def _flushing(self, vote: Vote) -> Resolution:
-        return Resolution(f"flushed the log {vote.handle}, whose batch was decided", lambda: self._flush(vote.handle))
+        return Resolution(
+            f"flushed the log {vote.handle}, whose batch was decided",
+            lambda: self._flush(vote.handle),
+        )
 
     def _confirming(self, batch: int) -> Resolution:
-        return Resolution(f"confirmed batch {batch} a second time", lambda: self._confirm(batch))
+        return Resolution(
+            f"confirmed batch {batch} a second time", lambda: self._confirm(batch)
+        )
 
     def _flush(self, handle: Handle) -> None:
         self._append(self._logged(handle))
@@ -88,7 +95,9 @@ class WriteAheadLogSink(Deferring[Appendable]):
             self.store.append(*rows[begin : begin + CHUNK])
 
     def _confirm(self, batch: int) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)  # a batch without rows has logged nothing
+        self.folder.mkdir(
+            parents=True, exist_ok=True
+        )  # a batch without rows has logged nothing
         durable.replace(self._confirmation(batch), "")
         self._forget_before(batch)
 
@@ -110,7 +119,9 @@ class WriteAheadLogSink(Deferring[Appendable]):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
-            raise JobFailed(f"{path}: the log of a batch that was decided is gone, so its rows are lost.") from None
+            raise JobFailed(
+                f"{path}: the log of a batch that was decided is gone, so its rows are lost."
+            ) from None
         return [self._row(line) for line in lines]
 
     def _row(self, line: str) -> Observation:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row
 from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
 
 from labkit.spark.options import PARTITIONS, Job, State
 from labkit.spark.source import LogSource, TextSource
@@ -28,7 +31,9 @@ class RunningCount(StatefulProcessor):
         """The word's count, in the state store."""
         self._count = handle.getValueState("count", "count long")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[Row], timerValues: Any
+    ) -> Iterator[Row]:
         """All rows of this word in this batch."""
         state = self._count.get()
         count = 0 if state is None else state[0]
@@ -70,12 +75,16 @@ def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
 
 def running(lines: "DataFrame") -> "DataFrame":
     """One row (offset, word, running count) for every record."""
-    return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
+    return lines.groupBy("word").transformWithState(
+        RunningCount(), SCHEMA, "append", "none"
+    )
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
     """The same for every record of a topic, which says itself which line it was."""
-    record = f.from_json(f.col("value").cast("string"), "offset long, word string").alias("record")
+    record = f.from_json(
+        f.col("value").cast("string"), "offset long, word string"
+    ).alias("record")
     return running(records.select(record).select("record.*"))
 
 
@@ -86,8 +95,12 @@ WORD = r"[\p{L}\p{N}']+"
 def totals(lines: "DataFrame") -> "DataFrame":
     """For every batch, one row (last line, word, total) for each word that occurs in it."""
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
-    counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
-    return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
+    counted = lines.select("offset", word.alias("word")).groupBy(
+        f.lower("word").alias("key")
+    )
+    return counted.agg(
+        f.max("offset").alias("offset"), f.count("*").alias("value")
+    ).select("offset", "key", "value")
 
 
 def each(lines: "DataFrame") -> "DataFrame":

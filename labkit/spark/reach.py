@@ -66,7 +66,12 @@ class Armed:
         """Leaves the evidence. False where somebody has done so before."""
         if self.evidence.exists():
             return False
-        seen = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
+        seen = {
+            "point": point.value,
+            "batch": batch,
+            "pid": os.getpid(),
+            "session": os.getsid(0),
+        }
         durable.replace(self.evidence, json.dumps({**seen, "executor": executor()}))
         return True
 
@@ -89,14 +94,22 @@ class Armed:
 
     def _was_continued(self) -> bool:
         """Whether this very process stopped at the point, and goes on."""
-        return self.afterwards.exists() and json.loads(self.afterwards.read_text(encoding="utf-8"))[0] == os.getpid()
+        return (
+            self.afterwards.exists()
+            and json.loads(self.afterwards.read_text(encoding="utf-8"))[0]
+            == os.getpid()
+        )
 
     def _note(self, words: str) -> None:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, Any]:
         """The arming as plain data, for another process."""
-        plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
+        plain = {
+            "point": self.crash.point.value,
+            "batch": self.crash.batch,
+            "evidence": str(self.evidence),
+        }
         return {**plain, "then": self.then.value}
 
     @classmethod
@@ -104,12 +117,20 @@ class Armed:
         """The arming that `to_json` gave; None stays None."""
         if data is None:
             return None
-        return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Then(data["then"]))
+        return cls(
+            Crash(FailPoint(data["point"]), data["batch"]),
+            Path(data["evidence"]),
+            Then(data["then"]),
+        )
 
 
 def executor() -> int | None:
     """The JVM that started this process or one above it: a task's executor. None where there is no such."""
-    above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
+    above = (
+        process.pid
+        for process in psutil.Process().parents()
+        if process.name() == "java"
+    )
     return next(above, None)
 
 
@@ -126,7 +147,14 @@ class Turn:
     be running at once, since each says whether it has rows before the first may tell that it is the last with any.
     """
 
-    def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
+    def __init__(
+        self,
+        evidence: Path,
+        partition: int,
+        partitions: int,
+        *,
+        batch_dies: bool = True,
+    ) -> None:
         self._evidence, self._partition = evidence, partition
         self._batch_dies = batch_dies
         self._folder = evidence.with_suffix(".turns")
@@ -137,7 +165,10 @@ class Turn:
         """Waits until every task before this one has finished; gives the rows back."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
-        self._wait(lambda: all(self._said(other, "done") for other in self._before), "the tasks before it")
+        self._wait(
+            lambda: all(self._said(other, "done") for other in self._before),
+            "the tasks before it",
+        )
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
@@ -148,7 +179,10 @@ class Turn:
         """Whether no task behind this one has any rows; waits until all of them have said so."""
         spoken = ("empty", "rows")
         self._wait(
-            lambda: all(any(self._said(other, word) for word in spoken) for other in self._behind),
+            lambda: all(
+                any(self._said(other, word) for word in spoken)
+                for other in self._behind
+            ),
             "the tasks behind it",
         )
         return not any(self._said(other, "rows") for other in self._behind)
@@ -158,7 +192,9 @@ class Turn:
 
         Where only an executor is killed, the batch goes on: whoever was in front comes again, and ends.
         """
-        wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
+        wait_until(
+            lambda: condition() or (self._batch_dies and self._evidence.exists()), what
+        )
         if not condition():
             park()
 
@@ -192,18 +228,29 @@ IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
 """Where it matters who wrote first. A log shows its records in order: half a commit is seen if it was written first."""
 
 
-def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
+def take_turns(
+    armed: Armed | None, batch: int, partition: int, partitions: int
+) -> Turn:
     """A turn for one task: ordered where an armed point of this batch needs it, free everywhere else."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
-    return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH)
+    return Turn(
+        armed.evidence,
+        partition,
+        partitions,
+        batch_dies=armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH,
+    )
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
     """`reach` for one task: the middle of a write is passed only by the last task that has rows."""
 
     def reach(point: FailPoint, batch: int) -> None:
-        if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
+        if (
+            armed is None
+            or point is not armed.crash.point
+            or batch != armed.crash.batch
+        ):
             return
         if point is FailPoint.MID_WRITE and not turn.is_last():
             return
@@ -212,11 +259,15 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
     return reach
 
 
-def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+def wait_until(
+    condition: Callable[[], bool], what: str, patience: float = PATIENCE
+) -> None:
     """Polls until the condition holds. Raises `JobFailed` after `patience` seconds."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:
-            raise JobFailed(f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?")
+            raise JobFailed(
+                f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?"
+            )
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST)

@@ -103,7 +103,9 @@ _SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.python.daemon.module": "labkit.spark.fast.daemon",
 }
-_NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
+_NO_CHECKSUMS = {
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"
+}
 """Without a .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that it
 makes, and those take an eighth of a small run. Files are renamed, and collide, as with Spark's own choice."""
 
@@ -129,7 +131,13 @@ partitions, and checkpoints have their checksums."""
 
 
 def start_session(
-    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str = "small", *, archive: bool = True
+    master: str,
+    scratch: Path,
+    partitions: int,
+    log: IO[bytes],
+    profile: str = "small",
+    *,
+    archive: bool = True,
 ) -> "SparkSession":
     """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
 
@@ -141,26 +149,46 @@ def start_session(
         return _stock_session(java, master, scratch, partitions)
     if not is_local(master):
         os.environ.update(linked_home(scratch))
-    configuration = every_run(master, scratch, partitions) | cluster.executors(master, java, _python_path())
+    configuration = every_run(master, scratch, partitions) | cluster.executors(
+        master, java, _python_path()
+    )
     chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
     if chosen.connector:
-        configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
+        configuration["spark.jars"] = ",".join(
+            map(str, sorted(CONNECTOR.find(java).glob("*.jar")))
+        )
     python = interpreter(scratch) if chosen.forks and is_local(master) else {}
-    return connect(start_jvm(java, scratch, chosen, configuration, log, python=python), scratch, java, python)
+    return connect(
+        start_jvm(java, scratch, chosen, configuration, log, python=python),
+        scratch,
+        java,
+        python,
+    )
 
 
-def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
+def _stock_session(
+    java: Java, master: str, scratch: Path, partitions: int
+) -> "SparkSession":
     """What everybody writes, to compare with: PySpark's own launcher and settings, its temporary files in `scratch`.
 
     Only what the job cannot do without is set: the interpreter of the workers, where they find the lab, and as many
     partitions as the lab's own sessions have.
     """
-    os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": _python_path()}
+    os.environ |= {
+        "JAVA_HOME": str(java.path.resolve().parents[1]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    os.environ |= {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "PYTHONPATH": _python_path(),
+    }
     from pyspark.sql import SparkSession
 
     temporary = f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData"
-    builder = SparkSession.builder.master(master).config("spark.driver.extraJavaOptions", temporary)
+    builder = SparkSession.builder.master(master).config(
+        "spark.driver.extraJavaOptions", temporary
+    )
     return builder.config("spark.sql.shuffle.partitions", str(partitions)).getOrCreate()
 
 
@@ -183,21 +211,32 @@ def start_jvm(
 
     `python` is the environment in which Spark finds its Python, if that is not this one.
     """
-    command, environment = _command(java, scratch, profile, configuration), {**_environment(scratch), **python}
+    command, environment = (
+        _command(java, scratch, profile, configuration),
+        {**_environment(scratch), **python},
+    )
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment
+    )
 
 
 def connect(
-    process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
+    process: "subprocess.Popen[bytes]",
+    scratch: Path,
+    java: Java,
+    python: Mapping[str, str] = NO_ZYGOTE,
 ) -> "SparkSession":
     """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
     os.environ.update({**_python_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
     port, secret = _await_connection(scratch / "connection", process, java)
-    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = (
+        str(port),
+        secret,
+    )
     return SparkSession.builder.getOrCreate()
 
 
@@ -213,20 +252,41 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
     }
 
 
-def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
+def _command(
+    java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]
+) -> list[str]:
     """JVMs that share an archive must have the same class path, so no folder of a run is in it."""
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
     options = [*profile.options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
     options += [f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"]
-    options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
-    options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
+    options += [
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+    ]
+    options += [
+        f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES
+    ]
     properties = scratch / "spark.properties"
-    with os.fdopen(os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-        file.write(cluster.to_properties(configuration | profile.configuration))  # everybody may read a command line
+    with os.fdopen(
+        os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        "w",
+        encoding="ascii",
+    ) as file:
+        file.write(
+            cluster.to_properties(configuration | profile.configuration)
+        )  # everybody may read a command line
     submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
-    return [str(java.path), *options, *java.flags, *submit, "--properties-file", str(properties), "pyspark-shell"]
+    return [
+        str(java.path),
+        *options,
+        *java.flags,
+        *submit,
+        "--properties-file",
+        str(properties),
+        "pyspark-shell",
+    ]
 
 
 def _python_settings(scratch: Path) -> dict[str, str]:
@@ -249,10 +309,14 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def _python_path() -> str:
-    return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+    return os.pathsep.join(
+        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    )
 
 
-def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
+def _await_connection(
+    path: Path, process: "subprocess.Popen[bytes]", java: Java
+) -> tuple[int, str]:
     """Port and secret, which Spark's gateway writes (PythonGatewayServer): a length-prefixed pair, renamed in place."""
     end = time.monotonic() + START_PATIENCE
     while not path.exists():

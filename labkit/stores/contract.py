@@ -87,7 +87,9 @@ class Atomic(Protocol):
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether a transaction with this marker has committed."""
 
-    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
+    def transaction(
+        self, handle: Handle
+    ) -> AbstractContextManager[Callable[[Observation], None]]:
         """A transaction that writes rows through the yielded function and sets the marker (query, batch).
 
         Leaving the block commits everything at once; leaving it by an exception, or dying in it, leaves nothing.

@@ -42,7 +42,9 @@ _decoder = msgspec.json.Decoder(Line)
 
 def encode(row: Observation) -> bytes:
     """A row as one line of JSON, without the line's end."""
-    return msgspec.json.encode(Line(row.offset, row.key, row.value, row.batch, row.attempt))
+    return msgspec.json.encode(
+        Line(row.offset, row.key, row.value, row.batch, row.attempt)
+    )
 
 
 def read_rows(path: Path) -> Iterator[Observation]:
@@ -52,7 +54,9 @@ def read_rows(path: Path) -> Iterator[Observation]:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             remedy = "restore the file, or delete the store and run again"
-            raise InvalidInput(f"{path}, line {number}: damaged ({error}); {remedy}.") from None
+            raise InvalidInput(
+                f"{path}, line {number}: damaged ({error}); {remedy}."
+            ) from None
         yield Observation(line.offset, line.key, line.value, line.batch, line.attempt)
 
 
@@ -99,7 +103,9 @@ class StagedFile:
     def rename(self, target: Path) -> None:
         """Moves the sealed file; the caller holds the lock. Raises `JobFailed` if someone else has removed it."""
         if not self._is_there():
-            raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
+            raise JobFailed(
+                f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another."
+            )
         self.path.rename(target)
         self._file.close()
 
@@ -116,7 +122,9 @@ class StagedFile:
 
     def _refuse_closed(self) -> None:
         if self.is_closed:
-            raise JobFailed(f"{self.path}: the transaction {self.handle} is not open any more; begin another.")
+            raise JobFailed(
+                f"{self.path}: the transaction {self.handle} is not open any more; begin another."
+            )
 
     def _is_there(self) -> bool:
         try:
@@ -201,7 +209,9 @@ class FilesStore:
         """Opens `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
-                raise JobFailed(f"{self.folder}: there is a transaction {handle}; a name is never used twice.")
+                raise JobFailed(
+                    f"{self.folder}: there is a transaction {handle}; a name is never used twice."
+                )
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
@@ -211,7 +221,9 @@ class FilesStore:
             if prepared.exists():
                 prepared.rename(self._next_path(handle))
             elif not self._is_committed(handle):
-                raise JobFailed(f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed.")
+                raise JobFailed(
+                    f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed."
+                )
             self._sync()
 
     def abort(self, handle: Handle) -> None:
@@ -223,7 +235,9 @@ class FilesStore:
     def prepared(self, query: str) -> list[Handle]:
         """Every open or prepared transaction of the query, in the order of their names' numbers."""
         with durable.explained(self.folder):
-            return sorted(handle for handle in self._unfinished() if handle.query == query)
+            return sorted(
+                handle for handle in self._unfinished() if handle.query == query
+            )
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -235,7 +249,10 @@ class FilesStore:
 
     @contextmanager
     def _changing_what_is_there(self) -> Iterator[None]:
-        with durable.explained(self.folder), durable.locked(self._staging) if self._staging.is_dir() else nullcontext():
+        with (
+            durable.explained(self.folder),
+            durable.locked(self._staging) if self._staging.is_dir() else nullcontext(),
+        ):
             yield
 
     def _sync(self) -> None:
@@ -255,7 +272,11 @@ class FilesStore:
         return {Handle.parse(path.stem) for path in self._staged_paths(OPEN, PREPARED)}
 
     def _staged_paths(self, *suffixes: str) -> list[Path]:
-        return [self._staging / name for name in names(self._staging) if name.endswith(suffixes)]
+        return [
+            self._staging / name
+            for name in names(self._staging)
+            if name.endswith(suffixes)
+        ]
 
     def _drop_earlier(self, handle: Handle) -> None:
         for path in self._staged_paths(ATOMIC):
@@ -270,11 +291,18 @@ class FilesStore:
         return self._committed / f"{int(last.partition('-')[0]) + 1:08}-{handle}.jsonl"
 
     def _is_committed(self, handle: Handle) -> bool:
-        return any(name.endswith(f"-{handle}.jsonl") for name in self._committed_names())
+        return any(
+            name.endswith(f"-{handle}.jsonl") for name in self._committed_names()
+        )
 
     def _is_marked(self, query: str, batch: int) -> bool:
-        return any(name.partition("-")[2].startswith(f"{query}-b{batch}-") for name in self._committed_names())
+        return any(
+            name.partition("-")[2].startswith(f"{query}-b{batch}-")
+            for name in self._committed_names()
+        )
 
     def _refuse_marked(self, handle: Handle) -> None:
         if self._is_marked(handle.query, handle.batch):
-            raise JobFailed(f"{self.folder}: batch {handle.batch} of the query {handle.query} was committed before.")
+            raise JobFailed(
+                f"{self.folder}: batch {handle.batch} of the query {handle.query} was committed before."
+            )

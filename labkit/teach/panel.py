@@ -1,8 +1,8 @@
 """The crash panel: choose a crash, run it on real Spark beside the notebook, watch its stages, cancel it.
 
 Every button is a method, and every run has an equal call of `labkit.lab.crash`. What can be chosen comes from
-`labkit.runs.choices`, how a run goes from `labkit.runs.background`; the result stays in the notebook as plain HTML. This module
-must hold no rule of any protocol, and must not show a prediction before the run.
+`labkit.runs.choices`, how a run goes from `labkit.runs.background`; the result stays in the notebook as plain
+HTML. This module must hold no rule of any protocol, and must not show a prediction before the run.
 """
 
 import threading
@@ -34,7 +34,13 @@ OUTSIDE = (
     "This is a crash panel, which needs a running kernel: run this cell to choose sink, store, order, failpoint and "
     "input, and to kill a real Spark job there. The same in Python:"
 )
-LABELS = {"sink": "sink", "store": "store", "order": "order of commits", "failpoint": "failpoint", "input": "input"}
+LABELS = {
+    "sink": "sink",
+    "store": "store",
+    "order": "order of commits",
+    "failpoint": "failpoint",
+    "input": "input",
+}
 THREE = "hello, world, hello (or the path of a log)"
 SAID = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
 """What can be predicted."""
@@ -61,7 +67,9 @@ class CrashPanel:
         Raises `InvalidInput` for a value that does not exist, `InvalidAction` while a run is under way.
         """
         if self.under_way:
-            raise InvalidAction("A run is under way: wait for its verdict, or cancel it, before you choose another.")
+            raise InvalidAction(
+                "A run is under way: wait for its verdict, or cancel it, before you choose another."
+            )
         self.choice = self.choice.change(part, value)
         self._alert = ""
         self._show()
@@ -69,7 +77,9 @@ class CrashPanel:
     def predict(self, guarantee: str | None) -> None:
         """Notes what you expect, to be shown beside the outcome; None: nothing. Raises `InvalidInput`."""
         if guarantee is not None and guarantee not in SAID:
-            raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}")
+            raise InvalidInput(
+                f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}"
+            )
         self.prediction = guarantee
         self._show()
 
@@ -79,7 +89,9 @@ class CrashPanel:
         Raises `InvalidAction` while one is under way, `InvalidInput` for a choice that cannot be run.
         """
         if self.under_way:
-            raise InvalidAction("This panel's run is under way already; cancel it first.")
+            raise InvalidAction(
+                "This panel's run is under way already; cancel it first."
+            )
         before = self._background, self._alert, self._ran
         # All of it before the start: a run that fails at once says so from its own thread.
         self._background = BackgroundRun(self.choice.scenario(), self._changed)
@@ -155,22 +167,41 @@ class CrashPanel:
             "fields": [*map(self._field, PARTS), self._said()],
             "hint": f"{self.choice.failpoint}: {self.choice.failpoint.sentence}",
             "busy": self.under_way,
-            "stages": [[stage.value, mark.name.lower(), mark.value] for stage, mark in self._marks().items()],
+            "stages": [
+                [stage.value, mark.name.lower(), mark.value]
+                for stage, mark in self._marks().items()
+            ],
             "said": self._status(),
             "alert": self._alert,
-            "calls": [["in Python", self.choice.call()], ["command line", self._command()]],
+            "calls": [
+                ["in Python", self.choice.call()],
+                ["command line", self._command()],
+            ],
         }
 
     def _field(self, part: str) -> dict[str, Any]:
-        plain = {"name": part, "label": LABELS[part], "value": str(getattr(self.choice, part))}
+        plain = {
+            "name": part,
+            "label": LABELS[part],
+            "value": str(getattr(self.choice, part)),
+        }
         if part == "input":
             return plain | {"placeholder": THREE}
         said = {"none": "nothing to order"}
-        return plain | {"options": [[name, said.get(name, name)] for name in self.choice.names[part]]}
+        return plain | {
+            "options": [
+                [name, said.get(name, name)] for name in self.choice.names[part]
+            ]
+        }
 
     def _said(self) -> dict[str, Any]:
         options = [["", "no prediction"], *([each, each] for each in SAID)]
-        return {"name": "prediction", "label": "your prediction", "value": self.prediction or "", "options": options}
+        return {
+            "name": "prediction",
+            "label": "your prediction",
+            "value": self.prediction or "",
+            "options": options,
+        }
 
     def _marks(self) -> dict[Stage, Mark]:
         stages = self._background and self._background.stages
@@ -181,8 +212,14 @@ class CrashPanel:
         if background is None:
             return READY
         if background.outcome:
-            return f"Judged: {background.outcome.verdict.guarantee}. The result is below."
-        return "" if background.error else f"{background.said[:1].upper()}{background.said[1:]} ..."
+            return (
+                f"Judged: {background.outcome.verdict.guarantee}. The result is below."
+            )
+        return (
+            ""
+            if background.error
+            else f"{background.said[:1].upper()}{background.said[1:]} ..."
+        )
 
     def _command(self) -> str:
         try:
@@ -191,7 +228,10 @@ class CrashPanel:
             return str(error)
 
     def __str__(self) -> str:
-        return str(self.outcome or f"A crash panel, not run yet. The same in Python: {self.choice.call()}")
+        return str(
+            self.outcome
+            or f"A crash panel, not run yet. The same in Python: {self.choice.call()}"
+        )
 
     __repr__ = __str__
 
@@ -209,7 +249,9 @@ class CrashPanel:
         if self._displayed and self.outcome:
             from IPython.display import display
 
-            display(self._bundle(), raw=True, display_id=self._form.model_id, update=True)
+            display(
+                self._bundle(), raw=True, display_id=self._form.model_id, update=True
+            )
 
     def _ipython_display_(self) -> None:
         from IPython.display import display

@@ -9,11 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.words import columns
-from labkit.core.failpoints import POINTS, Order, Strategy, check_crash, orders, parse_crash
+from labkit.core.failpoints import (
+    POINTS,
+    Order,
+    Strategy,
+    check_crash,
+    orders,
+    parse_crash,
+)
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
-from labkit.core.words import nearest
+from labkit.core.words import columns, nearest
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
@@ -23,7 +29,17 @@ from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
 from labkit.view.timeline import timeline
 
-__all__ = ["Prediction", "Search", "Walk", "explore", "need", "points", "predict", "replay", "simulate"]
+__all__ = [
+    "Prediction",
+    "Search",
+    "Walk",
+    "explore",
+    "need",
+    "points",
+    "predict",
+    "replay",
+    "simulate",
+]
 
 
 class Walk:
@@ -33,7 +49,9 @@ class Walk:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
         """What the model has to say of the whole run: counts of steps and records, and the judge's verdict."""
-        self.violated = {violation.property: violation.because for violation in violations(walk)}
+        self.violated = {
+            violation.property: violation.because for violation in violations(walk)
+        }
         """The claims that do not hold in this run, each with the reason."""
 
     @property
@@ -55,7 +73,9 @@ class Walk:
     def seen(self) -> str:
         """What an outside reader saw, in order, with the moments of the crashes. Raises `InvalidInput` as `verdict`."""
         if self.walk.model.name not in HISTORIES:
-            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
+            raise InvalidInput(
+                f"{self.walk.model.name} has no outside reader that notes the order of rows."
+            )
         return timeline(HISTORIES[self.walk.model.name](self.walk).events)
 
     def until(self, action: str) -> "Walk":
@@ -65,8 +85,13 @@ class Walk:
         """
         for place, taken in enumerate(self.walk.actions, start=1):
             if action in (str(taken), taken.name):
-                return Walk(play(Trace.of(self.walk.model, self.walk.actions[:place])), self.watch_for)
-        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}")
+                return Walk(
+                    play(Trace.of(self.walk.model, self.walk.actions[:place])),
+                    self.watch_for,
+                )
+        raise InvalidInput(
+            f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}"
+        )
 
     def _happened(self) -> list[str]:
         return list(dict.fromkeys(map(str, self.walk.actions)))
@@ -84,7 +109,9 @@ class Walk:
     def __str__(self) -> str:
         """The whole outcome; not the steps, which are for `lab.show`."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
-        lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
+        lines += [
+            f"VIOLATED {name}: {because}" for name, because in self.violated.items()
+        ]
         return "\n".join(lines or ["No claim is violated in this run."])
 
 
@@ -93,7 +120,9 @@ class Search:
 
     def __init__(self, found: Exploration) -> None:
         self.found = found
-        self.violated = {violation.property: violation.because for violation in found.violations}
+        self.violated = {
+            violation.property: violation.because for violation in found.violations
+        }
         """The claims that some schedule breaks, each with the reason."""
 
     @property
@@ -118,16 +147,28 @@ class Search:
         Loss in one schedule and a duplicate in another leave nothing, though no single run shows both.
         """
         model = make(self.found.model, self.found.parameters)
-        if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
-            raise InvalidInput(f"{self.found.model} claims nothing of rows, so it has no guarantee; see its violated.")
+        if not {"no_loss", "no_duplicate"} <= {
+            claim.name for claim in model.properties()
+        }:
+            raise InvalidInput(
+                f"{self.found.model} claims nothing of rows, so it has no guarantee; see its violated."
+            )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         asked = ("no_loss", "no_duplicate", "no_unexpected")
-        return guarantee({name: Outcome.VIOLATED if name in self.violated else open_ for name in asked})
+        return guarantee(
+            {
+                name: Outcome.VIOLATED if name in self.violated else open_
+                for name in asked
+            }
+        )
 
     @property
     def call(self) -> str:
         """The Python call that repeats this search."""
-        given = chosen(blueprint(self.found.model).parameters, make(self.found.model, self.found.parameters).values)
+        given = chosen(
+            blueprint(self.found.model).parameters,
+            make(self.found.model, self.found.parameters).values,
+        )
         named = (f", {name}={value!r}" for name, value in given.items())
         return f'lab.explore("{self.found.model}"{"".join(named)})'
 
@@ -136,11 +177,17 @@ class Search:
 
         Raises `InvalidInput` when no schedule breaks it.
         """
-        by_name = {violation.property: violation.trace for violation in self.found.violations}
+        by_name = {
+            violation.property: violation.trace for violation in self.found.violations
+        }
         if not by_name:
-            raise InvalidInput("No schedule breaks a claim, so there is no counterexample to show.")
+            raise InvalidInput(
+                "No schedule breaks a claim, so there is no counterexample to show."
+            )
         if claim is not None and claim not in by_name:
-            raise InvalidInput(f"No schedule breaks {claim!r}; {nearest(claim, list(by_name))}")
+            raise InvalidInput(
+                f"No schedule breaks {claim!r}; {nearest(claim, list(by_name))}"
+            )
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def __str__(self) -> str:
@@ -152,7 +199,9 @@ class Search:
             for each in self.found.violations
         ]
         lines += [f"NEVER REACHED {name}" for name in self.found.never_reached]
-        return "\n".join(lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."])
+        return "\n".join(
+            lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."]
+        )
 
 
 def replay(what: str | Trace) -> Walk:
@@ -169,7 +218,13 @@ def replay(what: str | Trace) -> Walk:
     return Walk(play(found.trace), found.watch_for)
 
 
-def simulate(at: str | Sequence[str] = (), *, sink: str, store: str = "files", order: str | None = None) -> Walk:
+def simulate(
+    at: str | Sequence[str] = (),
+    *,
+    sink: str,
+    store: str = "files",
+    order: str | None = None,
+) -> Walk:
     """The crash that `lab.crash` makes on real Spark, in the simulator: same points, same three records, same judge.
 
     `at` is `POINT`, or several, the nth for the nth driver. Raises `InvalidInput` for what is not modelled.
@@ -188,15 +243,21 @@ def points(sink: str, order: str | None = None) -> list[str]:
 
 def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
     if sink not in list(Strategy):
-        raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}")
+        raise InvalidInput(
+            f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}"
+        )
     strategy = Strategy(sink)
     known = [each.value for each in orders(strategy)]
     if order is not None and order not in known:
-        raise InvalidInput(f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], known)}")
+        raise InvalidInput(
+            f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], known)}"
+        )
     return strategy, orders(strategy)[0] if order is None else Order(order)
 
 
-def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
+def explore(
+    model: str, *, max_states: int = MAX_STATES, **parameters: object
+) -> Search:
     """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
     return Search(search(make(model, parameters), max_states=max_states))
 
@@ -216,7 +277,9 @@ class Prediction:
 
     def __init__(self, said: Mapping[str, object]) -> None:
         if not said:
-            raise InvalidInput("lab.predict() needs something to be predicted, as in lab.predict(lost=0).")
+            raise InvalidInput(
+                "lab.predict() needs something to be predicted, as in lab.predict(lost=0)."
+            )
         self.said = dict(said)
 
     @property
@@ -224,20 +287,39 @@ class Prediction:
         """Whether anything was predicted."""
         return any(value is not None for value in self.said.values())
 
-    def beside(self, outcome: Mapping[str, object] | None = None, **more: object) -> str:
+    def beside(
+        self, outcome: Mapping[str, object] | None = None, **more: object
+    ) -> str:
         """The prediction and the outcome side by side, and which of them agree.
 
         Raises `InvalidInput` when the outcome does not answer exactly what was asked.
         """
         came = {**(outcome or {}), **more}
         if missing := [name for name in self.said if name not in came]:
-            raise InvalidInput(f"The outcome says nothing about {', '.join(missing)}, which was to be predicted.")
+            raise InvalidInput(
+                f"The outcome says nothing about {', '.join(missing)}, which was to be predicted."
+            )
         if extra := [name for name in came if name not in self.said]:
-            raise InvalidInput(f"{', '.join(extra)} was not to be predicted; leave it out or add it to lab.predict().")
+            raise InvalidInput(
+                f"{', '.join(extra)} was not to be predicted; leave it out or add it to lab.predict()."
+            )
         rows = [("", "you said", "it was", "")]
         for name, said in self.said.items():
-            agrees = "" if said is None else "as you said" if _plain(said) == _plain(came[name]) else "not so"
-            rows.append((name, "-" if said is None else _plain(said), _plain(came[name]), agrees))
+            agrees = (
+                ""
+                if said is None
+                else "as you said"
+                if _plain(said) == _plain(came[name])
+                else "not so"
+            )
+            rows.append(
+                (
+                    name,
+                    "-" if said is None else _plain(said),
+                    _plain(came[name]),
+                    agrees,
+                )
+            )
         if self.made:
             return columns(rows)
         return f"{columns([(row[0], row[2]) for row in rows])}\nNothing was predicted, so nothing is compared."

@@ -40,7 +40,9 @@ class Rect(NamedTuple):
     def overlaps(self, other: "Rect") -> bool:
         """Whether the two have more than an edge in common."""
         apart = self.x + self.width <= other.x or other.x + other.width <= self.x
-        return not (apart or self.y + self.height <= other.y or other.y + other.height <= self.y)
+        return not (
+            apart or self.y + self.height <= other.y or other.y + other.height <= self.y
+        )
 
 
 class Route(NamedTuple):
@@ -94,7 +96,10 @@ def token_width(token: Token) -> float:
         return 10.0
     if token.shape is Shape.SLIP:
         return width(token.label, SMALL) + 14
-    return max(22.0, width(token.label, SMALL, bold=True) + (13 if token.shape is Shape.FLAG else 9))
+    return max(
+        22.0,
+        width(token.label, SMALL, bold=True) + (13 if token.shape is Shape.FLAG else 9),
+    )
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
@@ -102,7 +107,10 @@ def shown(tokens: Sequence[Token]) -> list[Token]:
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
-    return [*tokens[: MOST_TOKENS - 1], Token(Shape.SLIP, f"+{more}", f"and {more} more")]
+    return [
+        *tokens[: MOST_TOKENS - 1],
+        Token(Shape.SLIP, f"+{more}", f"and {more} more"),
+    ]
 
 
 def queue_width(tokens: Sequence[Token]) -> float:
@@ -119,15 +127,27 @@ def indent(row: Row) -> float:
 def cell(row: Row, inner: float) -> Cell:
     """A row, set in a box of this inner width."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
-    tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
+    tokens = (
+        sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
+    )
     value = width(row.value, TEXT, bold=True)
     beside = tokens + value + (8 if tokens and value else 0)
     if width(row.label, TEXT) + 10 + beside <= room and not (tokens and value):
         return Cell([row.label], [Line(row.value, row.tokens)], is_level=True)
     if tokens and value and width(row.label, TEXT) + 10 + value <= room:
-        return Cell([row.label], _in_lines(row.tokens, room), is_level=False, beside=row.value)
-    content = [Line(text) for text in wrap(row.value, TEXT, room, bold=True)] if row.value else []
-    return Cell(wrap(row.label, TEXT, room), content + _in_lines(row.tokens, room), is_level=False)
+        return Cell(
+            [row.label], _in_lines(row.tokens, room), is_level=False, beside=row.value
+        )
+    content = (
+        [Line(text) for text in wrap(row.value, TEXT, room, bold=True)]
+        if row.value
+        else []
+    )
+    return Cell(
+        wrap(row.label, TEXT, room),
+        content + _in_lines(row.tokens, room),
+        is_level=False,
+    )
 
 
 def _in_lines(tokens: Iterable[Token], room: float) -> list[Line]:
@@ -150,7 +170,9 @@ def mark_width(mark: Mark) -> float:
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
     """The lines of the title and of what a box says."""
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
-    return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
+    return wrap(box.title, TITLE, inner - beside, bold=True), wrap(
+        box.says, SMALL, inner
+    )
 
 
 @lru_cache(maxsize=MEMORY)
@@ -165,22 +187,39 @@ def layout(scenes: Sequence[Scene]) -> Layout:
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
     columns = [
-        [name for name, alike in boxes.items() if alike[0].column == number] for number in range(_columns(boxes))
+        [name for name, alike in boxes.items() if alike[0].column == number]
+        for number in range(_columns(boxes))
     ]
-    widths = [max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])]) for names in columns]
+    widths = [
+        max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])])
+        for names in columns
+    ]
     sides = _sides(boxes, channels)
     heads, heights = {}, {}
     for names, wide in zip(columns, widths, strict=True):
         for name in names:
             inner = wide - 2 * PAD
             heads[name] = max(head_height(box, inner) for box in boxes[name])
-            heights[name] = max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
+            heights[name] = (
+                max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
+            )
             ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
-            heights[name] = max(heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0)
-    total = max(sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE for names in columns if names)
+            heights[name] = max(
+                heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0
+            )
+    total = max(
+        sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE
+        for names in columns
+        if names
+    )
     queues = _queues(scenes)
     gutters = _gutters(queues, boxes, channels, len(columns))
-    lefts = list(accumulate((wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)), initial=gutters[0]))
+    lefts = list(
+        accumulate(
+            (wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)),
+            initial=gutters[0],
+        )
+    )
     places: dict[str, Rect] = {}
     for left, wide, names in zip(lefts, widths, columns, strict=False):
         top = 4.0
@@ -189,7 +228,10 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             places[name] = Rect(left, top, wide, height)
             top += height + BOX_SPACE
     room = _room(queues, boxes, channels)
-    routes = {each.id: _route(each, boxes, places, sides, room[_way(each, boxes)]) for each in channels.values()}
+    routes = {
+        each.id: _route(each, boxes, places, sides, room[_way(each, boxes)])
+        for each in channels.values()
+    }
     return Layout(places, heads, routes, lefts[-1], total + 8)
 
 
@@ -200,11 +242,16 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
         for box in scene.boxes:
             found.setdefault(box.id, {})[box] = None
     order = {name: min(_rank(scene, name) for scene in scenes) for name in found}
-    return {name: list(found[name]) for name in sorted(found, key=lambda name: order[name])}
+    return {
+        name: list(found[name]) for name in sorted(found, key=lambda name: order[name])
+    }
 
 
 def _rank(scene: Scene, name: str) -> int:
-    return next((place for place, box in enumerate(scene.boxes) if box.id == name), len(scene.boxes))
+    return next(
+        (place for place, box in enumerate(scene.boxes) if box.id == name),
+        len(scene.boxes),
+    )
 
 
 def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
@@ -214,10 +261,17 @@ def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
     """The width at which a box would like to be: its rows on one line, but no wider than is pleasant to read."""
-    least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
+    least = (
+        width(box.title, TITLE, bold=True)
+        + sum(mark_width(mark) + GAP for mark in box.marks)
+        + 2 * PAD
+        + 2
+    )
     most = least
     for row in box.rows:
-        beside = sum(token_width(token) + GAP for token in row.tokens) + width(row.value, TEXT, bold=True)
+        beside = sum(token_width(token) + GAP for token in row.tokens) + width(
+            row.value, TEXT, bold=True
+        )
         around = indent(row) + 8 + 2 * PAD
         most = max(most, width(row.label, TEXT) + 12 + beside + around)
         least = max(least, around + max([0.0, *map(token_width, row.tokens)]))
@@ -237,10 +291,14 @@ def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
-def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
+def _sides(
+    boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
+) -> Sides:
     """Of every box and side the channels that end or begin there, from top to bottom."""
     order = list(boxes)
-    found: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
+    found: dict[tuple[str, str], list[str]] = {
+        (name, side): [] for name in boxes for side in ("left", "right")
+    }
     ends = []
     for place, channel in enumerate(channels.values()):
         source, target = channel.source, channel.target
@@ -248,8 +306,24 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
             ends.append((target, "left", order.index(source), place, channel.id))
             continue
         onward = boxes[source][0].column < boxes[target][0].column
-        ends.append((source, "right" if onward else "left", order.index(target), place, channel.id))
-        ends.append((target, "left" if onward else "right", order.index(source), place, channel.id))
+        ends.append(
+            (
+                source,
+                "right" if onward else "left",
+                order.index(target),
+                place,
+                channel.id,
+            )
+        )
+        ends.append(
+            (
+                target,
+                "left" if onward else "right",
+                order.index(source),
+                place,
+                channel.id,
+            )
+        )
     for name, side, _, _, channel_id in sorted(ends):
         found[name, side].append(channel_id)
     return found
@@ -263,12 +337,18 @@ class Queue(NamedTuple):
 
 
 def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
-    different = {(each.id, each.tokens, each.note): None for scene in scenes for each in scene.channels}
+    different = {
+        (each.id, each.tokens, each.note): None
+        for scene in scenes
+        for each in scene.channels
+    }
     found: dict[str, Queue] = {}
     for name, tokens, note in different:
         known = found.get(name, Queue(0.0, 0.0))
         wide = width(note, SMALL, bold=True)
-        found[name] = Queue(max(known.tokens, queue_width(tokens)), max(known.note, wide))
+        found[name] = Queue(
+            max(known.tokens, queue_width(tokens)), max(known.note, wide)
+        )
     return found
 
 
@@ -279,7 +359,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 
 
 def _room(
-    queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
+    queues: Mapping[str, Queue],
+    boxes: Mapping[str, Sequence[Box]],
+    channels: Mapping[str, Channel],
 ) -> dict[tuple[int, int], float]:
     """For every way the room behind the knees, so that no slanting line crosses what waits in another channel."""
     found: dict[tuple[int, int], float] = {}
@@ -290,7 +372,10 @@ def _room(
 
 
 def _gutters(
-    queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
+    queues: Mapping[str, Queue],
+    boxes: Mapping[str, Sequence[Box]],
+    channels: Mapping[str, Channel],
+    columns: int,
 ) -> list[float]:
     """The room before the first column, between columns, and behind the last."""
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
@@ -299,7 +384,10 @@ def _gutters(
         if is_stub(channel, boxes):
             number, extra = target.column, width(_from(boxes, channel), SMALL) + 40
         else:
-            number, extra = max(target.column, boxes[channel.source][0].column), BEND if _bends(channel, boxes) else 34
+            number, extra = (
+                max(target.column, boxes[channel.source][0].column),
+                BEND if _bends(channel, boxes) else 34,
+            )
         wide[number] = max(wide[number], max(queues[name]) + extra)
     return wide
 
@@ -312,7 +400,9 @@ def _from(boxes: Mapping[str, Sequence[Box]], channel: Channel) -> str:
     return f"from {boxes[channel.source][0].title}"
 
 
-def _port(channel: Channel, name: str, side: str, places: Mapping[str, Rect], sides: Sides) -> float:
+def _port(
+    channel: Channel, name: str, side: str, places: Mapping[str, Rect], sides: Sides
+) -> float:
     return places[name].y + FIRST_PORT + PORT * sides[name, side].index(channel.id)
 
 
@@ -330,7 +420,9 @@ def _route(
         knee = (there.x - queue - 26, y)
         return Route(knee, knee, (there.x, y), _from(boxes, channel))
     onward = source.column < target.column
-    start_x, end_x = (here.x + here.width, there.x) if onward else (here.x, there.x + there.width)
+    start_x, end_x = (
+        (here.x + here.width, there.x) if onward else (here.x, there.x + there.width)
+    )
     start_side, end_side = ("right", "left") if onward else ("left", "right")
     start_y = _port(channel, source.id, start_side, places, sides)
     end_y = _port(channel, target.id, end_side, places, sides)

@@ -46,13 +46,22 @@ class Story:
         """Takes over where the walk is now; the steps that it shares with the last one are kept."""
         shared = 0
         if self.scenes:
-            while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
+            while (
+                shared < min(len(self.actions), len(walk.actions))
+                and self.actions[shared] == walk.actions[shared]
+            ):
                 shared += 1
             shared += 1
         new = walk.states[shared:]
-        self.scenes = self.scenes[:shared] + [draw(self.drawing, self.model, each) for each in new]
-        self.texts = self.texts[:shared] + [self.model.text(each).split("; ") for each in new]
-        self.enabled = self.enabled[:shared] + [self.model.actions(each) for each in new]
+        self.scenes = self.scenes[:shared] + [
+            draw(self.drawing, self.model, each) for each in new
+        ]
+        self.texts = self.texts[:shared] + [
+            self.model.text(each).split("; ") for each in new
+        ]
+        self.enabled = self.enabled[:shared] + [
+            self.model.actions(each) for each in new
+        ]
         self.actions, self.states = list(walk.actions), list(walk.states)
         self._judge_from(shared)
 
@@ -60,14 +69,23 @@ class Story:
         """Judges the steps from one on; what was settled before it stays settled."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
-        self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
+        self._settled = {
+            name: (step, verdict)
+            for name, (step, verdict) in self._settled.items()
+            if step < shared
+        }
         for step, state in enumerate(self.states[shared:], start=shared):
             row = []
             for claim in claims:
-                if claim.name not in self._settled and (verdict := _settling(claim, state, step)) is not None:
+                if (
+                    claim.name not in self._settled
+                    and (verdict := _settling(claim, state, step)) is not None
+                ):
                     self._settled[claim.name] = step, verdict
                 _, settled = self._settled.get(claim.name, (step, None))
-                row.append(settled or _open(claim, state, is_terminal=not self.enabled[step]))
+                row.append(
+                    settled or _open(claim, state, is_terminal=not self.enabled[step])
+                )
             self.verdicts.append(row)
 
     @property
@@ -84,7 +102,10 @@ class Story:
     def chosen(self) -> str:
         """The parameters that differ from their defaults."""
         given = self.trace.to_json()["parameters"]
-        return ", ".join(f"{name}={value}" for name, value in given.items()) or "all parameters at their defaults"
+        return (
+            ", ".join(f"{name}={value}" for name, value in given.items())
+            or "all parameters at their defaults"
+        )
 
     def places(self) -> list[Place]:
         """Where every step happened."""
@@ -123,7 +144,11 @@ def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
     """What decides about a claim for good: a state that breaks it, or one that reaches it."""
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
-    if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
+    if (
+        claim.mood is Mood.SOMETIMES
+        and (claim.where is None or claim.where(state))
+        and claim.holds(state)
+    ):
         return Verdict(HOLDS, f"Reached in step {step}.")
     return None
 
@@ -134,7 +159,11 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
     if claim.mood is Mood.EVENTUALLY:
         if not is_terminal:
             return Verdict(OPEN, "Not over yet.")
-        return Verdict(HOLDS, "") if claim.holds(state) else Verdict(BROKEN, claim.because(state))
+        return (
+            Verdict(HOLDS, "")
+            if claim.holds(state)
+            else Verdict(BROKEN, claim.because(state))
+        )
     if claim.where is not None and not claim.where(state):
         return Verdict(OPEN, "Not yet.")
     return Verdict(HOLDS, "")
@@ -142,7 +171,9 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 def first_difference(left: Story, right: Story) -> int:
     """The first step in which two walks do different things, or, if none does, leave different states; 0: none."""
-    for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
+    for step, (one, other) in enumerate(
+        zip(left.actions, right.actions, strict=False), start=1
+    ):
         if one != other:
             return step
     shorter, longer = sorted((len(left.actions), len(right.actions)))
@@ -150,7 +181,9 @@ def first_difference(left: Story, right: Story) -> int:
         return shorter + 1
     states = zip(left.states[1:], right.states[1:], strict=True)
     texts = ((left.model.text(one), right.model.text(other)) for one, other in states)
-    return next((step for step, (one, other) in enumerate(texts, start=1) if one != other), 0)
+    return next(
+        (step for step, (one, other) in enumerate(texts, start=1) if one != other), 0
+    )
 
 
 FAULT_KEYS: Mapping[str, Event] = {

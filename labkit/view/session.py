@@ -38,13 +38,20 @@ class Session:
     @property
     def enabled(self) -> list[str]:
         """What can happen at the step that is looked at."""
-        return [str(action) for action in self.story.model.actions(self.story.states[self.at])]
+        return [
+            str(action)
+            for action in self.story.model.actions(self.story.states[self.at])
+        ]
 
     @property
     def scenarios(self) -> dict[str, str]:
         """The named runs of this model, each with what to watch for."""
         shelf = SHELVES.get(self.trace.model)
-        return {name: each.watch_for for name, each in shelf.scenarios.items()} if shelf else {}
+        return (
+            {name: each.watch_for for name, each in shelf.scenarios.items()}
+            if shelf
+            else {}
+        )
 
     @property
     def kept(self) -> Story | None:
@@ -67,7 +74,10 @@ class Session:
             self.at = step + 1
             return
         walk = Replay(self.story.model)
-        walk.states, walk.actions = self.story.states[: step + 1], self.story.actions[:step]
+        walk.states, walk.actions = (
+            self.story.states[: step + 1],
+            self.story.actions[:step],
+        )
         before = (self.trace, step, self.story.watch_for)
         walk.forward(taken)
         self._remember(before)
@@ -94,7 +104,11 @@ class Session:
 
     def scenario(self, name: str) -> None:
         """Opens a named run at its beginning. Raises `InvalidInput` with the nearest one."""
-        found = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
+        found = find(
+            name
+            if "." in name or name not in self.scenarios
+            else f"{self.trace.model}.{name}"
+        )
         self._open(found.trace, 0, found.watch_for)
 
     def open(self, text: str) -> None:
@@ -119,11 +133,16 @@ class Session:
             self._kept = None
             return
         step = self._step(len(self.story.actions) if at is None else at)
-        self._kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
+        self._kept = Story(
+            replay(Trace.of(self.story.model, self.story.actions[:step])),
+            self.story.watch_for,
+        )
 
     def _step(self, step: int) -> int:
         if not 0 <= step <= len(self.story.actions):
-            raise InvalidAction(f"There is no step {step}: this run has the steps 0 to {len(self.story.actions)}.")
+            raise InvalidAction(
+                f"There is no step {step}: this run has the steps 0 to {len(self.story.actions)}."
+            )
         return step
 
     def _open(self, trace: Trace, at: int, watch_for: str) -> None:

@@ -11,6 +11,7 @@ from labkit.view.stepper import Pair, Player
 if TYPE_CHECKING:
     from labkit.view.live import Explorer
 
+
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
     """A named scenario (`pipeline.jump_back`) or a trace, to be stepped through; with `beside` two, compared.
 
@@ -40,5 +41,7 @@ def explorer(what: str, **parameters: object) -> "Explorer":
     if not parameters:
         return Explorer(session(what))
     if "~" in what or "." in what:
-        raise InvalidInput(f"{what[:40]!r} has parameters of its own; name a model alone to choose them.")
+        raise InvalidInput(
+            f"{what[:40]!r} has parameters of its own; name a model alone to choose them."
+        )
     return Explorer(Session(Trace.of(make(what, parameters), ())))

@@ -11,10 +11,17 @@ LONGEST = 60
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
     """One line: `hello=1 hello=2 | crash 1 | hello=1 ...`, in the order of visibility."""
-    words = [f"| {event.moment} |" if isinstance(event, Reading) else _seen(event) for event in events]
+    words = [
+        f"| {event.moment} |" if isinstance(event, Reading) else _seen(event)
+        for event in events
+    ]
     if len(words) > LONGEST:
         left = len(words) - LONGEST
-        words = [*words[: LONGEST // 2], f"... {left} more ...", *words[-LONGEST // 2 :]]
+        words = [
+            *words[: LONGEST // 2],
+            f"... {left} more ...",
+            *words[-LONGEST // 2 :],
+        ]
     return " ".join(words).removesuffix(" | end |").removeprefix("| end |") or "nothing"
 
 
@@ -37,7 +44,12 @@ def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
             for track in tracks.values():
                 track.append(moments[-1])
         else:
-            step = Step(f"offset {event.offset}, driver {event.attempt}", event.value, event.offset, event.attempt)
+            step = Step(
+                f"offset {event.offset}, driver {event.attempt}",
+                event.value,
+                event.offset,
+                event.attempt,
+            )
             tracks.setdefault(event.key, list(moments)).append(step)
     return dict(sorted(tracks.items()))
 

@@ -48,7 +48,16 @@ def test_a_percentile_is_a_value_that_was_measured_or_lies_between_two():
 
 
 def test_everything_that_help_names_can_be_measured():
-    assert {"start", "explore", "player", "live", "crash", "postgres", "kafka", "totals"} <= set(bench.MEASUREMENTS)
+    assert {
+        "start",
+        "explore",
+        "player",
+        "live",
+        "crash",
+        "postgres",
+        "kafka",
+        "totals",
+    } <= set(bench.MEASUREMENTS)
 
 
 def test_the_traces_of_the_player_are_as_long_as_the_promise():
@@ -59,7 +68,10 @@ def test_the_traces_of_the_player_are_as_long_as_the_promise():
 
 
 def test_a_crash_is_compared_with_the_stock_settings_of_its_round():
-    taken = {"labkit": [Times(1, 2, 10), Times(3, 4, 12)], STOCK: [Times(5, 8, 40), Times(5, 8, 24)]}
+    taken = {
+        "labkit": [Times(1, 2, 10), Times(3, 4, 12)],
+        STOCK: [Times(5, 8, 40), Times(5, 8, 24)],
+    }
     rows = by_key(crash.table_of(taken), "crash")
     assert rows["labkit"]["start to verdict s"] == 11
     assert rows["labkit"]["start to verdict, of stock"] == 0.38
@@ -70,7 +82,12 @@ def test_a_crash_is_compared_with_the_stock_settings_of_its_round():
 
 def test_what_a_commit_costs_is_what_it_takes_beyond_appends_write():
     def runs(write: float, pre_commit: float, commit: float) -> list[Taken]:
-        batch = {"collect": 1.0, "write": write, "pre_commit": pre_commit, "commit": commit}
+        batch = {
+            "collect": 1.0,
+            "write": write,
+            "pre_commit": pre_commit,
+            "commit": commit,
+        }
         return [Taken(2.0, [batch, batch, {"write": 9.0}])]
 
     taken = {
@@ -80,16 +97,31 @@ def test_what_a_commit_costs_is_what_it_takes_beyond_appends_write():
         "two_phase (engine) on sqlite": runs(0.010, 0.015, 0.006),
     }
     rows = by_key(totals.table_of(taken, 1_000), "totals")
-    files, sqlite = rows["two_phase (engine) on files"], rows["two_phase (engine) on sqlite"]
-    assert (files["pre-commit + commit - append's write, ms"], files["at most 10 ms more"]) == (3.0, True)
-    assert (sqlite["pre-commit + commit - append's write, ms"], sqlite["at most 10 ms more"]) == (11.0, False)
-    assert (files["whole sink - append's, ms"], sqlite["whole sink - append's, ms"]) == (6.0, 21.0)
+    files, sqlite = (
+        rows["two_phase (engine) on files"],
+        rows["two_phase (engine) on sqlite"],
+    )
+    assert (
+        files["pre-commit + commit - append's write, ms"],
+        files["at most 10 ms more"],
+    ) == (3.0, True)
+    assert (
+        sqlite["pre-commit + commit - append's write, ms"],
+        sqlite["at most 10 ms more"],
+    ) == (11.0, False)
+    assert (
+        files["whole sink - append's, ms"],
+        sqlite["whole sink - append's, ms"],
+    ) == (6.0, 21.0)
     assert {row["words/s"] for row in rows.values()} == {500}
 
 
 def test_in_a_server_the_whole_job_is_compared_with_one_plain_transaction_of_its_round():
     def runs(*seconds: float) -> list[Taken]:
-        return [Taken(each, [{"write": 0.01, "pre_commit": 0.0, "commit": 0.01}]) for each in seconds]
+        return [
+            Taken(each, [{"write": 0.01, "pre_commit": 0.0, "commit": 0.01}])
+            for each in seconds
+        ]
 
     taken = {
         "append on postgres": runs(1.0, 1.0, 1.0),
@@ -98,32 +130,56 @@ def test_in_a_server_the_whole_job_is_compared_with_one_plain_transaction_of_its
         "two_phase (decision) on postgres": runs(2.5, 4.0, 4.0),
     }
     rows = by_key(totals.table_of(taken, 1_000), "totals")
-    engine, decision = rows["two_phase (engine) on postgres"], rows["two_phase (decision) on postgres"]
+    engine, decision = (
+        rows["two_phase (engine) on postgres"],
+        rows["two_phase (decision) on postgres"],
+    )
     assert (engine["speed of batch_marker's"], engine["at least 0.97"]) == (0.976, True)
-    assert (decision["speed of batch_marker's"], decision["at least 0.97"]) == (0.8, False)
+    assert (decision["speed of batch_marker's"], decision["at least 0.97"]) == (
+        0.8,
+        False,
+    )
     assert "at most 10 ms more" not in engine
     assert "at least 0.97" not in rows["batch_marker on postgres"]
 
 
 def test_what_two_phase_costs_is_compared_with_the_plain_transaction_of_the_same_turn():
     taken = {
-        postgres.PLAIN: [Spent(0.002, 0.001, 0.0), Spent(0.050, 0.001, 0.01), Spent(0.003, 0.001, 0.02)],
-        postgres.TWO_PHASE: [Spent(0.006, 0.002, 0.01), Spent(0.060, 0.002, 0.01), Spent(0.006, 0.005, 0.01)],
+        postgres.PLAIN: [
+            Spent(0.002, 0.001, 0.0),
+            Spent(0.050, 0.001, 0.01),
+            Spent(0.003, 0.001, 0.02),
+        ],
+        postgres.TWO_PHASE: [
+            Spent(0.006, 0.002, 0.01),
+            Spent(0.060, 0.002, 0.01),
+            Spent(0.006, 0.005, 0.01),
+        ],
     }
     plain, two_phase = postgres.table_of(100, taken)
-    assert (two_phase["ms"], two_phase["more than a plain transaction, ms"]) == (6.0, 4.0)
+    assert (two_phase["ms"], two_phase["more than a plain transaction, ms"]) == (
+        6.0,
+        4.0,
+    )
     assert (two_phase["fastest ms"], two_phase["more of the fastest, ms"]) == (6.0, 4.0)
     assert (two_phase["CPU ms here"], two_phase["CPU ms in the server"]) == (3.0, 10.0)
     assert two_phase["at most 5 ms more"] is True
-    assert (plain["more than a plain transaction, ms"], "at most 5 ms more" in plain) == (0.0, False)
-    taken[postgres.TWO_PHASE] = [Spent(one.clock + 0.002, 0, 0) for one in taken[postgres.TWO_PHASE]]
+    assert (
+        plain["more than a plain transaction, ms"],
+        "at most 5 ms more" in plain,
+    ) == (0.0, False)
+    taken[postgres.TWO_PHASE] = [
+        Spent(one.clock + 0.002, 0, 0) for one in taken[postgres.TWO_PHASE]
+    ]
     assert postgres.table_of(100, taken)[1]["at most 5 ms more"] is False
 
 
 def test_throughput_is_compared_within_a_round_and_commits_are_pooled():
     idempotent = [Written(100, 0.1, []), Written(100, 1.0, [])]
     transactional = [Written(100, 0.2, [0.001, 0.003]), Written(100, 4.0, [0.002])]
-    (row,) = kafka.throughput({10: {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}})
+    (row,) = kafka.throughput(
+        {10: {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}}
+    )
     assert (row["idempotent records/s"], row["transactional records/s"]) == (550, 262)
     assert row["of idempotent"] == 0.38
     assert (row["median ms"], row["p99 ms"], row["times"]) == (2.0, 2.98, 3)
@@ -131,10 +187,19 @@ def test_throughput_is_compared_within_a_round_and_commits_are_pooled():
 
 
 def test_the_price_of_read_committed_is_what_it_takes_longer():
-    found = {10: {"read_uncommitted": [0.001, 0.002, 0.003], "read_committed": [0.011, 0.022, 0.013]}}
+    found = {
+        10: {
+            "read_uncommitted": [0.001, 0.002, 0.003],
+            "read_committed": [0.011, 0.022, 0.013],
+        }
+    }
     early, late = kafka_delay.table_of(found)
     assert (early["median ms"], early["price, median ms"]) == (2.0, 0.0)
-    assert (late["median ms"], late["price, median ms"], late["times"]) == (13.0, 11.0, 3)
+    assert (late["median ms"], late["price, median ms"], late["times"]) == (
+        13.0,
+        11.0,
+        3,
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +210,9 @@ def test_the_price_of_read_committed_is_what_it_takes_longer():
         ({"words": 3}, "--words 3: choose 1,000 to"),
     ],
 )
-def test_what_totals_cannot_count_is_refused_before_anything_runs(given: dict[str, object], said: str):
+def test_what_totals_cannot_count_is_refused_before_anything_runs(
+    given: dict[str, object], said: str
+):
     with pytest.raises(InvalidInput, match=said):
         bench.run_bench(["totals"], 1, as_json=True, **given)  # type: ignore[arg-type]
 
@@ -166,7 +233,11 @@ def test_every_strategy_runs_on_every_store_that_can_carry_it(tmp_path: Path):
     assert {scenario.records_per_batch for scenario in scenarios} == {10}
     assert len({totals.name(scenario) for scenario in scenarios}) == len(scenarios)
     orders = {(s.store, s.order) for s in scenarios if s.strategy is Strategy.TWO_PHASE}
-    assert orders == {(store, order) for store in totals.STORES for order in (Order.ENGINE, Order.DECISION)}
+    assert orders == {
+        (store, order)
+        for store in totals.STORES
+        for order in (Order.ENGINE, Order.DECISION)
+    }
 
 
 def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
@@ -197,16 +268,29 @@ def test_a_stopwatch_writes_only_where_somebody_asked(tmp_path: Path):
     late = stopwatch.Stopwatch(tmp_path, 0)
     late.seconds["commit"] = 0.1
     late.keep()
-    assert stopwatch.read(tmp_path) == {0: {"write": 0.3, "pre_commit": 0.2, "commit": 0.1}}
+    assert stopwatch.read(tmp_path) == {
+        0: {"write": 0.3, "pre_commit": 0.2, "commit": 0.1}
+    }
 
 
 def test_the_machine_is_described():
     known = machine()
-    assert {"processor", "cores", "memory GB", "system", "Python", "Java", "PySpark", "PyFlink"} <= set(known)
+    assert {
+        "processor",
+        "cores",
+        "memory GB",
+        "system",
+        "Python",
+        "Java",
+        "PySpark",
+        "PyFlink",
+    } <= set(known)
     assert all(value != "" for value in known.values())
 
 
-def test_importing_the_package_is_quick_and_loads_nothing_heavy(capsys: pytest.CaptureFixture[str]):
+def test_importing_the_package_is_quick_and_loads_nothing_heavy(
+    capsys: pytest.CaptureFixture[str],
+):
     assert bench.run_bench(["start"], 1, as_json=True) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["start"] for row in found["start"]] == list(start.LIMITS)

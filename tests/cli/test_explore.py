@@ -15,7 +15,13 @@ from labkit.sim.trace import make
 
 def test_explore_prints_what_it_found_as_json():
     code, out, words = labkit(
-        "explore", "two_phase_commit", "--set", "textbook=true", "--set", "participants=3", "--json"
+        "explore",
+        "two_phase_commit",
+        "--set",
+        "textbook=true",
+        "--set",
+        "participants=3",
+        "--json",
     )
     found = json.loads(out)
     assert (code, words) == (0, "")
@@ -35,8 +41,12 @@ def test_explore_prints_what_it_found_as_json():
 
 
 def test_a_violation_ends_in_1_with_a_trace_that_replays():
-    code, out, _ = labkit("explore", "two_phase_commit", "--set", "broken=heuristic", "--json")
-    violations = {violation["property"]: violation for violation in json.loads(out)["violations"]}
+    code, out, _ = labkit(
+        "explore", "two_phase_commit", "--set", "broken=heuristic", "--json"
+    )
+    violations = {
+        violation["property"]: violation for violation in json.loads(out)["violations"]
+    }
     assert (code, set(violations)) == (1, {"atomic", "promise"})
     code, out, _ = labkit("replay", violations["atomic"]["trace"], "--json")
     again = json.loads(out)
@@ -50,7 +60,9 @@ def test_explore_for_a_person_gives_the_command_that_shows_it():
     code, out, _ = labkit("explore", "pipeline", "--set", "strategy=append")
     assert code == 1
     assert "VIOLATED no_duplicate, 15 steps: not exactly-once" in out
-    assert "  labkit replay pipeline~1~strategy.append~~start-1.resolved-0.plan-0." in out
+    assert (
+        "  labkit replay pipeline~1~strategy.append~~start-1.resolved-0.plan-0." in out
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +74,15 @@ def test_explore_for_a_person_gives_the_command_that_shows_it():
     ],
 )
 def test_a_limit_ends_in_2_and_says_which(option: str, value: str, reason: str):
-    code, out, _ = labkit("explore", "two_phase_commit", "--set", "participants=6", option, value, "--json")
+    code, out, _ = labkit(
+        "explore",
+        "two_phase_commit",
+        "--set",
+        "participants=6",
+        option,
+        value,
+        "--json",
+    )
     found = json.loads(out)
     assert (code, found["exhausted"], found["stopped"]) == (2, False, reason)
     assert found["unique_states"] < 20_000
@@ -95,7 +115,10 @@ def test_replay_lists_the_scenarios_and_plays_one():
 
 def test_replay_reads_a_file(tmp_path: Path):
     _, out, _ = labkit("replay", "pipeline.zombie", "--json")
-    plain = {name: json.loads(out)[name] for name in ("model", "version", "parameters", "actions")}
+    plain = {
+        name: json.loads(out)[name]
+        for name in ("model", "version", "parameters", "actions")
+    }
     (tmp_path / "trace.json").write_text(json.dumps(plain))
     (tmp_path / "trace").write_text(json.loads(out)["trace"] + "\n")
     for name in ("trace.json", "trace"):
@@ -161,9 +184,15 @@ def test_the_simulated_grid_agrees_with_every_prediction(tmp_path: Path):
     found = json.loads(out)
     assert (code, found["not_modelled"]) == (0, [])
     assert {cell["agrees"] for cell in found["cells"]} == {True}
-    assert all(cell["simulated"] == cell["expected"] and cell["real"] is None for cell in found["cells"])
+    assert all(
+        cell["simulated"] == cell["expected"] and cell["real"] is None
+        for cell in found["cells"]
+    )
     code, out, _ = labkit("matrix", "--engine", "sim", cwd=tmp_path)
-    assert f"{len(found['cells'])} of {len(found['cells'])} cells agree; 0 are not modelled." in out
+    assert (
+        f"{len(found['cells'])} of {len(found['cells'])} cells agree; 0 are not modelled."
+        in out
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -176,8 +205,13 @@ def test_voices_agree_only_if_all_of_them_say_what_was_predicted():
     assert agreement(one, []) is None
 
 
-def test_bench_gives_medians_ratios_and_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    small = {name: bench.explore.Measure(name, {}) for name in ("two_phase_commit", "pipeline")}
+def test_bench_gives_medians_ratios_and_memory(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    small = {
+        name: bench.explore.Measure(name, {})
+        for name in ("two_phase_commit", "pipeline")
+    }
     monkeypatch.setattr(bench.explore, "EXPLORED", small)
     assert bench.run_bench(["explore"], 3, as_json=True) == 0
     *explored, step = json.loads(capsys.readouterr().out)["explore"]

@@ -7,7 +7,12 @@ import psutil
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
+from labkit.crashtest.configured import (
+    check_axes,
+    combined,
+    configured,
+    guarantee_named,
+)
 from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import told
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
@@ -39,10 +44,16 @@ def subject(folder: Path, text: str, name: str = "sink") -> Subject:
         ("class sink:\n    def process(self, row): ...", "sink", Door.WRITER),
         ("class C:\n    def process(self, row): ...\nsink = C()", "sink", Door.WRITER),
         (SOURCE, "Full", Door.SOURCE),
-        ("print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...", "sink", Door.BATCH),
+        (
+            "print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...",
+            "sink",
+            Door.BATCH,
+        ),
     ],
 )
-def test_every_kind_of_sink_is_recognised(tmp_path: Path, text: str, name: str, door: Door) -> None:
+def test_every_kind_of_sink_is_recognised(
+    tmp_path: Path, text: str, name: str, door: Door
+) -> None:
     assert examine(subject(tmp_path, text, name)) is door
 
 
@@ -62,7 +73,9 @@ def test_every_kind_of_sink_is_recognised(tmp_path: Path, text: str, name: str, 
         (SOURCE, "Bare", "a data source without streamWriter"),
     ],
 )
-def test_what_is_no_sink_is_said_in_one_sentence(tmp_path: Path, text: str, name: str, sentence: str) -> None:
+def test_what_is_no_sink_is_said_in_one_sentence(
+    tmp_path: Path, text: str, name: str, sentence: str
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         examine(subject(tmp_path, text, name))
     assert sentence in str(refused.value)
@@ -80,13 +93,17 @@ def test_what_the_sink_raised_is_found_in_what_spark_makes_of_it() -> None:
     assert told(ValueError("no traceback in it")) == "no traceback in it"
 
 
-@pytest.mark.parametrize("text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"])
+@pytest.mark.parametrize(
+    "text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"]
+)
 def test_another_form_of_a_name_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         Subject.parse(text)
 
 
-def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_waits_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("labkit.crashtest.harness.subject.LOAD_SECONDS", 0.5)
     with pytest.raises(InvalidInput, match="took more than"):
         examine(subject(tmp_path, "import time\ntime.sleep(60)"))
@@ -101,7 +118,10 @@ def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
         ("7", Seen(7, None, None)),
         ("('k', 2)", Seen(None, "k", 2)),
         ("__import__('decimal').Decimal(4)", None),
-        ("__import__('collections').namedtuple('R', 'id key')(1, 'k')", Seen(1, "k", None)),
+        (
+            "__import__('collections').namedtuple('R', 'id key')(1, 'k')",
+            Seen(1, "k", None),
+        ),
         ("'text'", None),
         ("{'id': 1.5}", None),
         ("{'id': True}", None),
@@ -109,8 +129,12 @@ def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
         ("(1, 2, 3, 4)", None),
     ],
 )
-def test_rows_of_every_form_are_read_and_others_refused(tmp_path: Path, row: str, seen: Seen | None) -> None:
-    with Reader(subject(tmp_path, f"def read():\n    return [{row}]", "read"), tmp_path / "log") as reader:
+def test_rows_of_every_form_are_read_and_others_refused(
+    tmp_path: Path, row: str, seen: Seen | None
+) -> None:
+    with Reader(
+        subject(tmp_path, f"def read():\n    return [{row}]", "read"), tmp_path / "log"
+    ) as reader:
         if seen is not None:
             assert reader.read() == [seen]
         else:
@@ -128,26 +152,32 @@ def test_rows_of_every_form_are_read_and_others_refused(tmp_path: Path, row: str
         ("import os; os._exit(1)", "ended the reader's process"),
     ],
 )
-def test_a_reader_that_returns_something_else_is_refused(tmp_path: Path, body: str, sentence: str) -> None:
+def test_a_reader_that_returns_something_else_is_refused(
+    tmp_path: Path, body: str, sentence: str
+) -> None:
     with (
-        Reader(subject(tmp_path, f"def read():\n    {body}", "read"), tmp_path / "log") as reader,
+        Reader(
+            subject(tmp_path, f"def read():\n    {body}", "read"), tmp_path / "log"
+        ) as reader,
         pytest.raises(InvalidInput, match=sentence),
     ):
         reader.read()
 
 
 def test_a_reader_that_raises_may_be_asked_again(tmp_path: Path) -> None:
-    text = (
-        "asked = []\ndef read():\n    print('noise')\n    asked.append(1)\n    return [1] if len(asked) > 2 else 1 / 0"
-    )
+    text = "asked = []\ndef read():\n    print('noise')\n    asked.append(1)\n    return [1] if len(asked) > 2 else 1 / 0"
     with Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader:
-        with pytest.raises(ReaderFailed, match=r"user_sink\.py:read raised ZeroDivisionError"):
+        with pytest.raises(
+            ReaderFailed, match=r"user_sink\.py:read raised ZeroDivisionError"
+        ):
             reader.read()
         assert reader.read_surely() == [Seen(1, None, None)]
     assert "noise" in (tmp_path / "log").read_text()
 
 
-def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_hangs_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "READ_SECONDS", 1.0)
     text = "import subprocess, time\ndef read():\n    subprocess.Popen(['sleep', '61.25'])\n    time.sleep(60)"
     with (
@@ -157,7 +187,9 @@ def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypa
         reader.read()
     end = time.monotonic() + 5
     while any(
-        "61.25" in process.info["cmdline"] for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]
+        "61.25" in process.info["cmdline"]
+        for process in psutil.process_iter(["cmdline"])
+        if process.info["cmdline"]
     ):
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -172,11 +204,16 @@ STORE = "from pathlib import Path\nSTORE = Path(__file__).with_name('store')\n"
 READ = "def read():\n    return [int(line) for line in STORE.read_text().split()] if STORE.exists() else []\n"
 
 
-def test_a_store_that_is_not_empty_is_never_emptied_without_reset(tmp_path: Path) -> None:
+def test_a_store_that_is_not_empty_is_never_emptied_without_reset(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "store").write_text("1 2")
     with (
         Reader(subject(tmp_path, STORE + READ, "read"), tmp_path / "log") as reader,
-        pytest.raises(InvalidInput, match=r"not empty: the reader finds 2 row.*Nothing was deleted"),
+        pytest.raises(
+            InvalidInput,
+            match=r"not empty: the reader finds 2 row.*Nothing was deleted",
+        ),
     ):
         check_store(reader)
     assert (tmp_path / "store").read_text() == "1 2"
@@ -185,7 +222,10 @@ def test_a_store_that_is_not_empty_is_never_emptied_without_reset(tmp_path: Path
 def test_a_reset_that_empties_nothing_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("1 2")
     with (
-        Reader(subject(tmp_path, STORE + READ + "def reset(): ...", "read"), tmp_path / "log") as reader,
+        Reader(
+            subject(tmp_path, STORE + READ + "def reset(): ...", "read"),
+            tmp_path / "log",
+        ) as reader,
         pytest.raises(InvalidInput, match=r"after reset\(\) the reader still finds 2"),
     ):
         check_store(reader)
@@ -210,7 +250,9 @@ def test_a_reset_is_used(tmp_path: Path) -> None:
         ({"reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(tmp_path: Path, given: dict, sentence: str) -> None:
+def test_a_setting_that_makes_no_sense_is_refused(
+    tmp_path: Path, given: dict, sentence: str
+) -> None:
     made = subject(tmp_path, "")
     with pytest.raises(InvalidInput, match=sentence.replace("(", r"\(")):
         settings(f"{made.file}:{made.name}", **given)
@@ -223,7 +265,9 @@ def test_a_setting_that_makes_no_sense_is_refused(tmp_path: Path, given: dict, s
         ("[tool.labkit.crashtest]\nsubjct = 'x'", "did you mean 'subject'"),
     ],
 )
-def test_a_damaged_project_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_damaged_project_file_is_refused(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(text)
     with pytest.raises(InvalidInput, match=sentence):
@@ -256,7 +300,9 @@ def test_unknown_guarantees_and_axes_are_refused() -> None:
         ('{"id": 1}\n{"id": 2}', "need at least 12 rows"),
     ],
 )
-def test_rows_that_prove_nothing_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_rows_that_prove_nothing_are_refused(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(text)
     with pytest.raises(InvalidInput, match=sentence):

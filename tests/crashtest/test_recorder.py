@@ -32,10 +32,26 @@ class Sink:
         self.store = folder / "store"
         self.log, self.evidence = folder / "effects.jsonl", folder / "reached.json"
 
-    def start(self, armed: Point | None = None, then: str = "crash", batches: int = 1) -> "subprocess.Popen[bytes]":
-        ticket = Ticket(str(self.file), str(self.log), 1, armed, str(self.evidence) if armed else "", then)
+    def start(
+        self, armed: Point | None = None, then: str = "crash", batches: int = 1
+    ) -> "subprocess.Popen[bytes]":
+        ticket = Ticket(
+            str(self.file),
+            str(self.log),
+            1,
+            armed,
+            str(self.evidence) if armed else "",
+            then,
+        )
         environment = dict(os.environ, SINK_STORE=str(self.store))
-        command = [sys.executable, str(PROCESS), str(self.file), self.name, json.dumps(ticket.to_json()), str(batches)]
+        command = [
+            sys.executable,
+            str(PROCESS),
+            str(self.file),
+            self.name,
+            json.dumps(ticket.to_json()),
+            str(batches),
+        ]
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
     def effects(self, batches: int = 1) -> list[Effect]:
@@ -44,7 +60,11 @@ class Sink:
         return read_log(self.log)
 
     def kinds(self) -> list[tuple[str, int]]:
-        return [(each.kind.value, each.line) for each in self.effects() if each.kind not in BOUNDS and not each.failed]
+        return [
+            (each.kind.value, each.line)
+            for each in self.effects()
+            if each.kind not in BOUNDS and not each.failed
+        ]
 
 
 @pytest.fixture
@@ -66,14 +86,21 @@ def line_of(file: str, text: str) -> int:
 
 def await_stopped(process: "subprocess.Popen[bytes]", evidence: Path) -> None:
     end = time.monotonic() + PATIENCE
-    while not (evidence.exists() and psutil.Process(process.pid).status() == psutil.STATUS_STOPPED):
+    while not (
+        evidence.exists()
+        and psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
+    ):
         if time.monotonic() > end:
-            os.killpg(process.pid, signal.SIGKILL)  # else whoever opened it would wait for its end
+            os.killpg(
+                process.pid, signal.SIGKILL
+            )  # else whoever opened it would wait for its end
             pytest.fail("the point was not reached")
         time.sleep(0.01)
 
 
-def test_a_transaction_is_its_statements_and_one_commit(sink: Callable[..., Sink]) -> None:
+def test_a_transaction_is_its_statements_and_one_commit(
+    sink: Callable[..., Sink],
+) -> None:
     kinds = sink("right_marker.py").kinds()
     file = "right_marker.py"
     assert kinds[-3:] == [
@@ -83,39 +110,79 @@ def test_a_transaction_is_its_statements_and_one_commit(sink: Callable[..., Sink
     ]
 
 
-def test_a_statement_outside_of_a_transaction_commits(sink: Callable[..., Sink]) -> None:
+def test_a_statement_outside_of_a_transaction_commits(
+    sink: Callable[..., Sink],
+) -> None:
     kinds = [kind for kind, _ in sink("wrong_swallowed.py").kinds()]
     assert kinds == ["schema", *["commit"] * 10]
 
 
-def test_a_file_is_created_written_when_its_buffer_goes_and_renamed(sink: Callable[..., Sink]) -> None:
+def test_a_file_is_created_written_when_its_buffer_goes_and_renamed(
+    sink: Callable[..., Sink],
+) -> None:
     kinds = [kind for kind, _ in sink("right_overwrite.py").kinds()]
-    assert kinds == ["mkdir", "mkdir", "create", "write", "fsync", "create", "write", "rename"]
+    assert kinds == [
+        "mkdir",
+        "mkdir",
+        "create",
+        "write",
+        "fsync",
+        "create",
+        "write",
+        "rename",
+    ]
 
 
 @pytest.mark.parametrize(
     ("code", "kinds"),
     [
         ("open(S, 'w').close()", ["create"]),
-        ("p = open(S, 'a'); p.write('x'); p.flush(); p.write('y'); p.close()", ["create", "write", "write"]),
+        (
+            "p = open(S, 'a'); p.write('x'); p.flush(); p.write('y'); p.close()",
+            ["create", "write", "write"],
+        ),
         ("Path(S).write_text('x'); Path(S).unlink()", ["create", "write", "unlink"]),
-        ("Path(S).write_bytes(b'x'); os.link(S, S + '2'); os.symlink(S, S + '3')", ["create", "write", "link", "link"]),
-        ("f = os.open(S, os.O_WRONLY | os.O_CREAT); os.write(f, b'x'); os.fsync(f)", ["create", "write", "fsync"]),
-        ("open(S, 'wb', 0).write(b'x'); os.replace(S, S + '2')", ["create", "write", "rename"]),
-        ("open(S, 'w').write('x' * 20); f = open(S, 'r+'); f.write('y'); f.close()", ["create", "write", "write"]),
+        (
+            "Path(S).write_bytes(b'x'); os.link(S, S + '2'); os.symlink(S, S + '3')",
+            ["create", "write", "link", "link"],
+        ),
+        (
+            "f = os.open(S, os.O_WRONLY | os.O_CREAT); os.write(f, b'x'); os.fsync(f)",
+            ["create", "write", "fsync"],
+        ),
+        (
+            "open(S, 'wb', 0).write(b'x'); os.replace(S, S + '2')",
+            ["create", "write", "rename"],
+        ),
+        (
+            "open(S, 'w').write('x' * 20); f = open(S, 'r+'); f.write('y'); f.close()",
+            ["create", "write", "write"],
+        ),
         ("open('/dev/null', 'w').close(); os.pipe(); open(__file__).read()", []),
-        ("import shutil; open(S, 'w').write('x'); shutil.move(S, S + '2')", ["create", "write", "rename"]),
-        ("threading.Thread(target=lambda: open(S, 'w').close()).start(); time.sleep(0.2)", ["create"]),
+        (
+            "import shutil; open(S, 'w').write('x'); shutil.move(S, S + '2')",
+            ["create", "write", "rename"],
+        ),
+        (
+            "threading.Thread(target=lambda: open(S, 'w').close()).start(); time.sleep(0.2)",
+            ["create"],
+        ),
     ],
 )
-def test_what_is_done_to_files_is_recorded(sink: Callable[..., Sink], code: str, kinds: list[str]) -> None:
+def test_what_is_done_to_files_is_recorded(
+    sink: Callable[..., Sink], code: str, kinds: list[str]
+) -> None:
     text = "import os, threading, time\nfrom pathlib import Path\nS = os.environ['SINK_STORE']\n"
     found = sink(f"{text}def write_batch(df, batch):\n    {code}\n").kinds()
-    assert [kind for kind, _ in found if kind != "create" or "null" not in code] == kinds
+    assert [
+        kind for kind, _ in found if kind != "create" or "null" not in code
+    ] == kinds
     assert {line for _, line in found} <= {5}
 
 
-def test_what_a_rolled_back_transaction_and_a_reading_do_is_no_commit(sink: Callable[..., Sink]) -> None:
+def test_what_a_rolled_back_transaction_and_a_reading_do_is_no_commit(
+    sink: Callable[..., Sink],
+) -> None:
     code = (
         "import os, sqlite3\ndef write_batch(df, batch):\n    db = sqlite3.connect(os.environ['SINK_STORE'])\n"
         "    db.execute('CREATE TABLE t (n)')\n    db.execute('SELECT 1').fetchall()\n"
@@ -125,25 +192,29 @@ def test_what_a_rolled_back_transaction_and_a_reading_do_is_no_commit(sink: Call
 
 
 def test_an_effect_that_raises_is_no_point(sink: Callable[..., Sink]) -> None:
-    code = (
-        "import os\ndef write_batch(df, batch):\n    try:\n        os.mkdir('/')\n    except OSError:\n        pass\n"
-    )
+    code = "import os\ndef write_batch(df, batch):\n    try:\n        os.mkdir('/')\n    except OSError:\n        pass\n"
     effects = [each for each in sink(code).effects() if each.kind is Kind.MKDIR]
     assert [each.failed for each in effects] == [True]
 
 
-def test_what_no_line_of_the_user_does_is_not_recorded(sink: Callable[..., Sink]) -> None:
+def test_what_no_line_of_the_user_does_is_not_recorded(
+    sink: Callable[..., Sink],
+) -> None:
     made = sink("def write_batch(df, batch):\n    pass\n")
     assert {each.kind for each in made.effects()} == {Kind.BEGIN, Kind.RETURN}
 
 
 @pytest.mark.parametrize("side", list(Side))
-def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(sink: Callable[..., Sink], side: Side) -> None:
+def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(
+    sink: Callable[..., Sink], side: Side
+) -> None:
     made = sink("wrong_marker_after.py")
     point = next(
         point
         for point in points(made.effects(), [0])
-        if point.kind is Kind.COMMIT and point.side is side and point.line == line_of(made.file.name, "with db:")
+        if point.kind is Kind.COMMIT
+        and point.side is side
+        and point.line == line_of(made.file.name, "with db:")
     )
     made.store.unlink()
     made.log.unlink()
@@ -152,7 +223,9 @@ def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(sink: Callable
         os.killpg(process.pid, signal.SIGKILL)
         assert process.wait(PATIENCE) == -signal.SIGKILL
     assert read_testimony(made.evidence, point)["pid"] == process.pid
-    assert (point.number in {each.number for each in read_log(made.log)}) is (side is Side.AFTER)
+    assert (point.number in {each.number for each in read_log(made.log)}) is (
+        side is Side.AFTER
+    )
     assert rows_in(made.store) == (10 if side is Side.AFTER else 0)
 
 
@@ -164,7 +237,9 @@ def rows_in(store: Path) -> int:
         return int(db.execute("SELECT count(*) FROM orders").fetchone()[0])
 
 
-def test_every_thread_of_the_process_stops(sink: Callable[..., Sink], tmp_path: Path) -> None:
+def test_every_thread_of_the_process_stops(
+    sink: Callable[..., Sink], tmp_path: Path
+) -> None:
     code = (
         "import os, threading, time\nS = os.environ['SINK_STORE']\nstop = []\n"
         "def tick():\n    while True:\n        os.utime(S)\n        time.sleep(0.001)\n"
@@ -180,7 +255,9 @@ def test_every_thread_of_the_process_stops(sink: Callable[..., Sink], tmp_path: 
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_what_lies_in_a_buffer_is_gone_with_the_process(sink: Callable[..., Sink]) -> None:
+def test_what_lies_in_a_buffer_is_gone_with_the_process(
+    sink: Callable[..., Sink],
+) -> None:
     code = "import os\nFILE = open(os.environ['SINK_STORE'], 'w')\ndef write_batch(df, batch):\n    FILE.write('row')\n"
     made = sink(code)
     with made.start(Point(0, "call", 1, Kind.RETURN, Side.AFTER)) as process:
@@ -189,13 +266,19 @@ def test_what_lies_in_a_buffer_is_gone_with_the_process(sink: Callable[..., Sink
     assert made.store.read_text() == ""
 
 
-def test_a_point_is_found_again_where_another_line_did_more_before_it(sink: Callable[..., Sink]) -> None:
+def test_a_point_is_found_again_where_another_line_did_more_before_it(
+    sink: Callable[..., Sink],
+) -> None:
     code = (
         "import os\nS = os.environ['SINK_STORE']\ndef write_batch(df, batch):\n"
         "    if os.path.exists(S + 'more'):\n        os.mkdir(S + '1')\n    os.mkdir(S + '2')\n"
     )
     made = sink(code)
-    point = next(point for point in points(made.effects(), [0]) if point.line == 6 and point.side is Side.AFTER)
+    point = next(
+        point
+        for point in points(made.effects(), [0])
+        if point.line == 6 and point.side is Side.AFTER
+    )
     Path(f"{made.store}2").rmdir()
     Path(f"{made.store}more").touch()
     with made.start(point) as process:

@@ -65,14 +65,20 @@ def test_a_crash_with_all_its_evidence_counts(workshop: Workshop, trial: Trial) 
     assert trial.watcher.told == [("crash 1", ())]
 
 
-def test_the_reader_is_told_that_the_batch_is_unfinished(workshop: Workshop, trial: Trial) -> None:
-    workshop.healthy_log = [Effect(1, "call", number, Kind.COMMIT, "t", 12) for number in (2, 3)]
+def test_the_reader_is_told_that_the_batch_is_unfinished(
+    workshop: Workshop, trial: Trial
+) -> None:
+    workshop.healthy_log = [
+        Effect(1, "call", number, Kind.COMMIT, "t", 12) for number in (2, 3)
+    ]
     workshop.note(trial, 1, POINT, PROOF)
     assert trial.watcher.told == [("crash 1", (1,))]
 
 
 @pytest.mark.parametrize(
-    "proof", [{"signal": 15}, {"signal": 0}, {"left": [79]}, {"session": 80}], ids=lambda proof: next(iter(proof))
+    "proof",
+    [{"signal": 15}, {"signal": 0}, {"left": [79]}, {"session": 80}],
+    ids=lambda proof: next(iter(proof)),
 )
 def test_a_driver_that_did_not_die_by_sigkill_alone_proves_nothing(
     workshop: Workshop, trial: Trial, proof: dict
@@ -90,13 +96,17 @@ def test_a_point_without_evidence_is_not_hit(workshop: Workshop, trial: Trial) -
 
 
 @pytest.mark.parametrize("other", [{"point": "b0.call.2.after"}, {"kind": "write"}])
-def test_evidence_of_another_point_is_none(workshop: Workshop, trial: Trial, other: dict) -> None:
+def test_evidence_of_another_point_is_none(
+    workshop: Workshop, trial: Trial, other: dict
+) -> None:
     testify(trial.folder, **other)
     with pytest.raises(JobFailed, match="the evidence is of"):
         workshop.note(trial, 1, POINT, PROOF)
 
 
-@pytest.mark.parametrize(("log", "change"), [("offsets/1", "gone"), ("commits/1", "there")])
+@pytest.mark.parametrize(
+    ("log", "change"), [("offsets/1", "gone"), ("commits/1", "there")]
+)
 def test_the_engine_s_logs_must_say_what_the_point_says(
     workshop: Workshop, trial: Trial, log: str, change: str
 ) -> None:
@@ -119,12 +129,18 @@ def test_behind_commits_n_it_must_be_there(workshop: Workshop, trial: Trial) -> 
 def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
-    running = Campaign(Settings(subject, subject, seconds=1e-9), Door.BATCH, nobody, tmp_path, silent)
-    assert running.run(Job(POINT.id, str(POINT), Group.CRASH, (POINT,))).unknown.startswith("not run")
+    running = Campaign(
+        Settings(subject, subject, seconds=1e-9), Door.BATCH, nobody, tmp_path, silent
+    )
+    assert running.run(
+        Job(POINT.id, str(POINT), Group.CRASH, (POINT,))
+    ).unknown.startswith("not run")
     assert running.results[0].guarantee is Guarantee.UNKNOWN
 
 
-def test_too_few_rows_are_unknown(workshop: Workshop, trial: Trial, tmp_path: Path) -> None:
+def test_too_few_rows_are_unknown(
+    workshop: Workshop, trial: Trial, tmp_path: Path
+) -> None:
     running = Campaign(workshop.settings, Door.BATCH, workshop, tmp_path, silent)
     trial.rows = generate(3, per_batch=2)
     trial.watcher.samples = []
@@ -133,10 +149,26 @@ def test_too_few_rows_are_unknown(workshop: Workshop, trial: Trial, tmp_path: Pa
 
 def test_what_a_driver_says_is_followed_to_its_end() -> None:
     failed = {"event": "failed", "cell": "a", "because": "no", "code": 1}
-    assert follow(iter([{"event": "begun"}, {"event": "ended"}, {"event": "rested", "left": []}]))["event"] == "ended"
-    assert follow(iter([failed, {"event": "rested", "left": ["x"]}])) == {**failed, "left": ["x"]}
+    assert (
+        follow(
+            iter(
+                [
+                    {"event": "begun"},
+                    {"event": "ended"},
+                    {"event": "rested", "left": []},
+                ]
+            )
+        )["event"]
+        == "ended"
+    )
+    assert follow(iter([failed, {"event": "rested", "left": ["x"]}])) == {
+        **failed,
+        "left": ["x"],
+    }
     assert follow(iter([{"event": "killed", **PROOF}])) == {"event": "killed", **PROOF}
     with pytest.raises(JobFailed, match="without a word"):
         follow(iter([]))
     with pytest.raises(ServiceUnavailable, match="no Java"):
-        follow(iter([{"event": "failed", "cell": None, "because": "no Java", "code": 69}]))
+        follow(
+            iter([{"event": "failed", "cell": None, "because": "no Java", "code": 69}])
+        )

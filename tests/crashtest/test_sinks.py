@@ -31,7 +31,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def server(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The server that a sink needs, if it needs one."""
     needs = expected()[request.getfixturevalue("name")].get("needs")
     if needs == "postgres":
@@ -60,7 +62,11 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 def violated(report: Report) -> set[str]:
-    return {axis for axis, outcome in report.summary.axes.items() if outcome is Outcome.VIOLATED}
+    return {
+        axis
+        for axis, outcome in report.summary.axes.items()
+        if outcome is Outcome.VIOLATED
+    }
 
 
 def check(name: str, report: Report) -> None:
@@ -76,7 +82,11 @@ def check(name: str, report: Report) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in expected()]
+    "name",
+    [
+        name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
+        for name in expected()
+    ],
 )
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
@@ -91,7 +101,10 @@ def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("java")
 def test_a_whole_quick_test_says_the_same(name: str, tmp_path: Path) -> None:
     report = crash_test(
-        f"{SINKS / name}.py:{expected()[name]['name']}", quick=True, folder=tmp_path / "out", seconds=900
+        f"{SINKS / name}.py:{expected()[name]['name']}",
+        quick=True,
+        folder=tmp_path / "out",
+        seconds=900,
     )
     check(name, report)
     assert {"other_rows", "stopped_driver"} == set(report.summary.conditions)

@@ -25,28 +25,48 @@ GOOD, TWICE, MISSING = [*A, *B], [*A, *A, *B], B
 def judged(seen: Sequence[Seen], rows: Rows = ROWS) -> Verdict:
     due = rows.expected()
     seen_at_the_end = [Sample(0, 1, tuple(seen), "end")]
-    return judge([named(each, Shape.ROWS) for each in due], history(seen_at_the_end, rows, Shape.ROWS, due))
+    return judge(
+        [named(each, Shape.ROWS) for each in due],
+        history(seen_at_the_end, rows, Shape.ROWS, due),
+    )
 
 
 def log(*kinds: Kind, where: str = "call") -> list[Effect]:
     begin = Effect(0, where, 0, Kind.BEGIN, "", 0)
-    effects = [Effect(0, where, n, kind, f"t{n}", 10 + n) for n, kind in enumerate(kinds, start=1)]
+    effects = [
+        Effect(0, where, n, kind, f"t{n}", 10 + n)
+        for n, kind in enumerate(kinds, start=1)
+    ]
     return [begin, *effects, Effect(0, where, len(kinds) + 1, Kind.RETURN, "", 0)]
 
 
-def results(effects: Sequence[Effect], bad: Sequence[Seen], first: str, last: str) -> list[Result]:
+def results(
+    effects: Sequence[Effect], bad: Sequence[Seen], first: str, last: str
+) -> list[Result]:
     """A run for every point; from `first` to `last` a reader sees `bad` at the end."""
     found, inside = [], False
     for point in points(effects, [0]):
         inside = inside or point.id == first
         verdict = judged(bad if inside else GOOD)
         inside = inside and point.id != last
-        found.append(Result(point.id, str(point), Group.CRASH, (point,), verdict, evidence=[{"point": point.id}]))
+        found.append(
+            Result(
+                point.id,
+                str(point),
+                Group.CRASH,
+                (point,),
+                verdict,
+                evidence=[{"point": point.id}],
+            )
+        )
     return found
 
 
 def summary(found: Sequence[Result]) -> Summary:
-    return summarise(found, Coverage(len(found), 0, len(found), sum(not each.unknown for each in found)))
+    return summarise(
+        found,
+        Coverage(len(found), 0, len(found), sum(not each.unknown for each in found)),
+    )
 
 
 TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
@@ -55,10 +75,38 @@ TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
 @pytest.mark.parametrize(
     ("effects", "bad", "first", "last", "code", "said"),
     [
-        (TWO, TWICE, "b0.call.2.after", "b0.call.4.before", "marker after the data", "effects 2..4 must be atomic"),
-        (TWO, MISSING, "b0.call.2.after", "b0.call.4.before", "marker before the data", "commit of t2 by line 12"),
-        (TWO, TWICE, "b0.call.4.after", "b0.call.returns", "replay not recognised", "commit of t4 by line 14"),
-        (TWO, MISSING, "b0.engine.commits", "b0.engine.commits", "returned too early", "before its rows were safe"),
+        (
+            TWO,
+            TWICE,
+            "b0.call.2.after",
+            "b0.call.4.before",
+            "marker after the data",
+            "effects 2..4 must be atomic",
+        ),
+        (
+            TWO,
+            MISSING,
+            "b0.call.2.after",
+            "b0.call.4.before",
+            "marker before the data",
+            "commit of t2 by line 12",
+        ),
+        (
+            TWO,
+            TWICE,
+            "b0.call.4.after",
+            "b0.call.returns",
+            "replay not recognised",
+            "commit of t4 by line 14",
+        ),
+        (
+            TWO,
+            MISSING,
+            "b0.engine.commits",
+            "b0.engine.commits",
+            "returned too early",
+            "before its rows were safe",
+        ),
         (
             log(Kind.WRITE),
             TWICE,
@@ -67,7 +115,14 @@ TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
             "replay not recognised",
             "overwrite by batch id",
         ),
-        (log(Kind.SEND, Kind.FLUSH), TWICE, "b0.call.2.after", "b0.call.returns", "replay not recognised", "decision"),
+        (
+            log(Kind.SEND, Kind.FLUSH),
+            TWICE,
+            "b0.call.2.after",
+            "b0.call.returns",
+            "replay not recognised",
+            "decision",
+        ),
         (
             log(Kind.COMMIT, where="task 0"),
             TWICE,
@@ -87,8 +142,12 @@ def test_the_diagnosis_names_the_lines_between_which_a_crash_does_harm(
     assert said in f"{found.why} {found.recipe.name}"
 
 
-def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first() -> None:
-    lost = Result("fresh_checkpoint", "a second query", Group.IDENTITY, verdict=judged(MISSING))
+def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first() -> (
+    None
+):
+    lost = Result(
+        "fresh_checkpoint", "a second query", Group.IDENTITY, verdict=judged(MISSING)
+    )
     found = diagnose(summary([*results(TWO, GOOD, "", ""), lost]), TWO, Shape.ROWS)
     assert found is not None
     assert found.code == "key outlives the query"
@@ -101,10 +160,17 @@ def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first
         ([B, [*A, *B, *A]], "recovery"),
     ],
 )
-def test_what_only_a_crash_of_the_recovery_shows_is_said_so(readings: list[list[Seen]], code: str) -> None:
+def test_what_only_a_crash_of_the_recovery_shows_is_said_so(
+    readings: list[list[Seen]], code: str
+) -> None:
     first, second = points(TWO, [0])[-2], points(TWO, [0])[2]._replace(line=12)
-    moments = [Sample(0, 2, tuple(readings[0]), "crash 1"), Sample(1, 2, tuple(readings[1]), "crash 2")]
-    moments.append(Sample(2, 3, tuple([*A, *B] if code != "recovery" else readings[1]), "end"))
+    moments = [
+        Sample(0, 2, tuple(readings[0]), "crash 1"),
+        Sample(1, 2, tuple(readings[1]), "crash 2"),
+    ]
+    moments.append(
+        Sample(2, 3, tuple([*A, *B] if code != "recovery" else readings[1]), "end")
+    )
     due = [named(each, Shape.ROWS) for each in ROWS.expected()]
     verdict = judge(due, history(moments, ROWS, Shape.ROWS, ROWS.expected()))
     pair = Result("pair", "a pair", Group.PAIR, (first, second), verdict)
@@ -126,7 +192,12 @@ def test_loss_and_duplicates_in_different_runs_leave_nothing() -> None:
     assert summary(both).weakest is both[0]
 
 
-UNKNOWN = Result("b0.call.1.after", "never reached", Group.CRASH, unknown="the point was never reached")
+UNKNOWN = Result(
+    "b0.call.1.after",
+    "never reached",
+    Group.CRASH,
+    unknown="the point was never reached",
+)
 
 
 def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:
@@ -138,12 +209,16 @@ def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:
 
 
 def test_what_was_refuted_stays_so_although_another_run_is_unknown() -> None:
-    said = summary([*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN])
+    said = summary(
+        [*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN]
+    )
     assert said.holds(Guarantee.EXACTLY_ONCE) is False
 
 
 def test_a_condition_is_no_part_of_the_guarantee() -> None:
-    condition = Result("other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING))
+    condition = Result(
+        "other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING)
+    )
     said = summary([*results(TWO, GOOD, "", ""), condition])
     assert said.holds(Guarantee.EXACTLY_ONCE) is True
     assert said.conditions == {"other_rows": Guarantee.AT_MOST_ONCE}
@@ -165,7 +240,10 @@ def report(found: Sequence[Result], folder: Path) -> Report:
 
 
 def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
-    good, bad = results(TWO, GOOD, "", ""), results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
+    good, bad = (
+        results(TWO, GOOD, "", ""),
+        results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"),
+    )
     assert report(good, tmp_path).code(Guarantee.EXACTLY_ONCE) == 0
     assert report(bad, tmp_path).code(Guarantee.EXACTLY_ONCE) == 1
     assert report(bad, tmp_path).code(Guarantee.AT_LEAST_ONCE) == 0
@@ -175,11 +253,18 @@ def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
     assert report([*good, UNKNOWN], tmp_path).code(None) == 2
 
 
-def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(tmp_path: Path) -> None:
-    text = report(results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), tmp_path).text()
+def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(
+    tmp_path: Path,
+) -> None:
+    text = report(
+        results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), tmp_path
+    ).text()
     assert "guarantee         at-least-once" in text
     assert "effects 2..4 must be atomic" in text
-    assert f"repeat            labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after\n" in text
+    assert (
+        f"repeat            labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after\n"
+        in text
+    )
     assert "loss of power" in text
 
 
@@ -200,5 +285,10 @@ def test_the_badge_says_what_was_measured(tmp_path: Path) -> None:
 
 def test_every_point_of_a_report_can_be_asked_for_again(tmp_path: Path) -> None:
     plain = report(results(TWO, GOOD, "", ""), tmp_path).to_json()
-    assert {each["id"] for each in plain["runs"]} == {point.id for point in points(TWO, [0])}
-    assert all(isinstance(Point.from_json(point.to_json()), Point) for point in points(TWO, [0]))
+    assert {each["id"] for each in plain["runs"]} == {
+        point.id for point in points(TWO, [0])
+    }
+    assert all(
+        isinstance(Point.from_json(point.to_json()), Point)
+        for point in points(TWO, [0])
+    )

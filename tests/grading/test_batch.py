@@ -32,7 +32,9 @@ def generate(folder: Path, count: int) -> None:
         cells = submitted.answers(**{
             name.removeprefix("01-"): source for name, source in submitted.WRONG.items() if chance.random() < 0.3
         })  # fmt: skip
-        kind = chance.choice(["right", "shuffled", "raises", "exits", "broken", "late", "twice", "empty"])
+        kind = chance.choice(
+            ["right", "shuffled", "raises", "exits", "broken", "late", "twice", "empty"]
+        )
         if kind == "shuffled":
             chance.shuffle(cells)
         elif kind == "raises":
@@ -53,7 +55,17 @@ def generate(folder: Path, count: int) -> None:
 
 def command(given: Path, out: Path) -> list[str]:
     return [
-        *(sys.executable, "-m", "labkit", "grade", str(given), "--out", str(out), "--course", str(submitted.COURSE)),
+        *(
+            sys.executable,
+            "-m",
+            "labkit",
+            "grade",
+            str(given),
+            "--out",
+            str(out),
+            "--course",
+            str(submitted.COURSE),
+        ),
         *("--seed", str(SEED), "--deadline", DEADLINE, "--json"),
     ]
 
@@ -71,12 +83,22 @@ def grades(out: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("count", [18, pytest.param(500, marks=pytest.mark.slow)])
-def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(count: int, tmp_path: Path) -> None:
+def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
+    count: int, tmp_path: Path
+) -> None:
     generate(tmp_path / "in", count)
-    subprocess.run(command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True)
+    subprocess.run(
+        command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True
+    )
 
-    batch = subprocess.Popen(command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL)
-    until(lambda: len(list((tmp_path / "killed" / "records").glob("*.json"))) >= count // 3)
+    batch = subprocess.Popen(
+        command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL
+    )
+    until(
+        lambda: (
+            len(list((tmp_path / "killed" / "records").glob("*.json"))) >= count // 3
+        )
+    )
     below = psutil.Process(batch.pid).children(recursive=True)
     assert below
     batch.send_signal(signal.SIGKILL)
@@ -86,11 +108,18 @@ def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(count: int, tm
     done = len(list((tmp_path / "killed" / "records").glob("*.json")))
     assert done < count
 
-    told = subprocess.run(command(tmp_path / "in", tmp_path / "killed"), check=True, capture_output=True, text=True)
+    told = subprocess.run(
+        command(tmp_path / "in", tmp_path / "killed"),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert 0 < json.loads(told.stdout)["graded"] < count
     assert grades(tmp_path / "killed") == grades(tmp_path / "whole")
     for name in ("grades.csv",):
-        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
+        assert (tmp_path / "killed" / name).read_text() == (
+            tmp_path / "whole" / name
+        ).read_text()
     assert not (tmp_path / "killed" / ".work").exists()
 
 
@@ -102,13 +131,21 @@ def until(holds: object, seconds: float = 300.0) -> None:
 
 
 def grade(folder: Path, **more: object) -> object:
-    done = run(Order([folder / "in"], folder / "out", submitted.COURSE, workers=1, **more), lambda *_: None)
+    done = run(
+        Order([folder / "in"], folder / "out", submitted.COURSE, workers=1, **more),
+        lambda *_: None,
+    )
     write_all(folder / "out", load(submitted.COURSE))
     return done
 
 
 def record(folder: Path, student: str) -> records.Record:
-    found = records.read(folder / "out" / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
+    found = records.read(
+        folder
+        / "out"
+        / "records"
+        / f"{records.file_name(student, submitted.NOTEBOOK)}.json"
+    )
     assert found is not None
     return found
 
@@ -119,7 +156,9 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     assert grade(tmp_path).graded == 3
     again = grade(tmp_path)
     assert (again.graded, again.kept) == (0, 3)
-    submitted.hand_in(tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"]))
+    submitted.hand_in(
+        tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"])
+    )
     again = grade(tmp_path)
     assert (again.graded, again.kept) == (1, 2)
     rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
@@ -131,14 +170,18 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     ]
 
 
-def test_folders_may_be_named_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_may_be_named_from_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     monkeypatch.chdir(tmp_path)
     assert grade(Path()).graded == 1
     assert records.total([record(tmp_path, "ada")]) > 0
 
 
-def test_a_worker_that_dies_costs_one_more_try_and_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_costs_one_more_try_and_no_grade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     killed = []
 
@@ -174,7 +217,9 @@ def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
         patch.setattr("labkit.grading.batch.subprocess.Popen", start)
         assert grade(tmp_path).failed == 1
     assert {item.status for item in record(tmp_path, "ada").items} == {"not graded"}
-    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,0,no"
+    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[
+        1
+    ] == "ada,,,,,0,no"
     assert grade(tmp_path).graded == 1
     assert records.total([record(tmp_path, "ada")]) == 6
 

@@ -56,16 +56,23 @@ def test_a_wrong_solution_fails_by_the_hidden_variants_of_every_seed(path: Path)
         assert found is not None, seed
         assert found.general
         # Nothing of a hidden variant: no question with its arguments, no word of its input, no number.
-        assert not re.search(r"\w\(|\d|hello|world|stream|table-|spark|flink", found.general), found.general
+        assert not re.search(
+            r"\w\(|\d|hello|world|stream|table-|spark|flink", found.general
+        ), found.general
 
 
 @pytest.mark.slow  # the same rules are tried one by one above
 def test_the_kill_rate_is_printed(capsys: pytest.CaptureFixture[str]):
     assert kill_rate.main() == 0
-    assert f"kill rate: {len(FILES)} of {len(FILES)} wrong solutions, 100 %" in capsys.readouterr().out
+    assert (
+        f"kill rate: {len(FILES)} of {len(FILES)} wrong solutions, 100 %"
+        in capsys.readouterr().out
+    )
 
 
-def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_a_check_that_is_weakened_lets_one_survive(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     """Without a look for runs that never end, a receiver that is silent about duplicates would pass."""
     survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
     monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
@@ -73,7 +80,10 @@ def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPat
     assert kill_rate.main() == 0
     monkeypatch.setattr(searching, "_endless", lambda *_: None)
     assert kill_rate.main() == 1
-    assert "SURVIVES tests/grading/wrong/02-dedup/duplicates_are_silent.py" in capsys.readouterr().out
+    assert (
+        "SURVIVES tests/grading/wrong/02-dedup/duplicates_are_silent.py"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_solution_that_was_not_attempted_is_no_wrong_one(tmp_path: Path):

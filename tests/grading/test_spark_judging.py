@@ -11,7 +11,14 @@ from labkit.core.errors import GradingError
 from labkit.grading import spark_judging
 from labkit.grading.marking import Known
 from labkit.grading.spark_judging import SparkJudge
-from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
+from labkit.teach.exercises.contract import (
+    AnswerFailed,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Variant,
+)
 
 COURSE = """
 import os, pathlib, signal, time
@@ -52,7 +59,11 @@ def judge(course: Path) -> Iterator[SparkJudge]:
     yield judge
     judge.close()
     assert not (course.parent / "work").exists()
-    assert not [child for child in psutil.Process().children(recursive=True) if "spark_judging" in str(child.cmdline())]
+    assert not [
+        child
+        for child in psutil.Process().children(recursive=True)
+        if "spark_judging" in str(child.cmdline())
+    ]
 
 
 def exercise() -> Exercise:
@@ -69,18 +80,26 @@ def lines(course: Path) -> list[list[str]]:
     return [line.split() for line in (course.parent / "log").read_text().splitlines()]
 
 
-def test_it_judges_elsewhere_in_an_empty_folder_and_the_same_answer_once(judge: SparkJudge, course: Path) -> None:
+def test_it_judges_elsewhere_in_an_empty_folder_and_the_same_answer_once(
+    judge: SparkJudge, course: Path
+) -> None:
     for _ in range(3):
         assert judge(exercise(), Known("wal"), VARIANT).passed
-        assert judge(exercise(), Known("append"), VARIANT).message == "It is another sink."
-    (first, first_folder, first_files), (second, second_folder, second_files) = lines(course)
+        assert (
+            judge(exercise(), Known("append"), VARIANT).message == "It is another sink."
+        )
+    (first, first_folder, first_files), (second, second_folder, second_files) = lines(
+        course
+    )
     assert first == second != str(os.getpid())
     assert first_folder != second_folder
     assert first_files == second_files == "0"
     assert not Path(first_folder).exists()
 
 
-def test_a_crash_is_tried_once_more_and_then_named_and_harms_no_other(judge: SparkJudge, course: Path) -> None:
+def test_a_crash_is_tried_once_more_and_then_named_and_harms_no_other(
+    judge: SparkJudge, course: Path
+) -> None:
     with pytest.raises(GradingError, match="died twice"):
         judge(exercise(), Known("die"), VARIANT)
     assert len(lines(course)) == 2
@@ -92,7 +111,9 @@ def test_a_judge_that_breaks_is_not_the_answers_fault(judge: SparkJudge) -> None
         judge(exercise(), Known("break"), VARIANT)
 
 
-def test_what_never_ends_is_ended(judge: SparkJudge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_never_ends_is_ended(
+    judge: SparkJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(spark_judging, "SECONDS", 8.0)
     with pytest.raises(AnswerFailed, match="longer than 8 seconds"):
         judge(exercise(), Known("hang"), VARIANT)

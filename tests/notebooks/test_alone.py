@@ -14,11 +14,17 @@ NAMES = ("01_guarantees", "02_delivery", "03_snapshots")
 
 def cells(name: str) -> list[str]:
     source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
-    return [cell.source for cell in jupytext.reads(source, fmt="py:percent").cells if cell.cell_type == "code"]
+    return [
+        cell.source
+        for cell in jupytext.reads(source, fmt="py:percent").cells
+        if cell.cell_type == "code"
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_cell_runs_alone_or_names_the_cell_that_comes_first(name: str, capsys: pytest.CaptureFixture[str]):
+def test_a_cell_runs_alone_or_names_the_cell_that_comes_first(
+    name: str, capsys: pytest.CaptureFixture[str]
+):
     refused = []
     for source in cells(name):
         try:
@@ -43,7 +49,13 @@ def test_a_notebook_is_short_and_its_cells_too(name: str):
     ]
     assert len(shown) <= 45
     code = [cell.source for cell in shown if cell.cell_type == "code"]
-    assert max(len([line for line in source.splitlines() if line.strip()]) for source in code) <= 9
+    assert (
+        max(
+            len([line for line in source.splitlines() if line.strip()])
+            for source in code
+        )
+        <= 9
+    )
     assert source.count("lab.explorer(") == 1
     assert "What popular notes get wrong" in source
     assert 3 <= source.count("\n# **") <= 8

@@ -11,7 +11,9 @@ import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).parent.parent.parent
-TINY, VERDICT = (Path(__file__).with_name(name) for name in ("00_tiny.py", "01_verdict.py"))
+TINY, VERDICT = (
+    Path(__file__).with_name(name) for name in ("00_tiny.py", "01_verdict.py")
+)
 SOURCES = build_notebooks.sources(ROOT)
 
 
@@ -41,7 +43,13 @@ def nbval(tree: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """Run the checked copies of a folder as `make test` does, under the project's conftest."""
     shutil.copy(ROOT / "tests" / "conftest.py", tree)
     (tree / "pytest.ini").write_text("[pytest]\nmarkers =\n    notebook\n    slow\n")
-    options = ["--nbval-lax", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", *more]
+    options = [
+        "--nbval-lax",
+        "--nbval-cell-timeout=60",
+        "-p",
+        "no:cacheprovider",
+        *more,
+    ]
     command = [sys.executable, "-m", "pytest", *options, tree / "checked"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -55,7 +63,9 @@ def test_the_committed_notebooks_are_what_their_sources_give() -> None:
 def test_both_copies_have_the_same_cells(path: Path) -> None:
     learner, checked = map(cells, build_notebooks.build(path))
     plain = [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in learner]
-    assert plain == [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in checked]
+    assert plain == [
+        (cell.id, cell.cell_type, cell.source, cell.metadata) for cell in checked
+    ]
     assert plain
     code = [cell for cell in learner if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
@@ -64,7 +74,11 @@ def test_both_copies_have_the_same_cells(path: Path) -> None:
 @pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
     _, checked = map(cells, build_notebooks.build(path))
-    claims = [cell for cell in checked if "nbval-check-output" in cell.metadata.get("tags", [])]
+    claims = [
+        cell
+        for cell in checked
+        if "nbval-check-output" in cell.metadata.get("tags", [])
+    ]
     assert claims
     for cell in claims:
         (output,) = cell.outputs
@@ -79,7 +93,11 @@ def test_a_notebook_keeps_to_the_conventions(path: Path) -> None:
     learner = cells(build_notebooks.build(path)[0])
     assert learner[0].cell_type == "markdown"
     assert learner[0].source.startswith("# ")
-    exercises = [cell for cell in learner if {"task", "exercise", "check"} & set(cell.metadata.get("tags", []))]
+    exercises = [
+        cell
+        for cell in learner
+        if {"task", "exercise", "check"} & set(cell.metadata.get("tags", []))
+    ]
     assert len(learner) - len(exercises) <= 45
     assert sum("parameters" in cell.metadata.get("tags", []) for cell in learner) == 1
     for cell in learner:
@@ -128,12 +146,28 @@ def test_check_sees_a_change_on_either_side_and_a_copy_without_a_source(
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('# %% [raw] tags=["expected"]\n# hello 4\n# world 2\n', "", "a raw cell tagged expected must follow it"),
+        (
+            '# %% [raw] tags=["expected"]\n# hello 4\n# world 2\n',
+            "",
+            "a raw cell tagged expected must follow it",
+        ),
         ('tags=["expected"]', "", "a raw cell tagged expected must follow it"),
         ("# hello 4\n# world 2\n", "", "must be a raw cell that is not empty"),
-        ('# %% [raw] tags=["expected"]', '# %% tags=["expected"]', "must be a raw cell"),
-        ("nbval-check-output", "nbval-check-outputs", "unknown tag nbval-check-outputs"),
-        ('# %% tags=["nbval-check-output"]', "# %%", "must follow a cell tagged nbval-check-output"),
+        (
+            '# %% [raw] tags=["expected"]',
+            '# %% tags=["expected"]',
+            "must be a raw cell",
+        ),
+        (
+            "nbval-check-output",
+            "nbval-check-outputs",
+            "unknown tag nbval-check-outputs",
+        ),
+        (
+            '# %% tags=["nbval-check-output"]',
+            "# %%",
+            "must follow a cell tagged nbval-check-output",
+        ),
         ("for word in", "# NBVAL_IGNORE_OUTPUT\nfor word in", "use a tag"),
     ],
 )
@@ -164,7 +198,10 @@ def test_a_stored_number_or_sentence_that_is_wrong_turns_nbval_red(tree: Path) -
     build_notebooks.main(["--root", str(tree)])
     copy = tree / "checked" / f"{VERDICT.stem}.ipynb"
     right = copy.read_text()
-    for old, new in (("visible rows: 2", "visible rows: 3"), ("jump back from 2 to 1", "jump back from 2 to 0")):
+    for old, new in (
+        ("visible rows: 2", "visible rows: 3"),
+        ("jump back from 2 to 1", "jump back from 2 to 0"),
+    ):
         assert right.count(old) == 1
         copy.write_text(right.replace(old, new))
         red = nbval(tree)

@@ -19,30 +19,62 @@ def trees(source: Path) -> list[ast.Module]:
 def assigned(tree: ast.Module) -> set[str]:
     """What a cell sets itself: by assignment, import or definition."""
     nodes = list(ast.walk(tree))
-    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    names |= {alias.asname or alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
-    return names | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    names = {
+        node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names |= {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return names | {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
 
 
 def used(tree: ast.Module) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
 
 
 def needed(tree: ast.Module) -> set[str]:
     """The names in `lab.need(...)`; nothing where there is none."""
-    calls = [each.value for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
-    needs = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "need"]
-    return {word.value for call in needs for word in call.args if isinstance(word, ast.Constant)}
+    calls = [
+        each.value
+        for each in tree.body
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)
+    ]
+    needs = [
+        call
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "need"
+    ]
+    return {
+        word.value
+        for call in needs
+        for word in call.args
+        if isinstance(word, ast.Constant)
+    }
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_every_cell_asks_for_what_other_cells_set(source: Path):
     """What a cell uses of others is `lab`, or is there when what it asks for is there."""
-    comes_with: dict[str, set[str]] = {"lab": {"lab"}}  # a name, and all that is set once it is
+    comes_with: dict[str, set[str]] = {
+        "lab": {"lab"}
+    }  # a name, and all that is set once it is
     for tree in trees(source):
         asked = needed(tree)
         assert asked <= comes_with.keys(), f"{asked}: nothing above sets it"
         there = {"lab"}.union(*(comes_with[name] for name in asked))
         foreign = (used(tree) - assigned(tree)) & comes_with.keys()
         assert foreign <= there, ast.unparse(tree)
-        comes_with |= {name: there | assigned(tree) for name in assigned(tree) - comes_with.keys()}
+        comes_with |= {
+            name: there | assigned(tree) for name in assigned(tree) - comes_with.keys()
+        }

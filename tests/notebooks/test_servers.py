@@ -21,7 +21,11 @@ def shown(name: str) -> list[NotebookNode]:
     """The cells of the notebook itself, without its exercises."""
     exercise = {"task", "exercise", "solution", "check"}
     found = jupytext.reads(text(name), fmt="py:percent").cells
-    return [cell for cell in found if cell.cell_type != "raw" and not exercise & set(cell.metadata.get("tags", []))]
+    return [
+        cell
+        for cell in found
+        if cell.cell_type != "raw" and not exercise & set(cell.metadata.get("tags", []))
+    ]
 
 
 def cells(name: str) -> list[str]:
@@ -46,7 +50,13 @@ def test_a_cell_runs_alone_or_names_the_cell_that_comes_first(name: str) -> None
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_short_and_asks_before_it_runs(name: str) -> None:
     assert len(shown(name)) <= 45
-    assert max(len([line for line in code.splitlines() if line.strip()]) for code in cells(name)) <= 10
+    assert (
+        max(
+            len([line for line in code.splitlines() if line.strip()])
+            for code in cells(name)
+        )
+        <= 10
+    )
     assert text(name).count("lab.explorer(") == 1
     assert "What popular notes get wrong" in text(name)
     assert 3 <= text(name).count("\n# **") <= 8

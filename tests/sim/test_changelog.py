@@ -55,12 +55,23 @@ GOLDEN = [
     ({**UPSERT, **QUIET, "repeats": 1}, 76, 11),
     ({**QUIET, "repeats": 1, "hits": "retractions"}, 40, 13),
     ({**TWICE, "swaps": 1, "unknown": "owed"}, 30, 8),
-    ({"words": "hello-world-hello-hello-world", "crashes": 2, "unknown": "owed", "swaps": 2}, 6_172, 25),
+    (
+        {
+            "words": "hello-world-hello-hello-world",
+            "crashes": 2,
+            "unknown": "owed",
+            "swaps": 2,
+        },
+        6_172,
+        25,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("given_values", "states", "depth"), GOLDEN, ids=str)
-def test_the_continuous_query_is_the_batch_query_at_every_prefix(given_values: dict, states: int, depth: int):
+def test_the_continuous_query_is_the_batch_query_at_every_prefix(
+    given_values: dict, states: int, depth: int
+):
     found = explored(**given_values)
     assert (found.violations, found.never_reached) == ((), ())
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
@@ -68,18 +79,48 @@ def test_the_continuous_query_is_the_batch_query_at_every_prefix(given_values: d
 
 RETRACTIONS = {**QUIET, "hits": "retractions"}
 BROKEN = [
-    ({**QUIET, "broken": "add_only"}, {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9}),
-    ({**QUIET, "broken": "retract_new"}, {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11}),
-    ({**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"}, {"equals_batch": 7, "ends_equal": 7}),
-    ({**TWO_STEPS, "broken": "stored_at_delete"}, {"equals_batch": 11, "total": 11, "ends_equal": 11}),
-    ({**RETRACTIONS, "losses": 1}, {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10}),
+    (
+        {**QUIET, "broken": "add_only"},
+        {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9},
+    ),
+    (
+        {**QUIET, "broken": "retract_new"},
+        {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11},
+    ),
+    (
+        {**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"},
+        {"equals_batch": 7, "ends_equal": 7},
+    ),
+    (
+        {**TWO_STEPS, "broken": "stored_at_delete"},
+        {"equals_batch": 11, "total": 11, "ends_equal": 11},
+    ),
+    (
+        {**RETRACTIONS, "losses": 1},
+        {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10},
+    ),
     ({**RETRACTIONS, "repeats": 1, "unknown": "owed"}, {"total": 13}),
-    ({**RETRACTIONS, **TWICE, "swaps": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8}),
-    ({**QUIET, **UPSERT, "losses": 1}, {"equals_batch": 2, "total": 2, "ends_equal": 8}),
+    (
+        {**RETRACTIONS, **TWICE, "swaps": 1},
+        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8},
+    ),
+    (
+        {**QUIET, **UPSERT, "losses": 1},
+        {"equals_batch": 2, "total": 2, "ends_equal": 8},
+    ),
     ({**TWICE, **UPSERT, "swaps": 1}, {"equals_batch": 6, "total": 6, "ends_equal": 6}),
-    ({**QUIET, "query_crashes": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16}),
-    ({"position": "after"}, {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18}),
-    ({"position": "before"}, {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16}),
+    (
+        {**QUIET, "query_crashes": 1},
+        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16},
+    ),
+    (
+        {"position": "after"},
+        {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18},
+    ),
+    (
+        {"position": "before"},
+        {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16},
+    ),
     ({**QUIET, "expiries": 1}, {"equals_batch": 10, "one_row": 10, "ends_equal": 10}),
 ]
 
@@ -87,10 +128,17 @@ BROKEN = [
 @pytest.mark.parametrize(("given_values", "lengths"), BROKEN, ids=str)
 def test_a_rule_that_is_left_out_is_missed(given_values: dict, lengths: dict[str, int]):
     found = explored(**given_values)
-    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert {
+        violation.property: len(violation.trace.actions)
+        for violation in found.violations
+    } == lengths
     for violation in found.violations:
         walked = replay(violation.trace)
-        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        [claim] = [
+            claim
+            for claim in walked.model.properties()
+            if claim.name == violation.property
+        ]
         assert not claim.is_kept(walked.state)
         assert claim.because(walked.state) == violation.because
 
@@ -104,7 +152,11 @@ SAID = [
             "the batch query hello = 2, world = 1."
         ),
     ),
-    ({**RETRACTIONS, "losses": 1}, "one_row", "hello has more than one row: hello = 1, hello = 2."),
+    (
+        {**RETRACTIONS, "losses": 1},
+        "one_row",
+        "hello has more than one row: hello = 1, hello = 2.",
+    ),
     (
         {**RETRACTIONS, "losses": 1},
         "total",
@@ -129,9 +181,13 @@ SAID = [
 
 
 @pytest.mark.parametrize(("given_values", "claim", "because"), SAID, ids=str)
-def test_a_counterexample_says_which_row_and_why(given_values: dict, claim: str, because: str):
+def test_a_counterexample_says_which_row_and_why(
+    given_values: dict, claim: str, because: str
+):
     found = explored(**given_values)
-    assert {violation.property: violation.because for violation in found.violations}[claim] == because
+    assert {violation.property: violation.because for violation in found.violations}[
+        claim
+    ] == because
 
 
 def test_the_crash_between_delete_and_insert_is_the_shortest_way_to_lose_the_row():
@@ -161,8 +217,19 @@ NAMED = {
     "expired_state": "hello = 1 (2 times)",
 }
 RIGHT = {
-    *("append_stream", "retract_stream", "upsert_stream", "repeated_retraction", "repeated_retraction_owed"),
-    *("overtaken_retraction", "retraction_before_its_row_owed", "lost_upsert", "replayed_upserts"),
+    *(
+        "append_stream",
+        "retract_stream",
+        "upsert_stream",
+        "repeated_retraction",
+        "repeated_retraction_owed",
+    ),
+    *(
+        "overtaken_retraction",
+        "retraction_before_its_row_owed",
+        "lost_upsert",
+        "replayed_upserts",
+    ),
     "between_delete_and_insert",
 }
 """The scenarios that end with what the batch query gives."""
@@ -198,7 +265,9 @@ def test_the_scenarios_show_on_the_way_what_they_say():
     missing = tables_of("between_delete_and_insert")
     assert missing[-3:] == ["nothing", "nothing", "hello = 2"]
     replayed = tables_of("replayed_upserts")
-    assert "hello = 1" in replayed[replayed.index("hello = 2") :], "the table was seen to go back"
+    assert "hello = 1" in replayed[replayed.index("hello = 2") :], (
+        "the table was seen to go back"
+    )
 
 
 # The query and the table, told a second time.
@@ -242,9 +311,14 @@ def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_
                 del by_key[change.key]
         prefix = chosen[:number]
         counts = Counter(prefix)
-        plain = {key: count for key, count in counts.items() if not limit or count <= limit}
+        plain = {
+            key: count for key, count in counts.items() if not limit or count <= limit
+        }
         if encoding == "append":
-            assert bag == Counter((word, prefix[: place + 1].count(word)) for place, word in enumerate(prefix))
+            assert bag == Counter(
+                (word, prefix[: place + 1].count(word))
+                for place, word in enumerate(prefix)
+            )
         elif encoding == "retract":
             assert bag == Counter(plain.items())
         else:
@@ -255,10 +329,21 @@ def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_
 
 @pytest.mark.parametrize("encoding", ["append", "retract", "upsert"])
 @pytest.mark.parametrize("unknown", ["ignored", "owed"])
-def test_the_table_is_what_the_log_says_up_to_the_consumers_position(encoding: str, unknown: str):
-    built = build(encoding=encoding, unknown=unknown, losses=1, repeats=1, swaps=1, words="hello-hello-world")
+def test_the_table_is_what_the_log_says_up_to_the_consumers_position(
+    encoding: str, unknown: str
+):
+    built = build(
+        encoding=encoding,
+        unknown=unknown,
+        losses=1,
+        repeats=1,
+        swaps=1,
+        words="hello-hello-world",
+    )
     for state in reachable(built):
-        assert state.consumer.table == told(state.topic[: state.consumer.stored], owes=unknown == "owed")
+        assert state.consumer.table == told(
+            state.topic[: state.consumer.stored], owes=unknown == "owed"
+        )
 
 
 def told(log: tuple[Message, ...], *, owes: bool) -> tuple[Row, ...]:
@@ -296,11 +381,15 @@ HARM = {
 @pytest.mark.parametrize(("encoding", "fault"), HARM)
 def test_a_fault_harms_one_encoding_and_not_another(encoding: str, fault: str):
     found = explored(**TWICE, encoding=encoding, **{fault: 1})
-    assert ("equals_batch" in {violation.property for violation in found.violations}) == HARM[encoding, fault]
+    assert (
+        "equals_batch" in {violation.property for violation in found.violations}
+    ) == HARM[encoding, fault]
 
 
 def test_an_append_only_stream_cannot_take_a_key_back():
-    with pytest.raises(InvalidInput, match="at_most=1: a key that leaves the result must be taken back"):
+    with pytest.raises(
+        InvalidInput, match="at_most=1: a key that leaves the result must be taken back"
+    ):
         build(encoding="append", at_most=1)
 
 
@@ -309,7 +398,9 @@ def test_an_append_only_stream_cannot_take_a_key_back():
 
 def test_what_is_durable_is_declared():
     kept = {
-        process: {field for field, mark in declared(process).items() if mark == "durable"}
+        process: {
+            field for field, mark in declared(process).items() if mark == "durable"
+        }
         for process in (Query, Consumer)
     }
     assert kept == {Query: {"saved", "saved_counts"}, Consumer: {"table", "stored"}}
@@ -324,11 +415,22 @@ def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
                 met[action.name] += 1
                 field = "consumer" if action.name == "crash" else "query"
                 assert getattr(after, field) == crash(getattr(state, field))
-                assert after._replace(budget=state.budget, **{field: getattr(state, field)}) == state
+                assert (
+                    after._replace(
+                        budget=state.budget, **{field: getattr(state, field)}
+                    )
+                    == state
+                )
             if action.name == "restart_query":
-                assert after.query[2:] == (True, state.query.saved, state.query.saved_counts)
+                assert after.query[2:] == (
+                    True,
+                    state.query.saved,
+                    state.query.saved_counts,
+                )
             if action.name == "restart":
-                assert after.consumer == Consumer(*state.consumer[:2], is_up=True, position=state.consumer.stored)
+                assert after.consumer == Consumer(
+                    *state.consumer[:2], is_up=True, position=state.consumer.stored
+                )
     assert met["crash"] > 10
     assert met["crash_query"] > 10
 
@@ -336,7 +438,11 @@ def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
 # Chance.
 
 LARGE = [
-    {"words": "hello-world-hello-again-hello-world-again-hello", "crashes": 2, "at_most": 2},
+    {
+        "words": "hello-world-hello-again-hello-world-again-hello",
+        "crashes": 2,
+        "at_most": 2,
+    },
     {
         **UPSERT,
         "words": "hello-world-hello-again-hello-world-again-hello",
@@ -344,7 +450,11 @@ LARGE = [
         "query_crashes": 2,
         "repeats": 0,
     },
-    {"words": "hello-world-hello-again-hello-world-again-hello", "swaps": 2, "unknown": "owed"},
+    {
+        "words": "hello-world-hello-again-hello-world-again-hello",
+        "swaps": 2,
+        "unknown": "owed",
+    },
 ]
 
 
@@ -360,7 +470,10 @@ def test_walks_find_what_is_broken():
     broken = build(words="hello-world-hello-again-hello-world-again-hello", losses=1)
     found = set()
     for seed in range(20):
-        found |= {violation.property for violation in walk(broken, random.Random(seed).randrange, 300)[1]}
+        found |= {
+            violation.property
+            for violation in walk(broken, random.Random(seed).randrange, 300)[1]
+        }
     assert found >= {"equals_batch", "total"}
 
 
@@ -368,7 +481,15 @@ choices = st.lists(st.integers(0, 1_000), max_size=60)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from([*LARGE, {"losses": 2, "repeats": 2, "swaps": 2, "query_crashes": 2, "expiries": 1}]), choices)
+@given(
+    st.sampled_from(
+        [
+            *LARGE,
+            {"losses": 2, "repeats": 2, "swaps": 2, "query_crashes": 2, "expiries": 1},
+        ]
+    ),
+    choices,
+)
 def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int]):
     walked = replay(Trace.of(build(**given_values), []))
     for number in chosen:
@@ -387,7 +508,10 @@ def test_a_search_does_not_depend_on_hash_order():
     )
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in ("0", "1")
     }
@@ -420,7 +544,12 @@ def restart_at_the_end(patch: pytest.MonkeyPatch) -> dict:
         Changelog,
         "_restart",
         lambda _self, state, _: state._replace(
-            consumer=Consumer(state.consumer.table, len(state.topic), is_up=True, position=len(state.topic))
+            consumer=Consumer(
+                state.consumer.table,
+                len(state.topic),
+                is_up=True,
+                position=len(state.topic),
+            )
         ),
     )
     return {}
@@ -431,14 +560,18 @@ def restart_without_counts(patch: pytest.MonkeyPatch) -> dict:
         Changelog,
         "_restart_query",
         lambda _self, state, _: state._replace(
-            query=Query(*state.query[:2], is_up=True, offset=state.query.saved, counts=())
+            query=Query(
+                *state.query[:2], is_up=True, offset=state.query.saved, counts=()
+            )
         ),
     )
     return {**UPSERT, **QUIET, "query_crashes": 1}
 
 
 def send_the_add_first(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(model, "messages", lambda *given_values: query.messages(*given_values)[::-1])
+    patch.setattr(
+        model, "messages", lambda *given_values: query.messages(*given_values)[::-1]
+    )
     return {**TWO_STEPS, "encoding": "retract", "position": "with_table", "at_most": 2}
 
 
@@ -458,9 +591,14 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch):
+def test_a_broken_rule_is_missed(
+    mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch
+):
     given_values = mutant(monkeypatch)
-    broken = {violation.property for violation in explore(build(**given_values), max_states=5_000).violations}
+    broken = {
+        violation.property
+        for violation in explore(build(**given_values), max_states=5_000).violations
+    }
     monkeypatch.undo()
     sound = {violation.property for violation in explored(**given_values).violations}
     assert broken - sound >= MUTANTS[mutant]
@@ -490,12 +628,16 @@ def test_states_have_distinct_lines_and_actions_have_sentences():
         states: list[State] = list(reachable(built, max_states=4_000))
         assert len({built.text(state) for state in states}) == len(states)
         for state in states:
-            assert all(built.sentence(action).endswith(".") for action in built.actions(state))
+            assert all(
+                built.sentence(action).endswith(".") for action in built.actions(state)
+            )
 
 
 def test_a_state_reads_like_this():
     steps = ("process(0)", "arrive", "apply(0)", "process(1)", "process(2)", "arrive")
-    *_, before, last = replay(Trace.of(build(), [Action.parse(each) for each in steps])).lines()
+    *_, before, last = replay(
+        Trace.of(build(), [Action.parse(each) for each in steps])
+    ).lines()
     assert before.startswith(
         "5 process(2): The query counts record 2 (hello) and sends what it changes. query at 3 of 3"
     )

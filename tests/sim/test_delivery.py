@@ -54,15 +54,31 @@ SETTINGS = [
     ({"retry": False, "dedup": "none"}, {"drops": 1}, Guarantee.AT_MOST_ONCE),
     ({"retry": False, "dedup": "none"}, {"crashes": 1}, Guarantee.AT_MOST_ONCE),
     ({"retry": False, "dedup": "none"}, {"drops": 1, "duplicates": 1}, Guarantee.NONE),
-    ({"retry": False}, {"drops": 1, "duplicates": 1, "crashes": 1}, Guarantee.AT_MOST_ONCE),
+    (
+        {"retry": False},
+        {"drops": 1, "duplicates": 1, "crashes": 1},
+        Guarantee.AT_MOST_ONCE,
+    ),
     ({"dedup": "none"}, {"drops": 1}, Guarantee.AT_LEAST_ONCE),
     ({"dedup": "none"}, {"delays": 1}, Guarantee.AT_LEAST_ONCE),
     ({"dedup": "none"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
-    ({"dedup": "volatile"}, {"drops": 1, "duplicates": 1, "delays": 1}, Guarantee.EXACTLY_ONCE),
+    (
+        {"dedup": "volatile"},
+        {"drops": 1, "duplicates": 1, "delays": 1},
+        Guarantee.EXACTLY_ONCE,
+    ),
     ({"dedup": "volatile"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
-    ({"dedup": "connection"}, {"drops": 1, "duplicates": 1, "delays": 1}, Guarantee.EXACTLY_ONCE),
+    (
+        {"dedup": "connection"},
+        {"drops": 1, "duplicates": 1, "delays": 1},
+        Guarantee.EXACTLY_ONCE,
+    ),
     ({"dedup": "connection"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
-    ({"dedup": "durable"}, {"drops": 1, "duplicates": 1, "delays": 1, "crashes": 1}, Guarantee.EXACTLY_ONCE),
+    (
+        {"dedup": "durable"},
+        {"drops": 1, "duplicates": 1, "delays": 1, "crashes": 1},
+        Guarantee.EXACTLY_ONCE,
+    ),
 ]
 
 
@@ -73,11 +89,17 @@ def held(chosen: dict) -> Guarantee:
     assert found.exhausted
     if "no_loss" in violated:
         return Guarantee.NONE if "no_duplicate" in violated else Guarantee.AT_MOST_ONCE
-    return Guarantee.AT_LEAST_ONCE if "no_duplicate" in violated else Guarantee.EXACTLY_ONCE
+    return (
+        Guarantee.AT_LEAST_ONCE
+        if "no_duplicate" in violated
+        else Guarantee.EXACTLY_ONCE
+    )
 
 
 @pytest.mark.parametrize(("chosen", "faults", "guarantee"), SETTINGS, ids=str)
-def test_the_guarantees_are_settings_of_retry_and_deduplication(chosen: dict, faults: dict, guarantee: Guarantee):
+def test_the_guarantees_are_settings_of_retry_and_deduplication(
+    chosen: dict, faults: dict, guarantee: Guarantee
+):
     assert held({**NO_FAULTS, **chosen, **faults}) is guarantee
 
 
@@ -92,8 +114,13 @@ PRODUCTIONS = [
 
 
 @pytest.mark.parametrize(("chosen", "guarantee"), PRODUCTIONS, ids=str)
-def test_weak_productions_need_ids_that_come_out_the_same_again(chosen: dict, guarantee: Guarantee):
-    assert held({"drops": 0, "duplicates": 0, "crashes": 2, "records": 1, **chosen}) is guarantee
+def test_weak_productions_need_ids_that_come_out_the_same_again(
+    chosen: dict, guarantee: Guarantee
+):
+    assert (
+        held({"drops": 0, "duplicates": 0, "crashes": 2, "records": 1, **chosen})
+        is guarantee
+    )
 
 
 GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
@@ -103,7 +130,10 @@ LOST = "record 0 has not come out, and nobody has anything left to do."
 LATE = "record 0 came out late: 'hello' was seen to go from 2 to 1."
 ONE = {"processes": 2, "records": 1}
 BROKEN = [
-    ({**ONE, "retry": False, "dedup": "none"}, {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)}),
+    (
+        {**ONE, "retry": False, "dedup": "none"},
+        {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)},
+    ),
     ({**ONE, "dedup": "none"}, {"no_duplicate": (7, AGAIN)}),
     ({**ONE, "dedup": "volatile"}, {"no_duplicate": (8, TWICE)}),
     ({**ONE, "dedup": "connection"}, {"no_duplicate": (8, TWICE)}),
@@ -111,24 +141,43 @@ BROKEN = [
     ({**ONE, "broken": "note_early"}, {"kept": (7, GONE), "no_loss": (7, LOST)}),
     ({**ONE, "broken": "note_late"}, {"no_duplicate": (8, TWICE)}),
     ({**ONE, "broken": "collect_early"}, {"no_duplicate": (8, AGAIN)}),
-    ({"processes": 2, "window": 2, "broken": "highest_only"}, {"kept": (10, GONE), "no_loss": (10, LOST)}),
+    (
+        {"processes": 2, "window": 2, "broken": "highest_only"},
+        {"kept": (10, GONE), "no_loss": (10, LOST)},
+    ),
     ({"processes": 2, "window": 2, "crashes": 0}, {"no_regression": (9, LATE)}),
-    ({"productions": "weak", "ids": "fresh", "drops": 0}, {"no_duplicate": (15, TWICE)}),
+    (
+        {"productions": "weak", "ids": "fresh", "drops": 0},
+        {"no_duplicate": (15, TWICE)},
+    ),
 ]
 
 
 @pytest.mark.parametrize(("chosen", "told"), BROKEN, ids=str)
-def test_a_rule_that_is_left_out_is_missed(chosen: dict, told: dict[str, tuple[int, str]]):
+def test_a_rule_that_is_left_out_is_missed(
+    chosen: dict, told: dict[str, tuple[int, str]]
+):
     found = explore(build(**chosen))
-    said = {violation.property: (len(violation.trace.actions), violation.because) for violation in found.violations}
+    said = {
+        violation.property: (len(violation.trace.actions), violation.because)
+        for violation in found.violations
+    }
     assert said == told
     for violation in found.violations:
         walked = replay(violation.trace)
-        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        [claim] = [
+            claim
+            for claim in walked.model.properties()
+            if claim.name == violation.property
+        ]
         assert not claim.is_kept(walked.state)
 
 
-ONCE, MORE, LESS = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
+ONCE, MORE, LESS = (
+    Guarantee.EXACTLY_ONCE,
+    Guarantee.AT_LEAST_ONCE,
+    Guarantee.AT_MOST_ONCE,
+)
 NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
     "lost_without_retry": (LESS, ((0,),)),
     "lost_and_repeated": (ONCE, ((1,),)),
@@ -170,7 +219,10 @@ def test_a_scenario_shows_what_it_promises(name: str):
 
 def test_with_strong_productions_nobody_waits_for_the_end_of_the_chain():
     """The source may forget its record once process 1 has it, and the same three crashes cost fewer steps."""
-    weak, strong = (waited(replay(trace_of(name)).states) for name in ("cascade", "cascade_is_stopped"))
+    weak, strong = (
+        waited(replay(trace_of(name)).states)
+        for name in ("cascade", "cascade_is_stopped")
+    )
     assert weak == (29, 20, 10, 0)
     assert strong == (15, 16, 19, 0)
 
@@ -179,11 +231,15 @@ def test_a_crash_drops_memory_and_keeps_outbox_and_store():
     held_one = Message(0, 0)
     process = Process((held_one,), 1, 2, Stage.WAITING, held_one, held_one)
     assert crash(process) == Process((held_one,), 1)
-    assert [field for field, mark in declared(Process).items() if mark == "durable"] == ["outbox", "seen"]
+    assert [
+        field for field, mark in declared(Process).items() if mark == "durable"
+    ] == ["outbox", "seen"]
 
 
 @pytest.mark.parametrize(
-    "chosen", [{}, {"productions": "weak"}, {"dedup": "volatile"}, {"dedup": "connection"}], ids=str
+    "chosen",
+    [{}, {"productions": "weak"}, {"dedup": "volatile"}, {"dedup": "connection"}],
+    ids=str,
 )
 def test_a_restart_sees_only_what_is_declared_durable(chosen: dict):
     """A crash changes one process and, where it has connections, the hops beside it; nothing else."""
@@ -197,11 +253,15 @@ def test_a_restart_sees_only_what_is_declared_durable(chosen: dict):
             processes = list(state.processes)
             processes[which] = Process(died.outbox, died.seen)
             hops = list(state.hops)
-            for number in (which - 1, which) if chosen.get("dedup") == "connection" else ():
+            for number in (
+                (which - 1, which) if chosen.get("dedup") == "connection" else ()
+            ):
                 if 0 <= number < len(hops):
                     hops[number] = Hop()
             expected = state._replace(processes=tuple(processes), hops=tuple(hops))
-            assert after == expected._replace(faults=faults._replace(crashes=faults.crashes - 1))
+            assert after == expected._replace(
+                faults=faults._replace(crashes=faults.crashes - 1)
+            )
 
 
 def hopeless(model: Delivery) -> int:
@@ -221,15 +281,30 @@ def hopeless(model: Delivery) -> int:
     return len(states) - len(seen)
 
 
-@pytest.mark.parametrize("chosen", [{}, {"productions": "weak"}, {"dedup": "connection"}, {"window": 2}], ids=str)
+@pytest.mark.parametrize(
+    "chosen",
+    [{}, {"productions": "weak"}, {"dedup": "connection"}, {"window": 2}],
+    ids=str,
+)
 def test_from_everywhere_the_end_can_be_reached(chosen: dict):
     assert (
-        hopeless(build(records=2 if "window" in chosen else 1, processes=2 + ("window" not in chosen), **chosen)) == 0
+        hopeless(
+            build(
+                records=2 if "window" in chosen else 1,
+                processes=2 + ("window" not in chosen),
+                **chosen,
+            )
+        )
+        == 0
     )
 
 
-def test_who_does_not_acknowledge_a_duplicate_makes_its_sender_send_for_ever(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Delivery, "_discard", lambda chain, state, which: chain._taken(state, which)[0])
+def test_who_does_not_acknowledge_a_duplicate_makes_its_sender_send_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(
+        Delivery, "_discard", lambda chain, state, which: chain._taken(state, which)[0]
+    )
     assert hopeless(build(**ONE)) > 0
 
 
@@ -257,7 +332,9 @@ def forget_when_sent(patch: pytest.MonkeyPatch) -> None:
     def once(chain: Delivery, state: State, which: int) -> State:
         sent = send(chain, state, which)
         process = sent.processes[which]
-        return rules._with_process(sent, which, process._replace(outbox=process.outbox[1:]))
+        return rules._with_process(
+            sent, which, process._replace(outbox=process.outbox[1:])
+        )
 
     patch.setattr(Delivery, "_send", once)
 
@@ -275,7 +352,11 @@ def note_before_the_write(patch: pytest.MonkeyPatch) -> None:
 def never_restart(patch: pytest.MonkeyPatch) -> None:
     actions = Delivery.actions
     patch.setattr(
-        Delivery, "actions", lambda chain, state: [each for each in actions(chain, state) if each.name != "restart"]
+        Delivery,
+        "actions",
+        lambda chain, state: [
+            each for each in actions(chain, state) if each.name != "restart"
+        ],
     )
 
 
@@ -291,7 +372,9 @@ def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:
     drop = network.drop
 
     def lie(state: State, hop: int) -> State:
-        return network.acknowledge(drop(state, hop), hop, state.hops[hop].forward[0].name)
+        return network.acknowledge(
+            drop(state, hop), hop, state.hops[hop].forward[0].name
+        )
 
     patch.setattr(network, "drop", lie)
 
@@ -310,7 +393,9 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch):
+def test_a_broken_rule_is_missed(
+    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+):
     chosen = {**ONE, "collects": True}
     assert explore(build(**chosen)).violations == ()
     mutant(monkeypatch)
@@ -318,10 +403,16 @@ def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], None], m
     assert {violation.property for violation in broken.violations} >= MUTANTS[mutant]
 
 
-def test_what_should_be_possible_is_missed_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
+def test_what_should_be_possible_is_missed_where_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+):
     actions = Delivery.actions
     monkeypatch.setattr(
-        Delivery, "actions", lambda chain, state: [each for each in actions(chain, state) if each.name != "store"]
+        Delivery,
+        "actions",
+        lambda chain, state: [
+            each for each in actions(chain, state) if each.name != "store"
+        ],
     )
     assert explore(build(**ONE)).never_reached == ("recovers", "all_out")
 
@@ -334,14 +425,42 @@ def test_every_claim_is_shown_to_fail_somewhere():
 def test_the_history_tells_in_which_life_a_record_came_out():
     walked = replay(trace_of("table_in_memory"))
     first, again, end = Judge(1).history(walked.state).events
-    assert (first, again) == (Observation(0, "hello", 1, 0, 1), Observation(0, "hello", 1, 0, 2))
+    assert (first, again) == (
+        Observation(0, "hello", 1, 0, 1),
+        Observation(0, "hello", 1, 0, 2),
+    )
     assert end == Reading("end")
 
 
 LARGE = [
-    {"processes": 5, "records": 4, "window": 1, "drops": 3, "duplicates": 3, "delays": 3, "reorders": 3, "crashes": 3},
-    {"productions": "weak", "processes": 5, "records": 4, "drops": 3, "duplicates": 3, "delays": 3, "crashes": 3},
-    {"ids": "fresh", "collects": True, "records": 4, "drops": 3, "duplicates": 3, "delays": 3, "crashes": 3},
+    {
+        "processes": 5,
+        "records": 4,
+        "window": 1,
+        "drops": 3,
+        "duplicates": 3,
+        "delays": 3,
+        "reorders": 3,
+        "crashes": 3,
+    },
+    {
+        "productions": "weak",
+        "processes": 5,
+        "records": 4,
+        "drops": 3,
+        "duplicates": 3,
+        "delays": 3,
+        "crashes": 3,
+    },
+    {
+        "ids": "fresh",
+        "collects": True,
+        "records": 4,
+        "drops": 3,
+        "duplicates": 3,
+        "delays": 3,
+        "crashes": 3,
+    },
 ]
 
 
@@ -357,11 +476,16 @@ def test_random_walks_along_a_long_chain_find_nothing(chosen: dict):
 def test_random_walks_find_a_table_that_forgets():
     model = build(**{**LARGE[0], "dedup": "volatile", "processes": 3})
     walks = (walk(model, random.Random(seed).randrange, 1_000) for seed in range(60))
-    assert "no_duplicate" in {violation.property for _, violations in walks for violation in violations}
+    assert "no_duplicate" in {
+        violation.property for _, violations in walks for violation in violations
+    }
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from([*LARGE, {"dedup": "connection", "window": 3}]), st.lists(st.integers(0, 1_000), max_size=80))
+@given(
+    st.sampled_from([*LARGE, {"dedup": "connection", "window": 3}]),
+    st.lists(st.integers(0, 1_000), max_size=80),
+)
 def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
     walked = Replay(build(**chosen))
     for number in choices:
@@ -374,12 +498,24 @@ def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
 
 
 def test_states_have_distinct_lines_and_actions_have_sentences():
-    everything = ({"window": 2, "reorders": 1, "delays": 1}, {"productions": "weak", "ids": "fresh"})
-    for chosen in (*everything, {"dedup": "connection"}, {"dedup": "volatile"}, {"broken": "note_late"}):
+    everything = (
+        {"window": 2, "reorders": 1, "delays": 1},
+        {"productions": "weak", "ids": "fresh"},
+    )
+    for chosen in (
+        *everything,
+        {"dedup": "connection"},
+        {"dedup": "volatile"},
+        {"broken": "note_late"},
+    ):
         model = build(**chosen)
         states = list(reachable(model, max_states=1_500))
         assert len({model.text(state) for state in states}) == len(states)
-        assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+        assert all(
+            model.sentence(action).endswith(".")
+            for state in states
+            for action in model.actions(state)
+        )
 
 
 def test_a_state_reads_like_this():
@@ -393,14 +529,26 @@ def test_a_state_reads_like_this():
 
 
 REFUSED = [
-    ({"retry": False, "productions": "weak"}, "productions=weak waits for it; use strong."),
-    ({"retry": False, "broken": "ack_early"}, "broken=ack_early means nothing; set retry=true."),
+    (
+        {"retry": False, "productions": "weak"},
+        "productions=weak waits for it; use strong.",
+    ),
+    (
+        {"retry": False, "broken": "ack_early"},
+        "broken=ack_early means nothing; set retry=true.",
+    ),
     (
         {"dedup": "none", "broken": "note_late"},
         "broken=note_late: dedup=none keeps no table of ids; set dedup=durable.",
     ),
-    ({"dedup": "connection", "collects": True}, "collects=true: dedup=connection keeps no table of ids"),
-    ({"broken": "highest_only", "ids": "fresh"}, "only derived ids are in the order of the records; set ids=derived."),
+    (
+        {"dedup": "connection", "collects": True},
+        "collects=true: dedup=connection keeps no table of ids",
+    ),
+    (
+        {"broken": "highest_only", "ids": "fresh"},
+        "only derived ids are in the order of the records; set ids=derived.",
+    ),
 ]
 
 
@@ -413,5 +561,7 @@ def test_choices_that_exclude_each_other_are_refused(chosen: dict, sentence: str
 
 def test_every_scenario_is_tested():
     assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(InvalidInput, match="there is no scenario 'cascad'; did you mean 'cascade'"):
+    with pytest.raises(
+        InvalidInput, match="there is no scenario 'cascad'; did you mean 'cascade'"
+    ):
         trace_of("cascad")

@@ -16,7 +16,17 @@ from labkit.sim.models.snapshot import claims, parts
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.parts import MARKER, PER_CHANNEL, Account, Part, Process, State, money, numbers, stray
+from labkit.sim.models.snapshot.parts import (
+    MARKER,
+    PER_CHANNEL,
+    Account,
+    Part,
+    Process,
+    State,
+    money,
+    numbers,
+    stray,
+)
 from labkit.sim.models.snapshot.scenarios import SCENARIOS, scenario, trace_of
 from labkit.sim.trace import Replay, Trace, make, replay
 
@@ -28,7 +38,11 @@ def build(**chosen: object) -> Bank:
 NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 GOLDEN = [
     ({"algorithm": MARKERS}, 9_338, 11),
-    ({"algorithm": MARKERS, "processes": 2, "transfers": 3, "snapshots": 2}, 11_603, 18),
+    (
+        {"algorithm": MARKERS, "processes": 2, "transfers": 3, "snapshots": 2},
+        11_603,
+        18,
+    ),
     ({"algorithm": STOP}, 1_037, 12),
     ({"algorithm": STOP, "transfers": 2}, 7_078, 14),
     ({"algorithm": STOP, "transfers": 2, "reorderings": 1, "crashes": 0}, 1_972, 14),
@@ -45,11 +59,26 @@ def test_a_sound_algorithm_keeps_every_claim(chosen: dict, states: int, depth: i
 
 BROKEN = [
     ({"algorithm": NAIVE}, {"conserved": 4, "reachable": 4, "money": 6}),
-    ({"broken": "forget_channels", "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
-    ({"broken": "late_markers", "processes": 2}, {"conserved": 7, "reachable": 7, "money": 9}),
-    ({"algorithm": STOP, "broken": "forget_pause"}, {"conserved": 8, "reachable": 8, "money": 10}),
-    ({"algorithm": STOP, "broken": "forget_drain"}, {"conserved": 7, "reachable": 7, "money": 9}),
-    ({"broken": "restore_alone", "processes": 2}, {"money": 3, "conserved": 6, "reachable": 6}),
+    (
+        {"broken": "forget_channels", "processes": 2},
+        {"conserved": 5, "reachable": 5, "money": 7},
+    ),
+    (
+        {"broken": "late_markers", "processes": 2},
+        {"conserved": 7, "reachable": 7, "money": 9},
+    ),
+    (
+        {"algorithm": STOP, "broken": "forget_pause"},
+        {"conserved": 8, "reachable": 8, "money": 10},
+    ),
+    (
+        {"algorithm": STOP, "broken": "forget_drain"},
+        {"conserved": 7, "reachable": 7, "money": 9},
+    ),
+    (
+        {"broken": "restore_alone", "processes": 2},
+        {"money": 3, "conserved": 6, "reachable": 6},
+    ),
     ({"reorderings": 1, "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
 ]
 
@@ -57,10 +86,17 @@ BROKEN = [
 @pytest.mark.parametrize(("chosen", "lengths"), BROKEN, ids=str)
 def test_a_rule_that_is_left_out_is_missed(chosen: dict, lengths: dict[str, int]):
     found = explore(build(**chosen))
-    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert {
+        violation.property: len(violation.trace.actions)
+        for violation in found.violations
+    } == lengths
     for violation in found.violations:
         walked = replay(violation.trace)
-        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
+        [claim] = [
+            claim
+            for claim in walked.model.properties()
+            if claim.name == violation.property
+        ]
         assert not claim.is_kept(walked.state)
         assert claim.because(walked.state) == violation.because
         assert "process 1" in violation.because
@@ -92,17 +128,31 @@ SAID = [
 
 
 @pytest.mark.parametrize(("chosen", "name", "because"), SAID, ids=str)
-def test_a_counterexample_says_which_transfer_and_which_processes(chosen: dict, name: str, because: str):
-    said = {violation.property: violation.because for violation in explore(build(**chosen)).violations}
+def test_a_counterexample_says_which_transfer_and_which_processes(
+    chosen: dict, name: str, because: str
+):
+    said = {
+        violation.property: violation.because
+        for violation in explore(build(**chosen)).violations
+    }
     assert said[name] == because
 
 
 def told(state: State, ends: tuple) -> dict:
-    left = dict(zip(("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True))
+    left = dict(
+        zip(
+            ("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True
+        )
+    )
     return {
-        "branches": {number: told_process(process, ends) for number, process in enumerate(state.processes, start=1)},
+        "branches": {
+            number: told_process(process, ends)
+            for number, process in enumerate(state.processes, start=1)
+        },
         "wires": {
-            pair_of(ends[number]): ["marker" if each == MARKER else transfer(each, ends) for each in queue]
+            pair_of(ends[number]): [
+                "marker" if each == MARKER else transfer(each, ends) for each in queue
+            ]
             for number, queue in enumerate(state.channels)
         },
         "running": state.running,
@@ -130,11 +180,16 @@ def told_account(account: Account | None, ends: tuple) -> dict | None:
 
 
 def told_part(part: Part, ends: tuple) -> dict:
-    return {"account": told_account(part.account, ends), "channels": transfers(part.channels, ends)}
+    return {
+        "account": told_account(part.account, ends),
+        "channels": transfers(part.channels, ends),
+    }
 
 
 def told_snapshot(completed: tuple[Part, ...], ends: tuple) -> dict:
-    return {number: told_part(part, ends) for number, part in enumerate(completed, start=1)}
+    return {
+        number: told_part(part, ends) for number, part in enumerate(completed, start=1)
+    }
 
 
 def pair_of(ends) -> tuple[int, int]:
@@ -162,7 +217,9 @@ SMALL = [
 
 
 @pytest.mark.parametrize(("algorithm", "count", "budgets"), SMALL, ids=str)
-def test_a_second_interpreter_reaches_the_same(algorithm: str, count: int, budgets: dict[str, int]):
+def test_a_second_interpreter_reaches_the_same(
+    algorithm: str, count: int, budgets: dict[str, int]
+):
     model = build(algorithm=algorithm, processes=count, **budgets)
     mine = {freeze(told(state, model.ends)) for state in reachable(model)}
     assert mine == set(snapshot(algorithm, count, **budgets))
@@ -217,13 +274,20 @@ def test_the_recorded_state_lies_between_the_beginning_and_the_end_of_its_snapsh
 def test_money_can_be_conserved_and_the_state_yet_be_unreachable():
     chosen = {"algorithm": NAIVE, "processes": 2, "transfers": 2, "crashes": 0}
     held = {state.completed for state in reachable(build(**chosen)) if state.completed}
-    assert any(money(completed) == 400 and stray(completed) != (0, 0) for completed in held)
-    assert all(stray(completed) != (0, 0) for completed in held if money(completed) != 400)
+    assert any(
+        money(completed) == 400 and stray(completed) != (0, 0) for completed in held
+    )
+    assert all(
+        stray(completed) != (0, 0) for completed in held if money(completed) != 400
+    )
 
 
 def test_only_stopping_the_world_ever_stops_it():
     for algorithm, stops in ((NAIVE, False), (MARKERS, False), (STOP, True)):
-        assert any(stood_still([state]) for state in reachable(build(algorithm=algorithm))) is stops
+        assert (
+            any(stood_still([state]) for state in reachable(build(algorithm=algorithm)))
+            is stops
+        )
 
 
 NAMED: dict[str, tuple[set[str], int, int | None]] = {
@@ -257,7 +321,9 @@ def test_a_scenario_shows_what_it_promises(name: str):
     }
     assert (violated, stood_still(walked.states), moment(walked.states)) == NAMED[name]
     assert scenario(name).watch_for.endswith(".")
-    assert name == "went_back_alone" or walked.state.completed, "the snapshot of which it speaks is there"
+    assert name == "went_back_alone" or walked.state.completed, (
+        "the snapshot of which it speaks is there"
+    )
 
 
 def test_a_process_that_stands_still_is_counted_by_itself():
@@ -275,7 +341,9 @@ def test_a_crash_drops_memory_and_keeps_the_stored_part():
     part = Part(Account(100, 1, 2), 4)
     process = Process(part, Account(300), Account(200), 2, 8, True)
     assert crash(process) == Process(part)
-    assert [field for field, mark in declared(Process).items() if mark == "durable"] == ["part"]
+    assert [
+        field for field, mark in declared(Process).items() if mark == "durable"
+    ] == ["part"]
 
 
 @pytest.mark.parametrize("algorithm", [NAIVE, STOP, MARKERS])
@@ -288,7 +356,9 @@ def test_a_crash_touches_nothing_but_its_process(algorithm: str):
                 which = action.which - 1
                 processes = list(state.processes)
                 processes[which] = Process(processes[which].part)
-                assert after == state._replace(processes=tuple(processes), crashes=state.crashes - 1)
+                assert after == state._replace(
+                    processes=tuple(processes), crashes=state.crashes - 1
+                )
             elif action.name == "restore":
                 durable = (state.completed, state[4:])
                 assert back.setdefault(durable, after) == after
@@ -296,7 +366,11 @@ def test_a_crash_touches_nothing_but_its_process(algorithm: str):
 
 def skip_channel_state(patch: pytest.MonkeyPatch) -> None:
     awaiting = Bank._awaiting
-    patch.setattr(Bank, "_awaiting", lambda *given: awaiting(*given[:-1], given[-1]._replace(seen=0)))
+    patch.setattr(
+        Bank,
+        "_awaiting",
+        lambda *given: awaiting(*given[:-1], given[-1]._replace(seen=0)),
+    )
 
 
 def mark_before_recording(patch: pytest.MonkeyPatch) -> None:
@@ -306,12 +380,20 @@ def mark_before_recording(patch: pytest.MonkeyPatch) -> None:
 
 def record_last(bank: Bank, state: State, which: int, awaited: int) -> State:
     state = bank._marked(state, which)
-    return bank._awaiting(state, which, state.processes[which]._replace(copy=Account(200), awaited=awaited))
+    return bank._awaiting(
+        state,
+        which,
+        state.processes[which]._replace(copy=Account(200), awaited=awaited),
+    )
 
 
 def forget_a_marker(patch: pytest.MonkeyPatch) -> None:
     marked = Bank._marked
-    patch.setattr(Bank, "_marked", lambda bank, state, which: marked(bank, state, which) if which else state)
+    patch.setattr(
+        Bank,
+        "_marked",
+        lambda bank, state, which: marked(bank, state, which) if which else state,
+    )
 
 
 def record_twice(patch: pytest.MonkeyPatch) -> None:
@@ -322,7 +404,12 @@ def record_twice(patch: pytest.MonkeyPatch) -> None:
         if process.copy is None:
             return read(bank, state, sender, receiver)
         return read(
-            bank, rules._with_process(state, receiver, process._replace(copy=process.account)), sender, receiver
+            bank,
+            rules._with_process(
+                state, receiver, process._replace(copy=process.account)
+            ),
+            sender,
+            receiver,
         )
 
     patch.setattr(Bank, "_read_marker", again)
@@ -335,7 +422,11 @@ def leave_the_channels_at_a_restore(patch: pytest.MonkeyPatch) -> None:
 def keep_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
     restore = Bank._restore
     patch.setattr(
-        Bank, "_restore", lambda bank, state, which: restore(bank, state, which)._replace(channels=state.channels)
+        Bank,
+        "_restore",
+        lambda bank, state, which: restore(bank, state, which)._replace(
+            channels=state.channels
+        ),
     )
 
 
@@ -351,7 +442,9 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch):
+def test_a_broken_rule_is_missed(
+    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+):
     chosen = {"processes": 2, "transfers": 2, "snapshots": 2}
     sound = explore(build(**chosen))
     mutant(monkeypatch)
@@ -360,13 +453,23 @@ def test_a_broken_rule_is_missed(mutant: Callable[[pytest.MonkeyPatch], None], m
     assert {violation.property for violation in broken.violations} >= MUTANTS[mutant]
 
 
-def test_what_should_be_possible_is_missed_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
+def test_what_should_be_possible_is_missed_where_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+):
     actions = Bank.actions
     asleep = ("record", "restore")
     monkeypatch.setattr(
-        Bank, "actions", lambda bank, state: [each for each in actions(bank, state) if each.name not in asleep]
+        Bank,
+        "actions",
+        lambda bank, state: [
+            each for each in actions(bank, state) if each.name not in asleep
+        ],
     )
-    assert explore(build(processes=2)).never_reached == ("completes", "in_flight", "recovers")
+    assert explore(build(processes=2)).never_reached == (
+        "completes",
+        "in_flight",
+        "recovers",
+    )
 
 
 def test_every_claim_is_shown_to_fail_somewhere():
@@ -375,8 +478,21 @@ def test_every_claim_is_shown_to_fail_somewhere():
 
 
 LARGE = [
-    {"algorithm": MARKERS, "processes": 5, "transfers": 6, "snapshots": 3, "crashes": 3},
-    {"algorithm": STOP, "processes": 4, "transfers": 6, "snapshots": 3, "crashes": 3, "reorderings": 3},
+    {
+        "algorithm": MARKERS,
+        "processes": 5,
+        "transfers": 6,
+        "snapshots": 3,
+        "crashes": 3,
+    },
+    {
+        "algorithm": STOP,
+        "processes": 4,
+        "transfers": 6,
+        "snapshots": 3,
+        "crashes": 3,
+        "reorderings": 3,
+    },
 ]
 
 
@@ -390,12 +506,16 @@ def test_random_walks_of_a_large_bank_find_nothing(chosen: dict):
 def test_random_walks_find_a_marker_that_is_overtaken():
     model = build(processes=5, transfers=6, reorderings=3, snapshots=3)
     found = {
-        violation.property for seed in range(150) for violation in walk(model, random.Random(seed).randrange, 400)[1]
+        violation.property
+        for seed in range(150)
+        for violation in walk(model, random.Random(seed).randrange, 400)[1]
     }
     assert {"conserved", "reachable"} <= found
 
 
-configurations = st.sampled_from([LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}])
+configurations = st.sampled_from(
+    [LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}]
+)
 
 
 @settings(deadline=None, max_examples=40)
@@ -412,15 +532,25 @@ def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
 
 
 def test_states_have_distinct_lines_and_actions_have_sentences():
-    for chosen in ({"crashes": 1, "reorderings": 1}, {"algorithm": STOP}, {"broken": "late_markers"}):
+    for chosen in (
+        {"crashes": 1, "reorderings": 1},
+        {"algorithm": STOP},
+        {"broken": "late_markers"},
+    ):
         model = build(processes=2, transfers=2, **chosen)
         states = list(reachable(model, max_states=5_000))
         assert len({model.text(state) for state in states}) == len(states)
-        assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+        assert all(
+            model.sentence(action).endswith(".")
+            for state in states
+            for action in model.actions(state)
+        )
 
 
 def test_a_state_reads_like_this():
-    *_, line = replay(Trace.parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")).lines()
+    *_, line = replay(
+        Trace.parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")
+    ).lines()
     assert line == (
         "4 receive(12): Process 2 reads the next message of process 1. process 1 300 (received 21.1), recorded 200, "
         "saved 21.1, awaits 2, 3; process 2 100 (sent 21.1), recorded 100 (sent 21.1), awaits 3; process 3 200; "
@@ -430,16 +560,27 @@ def test_a_state_reads_like_this():
 
 @pytest.mark.parametrize(
     ("broken", "algorithm", "owner"),
-    [("forget_drain", MARKERS, STOP), ("forget_channels", NAIVE, MARKERS), ("late_markers", STOP, MARKERS)],
+    [
+        ("forget_drain", MARKERS, STOP),
+        ("forget_channels", NAIVE, MARKERS),
+        ("late_markers", STOP, MARKERS),
+    ],
 )
-def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(broken: str, algorithm: str, owner: str):
-    with pytest.raises(InvalidInput, match=f"broken={broken}: {algorithm} has no such rule; set algorithm={owner}."):
+def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(
+    broken: str, algorithm: str, owner: str
+):
+    with pytest.raises(
+        InvalidInput,
+        match=f"broken={broken}: {algorithm} has no such rule; set algorithm={owner}.",
+    ):
         build(broken=broken, algorithm=algorithm)
 
 
 def test_every_scenario_is_tested():
     assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(InvalidInput, match="there is no scenario 'never_wos'; did you mean 'never_was'"):
+    with pytest.raises(
+        InvalidInput, match="there is no scenario 'never_wos'; did you mean 'never_was'"
+    ):
         trace_of("never_wos")
 
 

@@ -20,10 +20,24 @@ CONFIGURATIONS = [
     ("two_phase_commit", {"participants": 3, "crashes": 2, "losses": 2}),
     ("two_phase_commit", {"textbook": True, "participants": 4}),
     ("pipeline", {"strategy": "batch_marker", "crashes": 2, "records_per_batch": 1}),
-    ("pipeline", {"strategy": "two_phase", "crashes": 3, "records_per_batch": 1, "lost_notices": 2}),
+    (
+        "pipeline",
+        {
+            "strategy": "two_phase",
+            "crashes": 3,
+            "records_per_batch": 1,
+            "lost_notices": 2,
+        },
+    ),
     ("barriers", {"checkpoints": 3, "concurrent": 2, "crashes": 2, "expiries": 1}),
-    ("barriers", {"mode": "unaligned", "copying": "background", "crashes": 2, "expiries": 1}),
-    ("delivery", {"processes": 4, "drops": 2, "duplicates": 2, "delays": 2, "crashes": 2}),
+    (
+        "barriers",
+        {"mode": "unaligned", "copying": "background", "crashes": 2, "expiries": 1},
+    ),
+    (
+        "delivery",
+        {"processes": 4, "drops": 2, "duplicates": 2, "delays": 2, "crashes": 2},
+    ),
     ("delivery", {"productions": "weak", "collects": True, "delays": 1, "reorders": 1}),
     ("snapshot", {"transfers": 4, "snapshots": 2, "crashes": 2}),
     ("snapshot", {"algorithm": "stop_the_world", "transfers": 4, "reorderings": 2}),
@@ -47,7 +61,9 @@ def taken(model: str, given_values: dict, chosen: list[int]) -> Replay:
 
 @settings(deadline=None, max_examples=60)
 @given(configurations, choices)
-def test_any_schedule_keeps_the_invariants(configuration: tuple[str, dict], chosen: list[int]):
+def test_any_schedule_keeps_the_invariants(
+    configuration: tuple[str, dict], chosen: list[int]
+):
     walk = taken(*configuration, chosen)
     for claim in walk.model.properties():
         if claim.mood is Mood.ALWAYS:
@@ -56,7 +72,9 @@ def test_any_schedule_keeps_the_invariants(configuration: tuple[str, dict], chos
 
 @settings(deadline=None, max_examples=60)
 @given(configurations, choices)
-def test_a_trace_replays_to_the_same_states(configuration: tuple[str, dict], chosen: list[int]):
+def test_a_trace_replays_to_the_same_states(
+    configuration: tuple[str, dict], chosen: list[int]
+):
     walk = taken(*configuration, chosen)
     again = replay(Trace.parse(str(walk.trace)))
     assert (again.states, again.trace) == (walk.states, walk.trace)
@@ -66,7 +84,9 @@ def test_a_trace_replays_to_the_same_states(configuration: tuple[str, dict], cho
 
 @settings(deadline=None, max_examples=60)
 @given(configurations, choices, st.integers(0, 120))
-def test_back_and_forward_is_equal(configuration: tuple[str, dict], chosen: list[int], steps: int):
+def test_back_and_forward_is_equal(
+    configuration: tuple[str, dict], chosen: list[int], steps: int
+):
     walk = taken(*configuration, chosen)
     states, actions = list(walk.states), list(walk.actions)
     back = min(steps, len(actions))
@@ -81,7 +101,9 @@ def test_back_and_forward_is_equal(configuration: tuple[str, dict], chosen: list
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_a_replay_is_byte_equal_whatever_the_hash_seed(configuration: tuple[str, dict]):
     choose = random.Random(4)
-    trace = str(taken(*configuration, [choose.randrange(1_000) for _ in range(80)]).trace)
+    trace = str(
+        taken(*configuration, [choose.randrange(1_000) for _ in range(80)]).trace
+    )
     code = "import sys; from labkit.sim.trace import Trace, replay; print(*replay(Trace.parse(sys.argv[1])).lines())"
     printed = {
         subprocess.run(
@@ -129,13 +151,21 @@ def test_a_bad_trace_gets_one_sentence(text: str):
 
 
 def test_what_is_not_enabled_is_told_with_what_is():
-    with pytest.raises(InvalidAction, match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, "):
+    with pytest.raises(
+        InvalidAction,
+        match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, ",
+    ):
         Replay(make("two_phase_commit", {})).forward(Action("hear", 0))
     with pytest.raises(InvalidAction, match="no step to take back"):
         Replay(make("two_phase_commit", {})).back()
 
 
-HUGE = ["x" * 10_000_000, "two_phase_commit~1~~" + "start." * 1_666_666, "~" * 10_000_000, "." * 10_000_000]
+HUGE = [
+    "x" * 10_000_000,
+    "two_phase_commit~1~~" + "start." * 1_666_666,
+    "~" * 10_000_000,
+    "." * 10_000_000,
+]
 
 
 @pytest.mark.parametrize("text", HUGE, ids=["letters", "actions", "tildes", "dots"])
@@ -147,7 +177,9 @@ def test_ten_megabytes_are_refused_at_once(text: str):
 
 
 def test_a_million_actions_are_refused_at_once():
-    with pytest.raises(InvalidInput, match=f"the trace has 1000000 actions, more than {MAX_ACTIONS}"):
+    with pytest.raises(
+        InvalidInput, match=f"the trace has 1000000 actions, more than {MAX_ACTIONS}"
+    ):
         Trace.from_json("two_phase_commit", 1, {}, ["start"] * 1_000_000)
     with pytest.raises(InvalidInput, match="actions, more than"):
         Trace.parse("two_phase_commit~1~~" + "a." * 50_000)
@@ -158,5 +190,10 @@ def test_the_registry_names_each_model_once():
     for blueprint in MODELS.values():
         model = make(blueprint.name, {})
         assert (model.name, model.version) == (blueprint.name, blueprint.version)
-        assert dict(model.values) == {name: one.default for name, one in blueprint.parameters.items()}
-        assert all(parameter.meaning.endswith(".") for parameter in blueprint.parameters.values())
+        assert dict(model.values) == {
+            name: one.default for name, one in blueprint.parameters.items()
+        }
+        assert all(
+            parameter.meaning.endswith(".")
+            for parameter in blueprint.parameters.values()
+        )

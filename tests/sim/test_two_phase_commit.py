@@ -25,16 +25,28 @@ def build(**given: object):
 
 
 @pytest.mark.parametrize(("participants", "states"), [(3, 288), (5, 8_832)])
-def test_the_textbook_has_as_many_states_as_are_published(participants: int, states: int):
+def test_the_textbook_has_as_many_states_as_are_published(
+    participants: int, states: int
+):
     found = explore(build(textbook=True, participants=participants))
-    assert (found.unique_states, found.exhausted, found.violations, found.never_reached) == (states, True, (), ())
+    assert (
+        found.unique_states,
+        found.exhausted,
+        found.violations,
+        found.never_reached,
+    ) == (states, True, (), ())
 
 
-GOLDEN = [({"participants": 2}, 5_332, 24), ({"participants": 3, "crashes": 0}, 11_739, 26)]
+GOLDEN = [
+    ({"participants": 2}, 5_332, 24),
+    ({"participants": 3, "crashes": 0}, 11_739, 26),
+]
 
 
 @pytest.mark.parametrize(("given", "states", "depth"), GOLDEN)
-def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(given: dict, states: int, depth: int):
+def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(
+    given: dict, states: int, depth: int
+):
     found = explore(build(**given))
     assert (found.violations, found.never_reached) == ((), ())
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
@@ -52,7 +64,10 @@ BROKEN = [
 @pytest.mark.parametrize(("given", "lengths"), BROKEN, ids=str)
 def test_a_rule_that_is_left_out_is_missed(given: dict, lengths: dict[str, int]):
     found = explore(build(**given))
-    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert {
+        violation.property: len(violation.trace.actions)
+        for violation in found.violations
+    } == lengths
     for violation in found.violations:
         walk = replay(violation.trace)
         [claim] = [claim for claim in claims() if claim.name == violation.property]
@@ -63,7 +78,9 @@ def test_a_rule_that_is_left_out_is_missed(given: dict, lengths: dict[str, int])
 
 def test_who_decides_alone_loses_money():
     found = explore(build(broken="heuristic"))
-    [torn] = [violation for violation in found.violations if violation.property == "atomic"]
+    [torn] = [
+        violation for violation in found.violations if violation.property == "atomic"
+    ]
     assert torn.because == (
         "participant 1 has committed and participant 0 has aborted alone: "
         "half of the transfer happened, and its money is lost."
@@ -72,15 +89,20 @@ def test_who_decides_alone_loses_money():
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_second_interpreter_of_the_textbook_reaches_the_same(count: int):
-    assert {freeze(told_textbook(state)) for state in reachable(build(textbook=True, participants=count))} == set(
-        textbook(count)
-    )
+    assert {
+        freeze(told_textbook(state))
+        for state in reachable(build(textbook=True, participants=count))
+    } == set(textbook(count))
 
 
 def told_textbook(state) -> dict:
     decision = state.decision
     sent, heard = bits(state.sent), bits(state.heard)
-    announced = {Position.WORKING: set(), Position.COMMITTED: {"commit"}, Position.ABORTED: {"abort"}}[decision]
+    announced = {
+        Position.WORKING: set(),
+        Position.COMMITTED: {"commit"},
+        Position.ABORTED: {"abort"},
+    }[decision]
     return {
         "coordinator": "init" if decision is Position.WORKING else decision.value,
         "participants": list(state.participants),
@@ -89,10 +111,16 @@ def told_textbook(state) -> dict:
     }
 
 
-@pytest.mark.parametrize(("count", "crashes", "losses"), [(1, 2, 1), (2, 0, 0), (2, 1, 0), (2, 0, 1)])
-def test_a_second_interpreter_of_the_protocol_reaches_the_same(count: int, crashes: int, losses: int):
+@pytest.mark.parametrize(
+    ("count", "crashes", "losses"), [(1, 2, 1), (2, 0, 0), (2, 1, 0), (2, 0, 1)]
+)
+def test_a_second_interpreter_of_the_protocol_reaches_the_same(
+    count: int, crashes: int, losses: int
+):
     mine = reachable(build(participants=count, crashes=crashes, losses=losses))
-    assert {freeze(told(state)) for state in mine} == set(two_phase(count, crashes, losses))
+    assert {freeze(told(state)) for state in mine} == set(
+        two_phase(count, crashes, losses)
+    )
 
 
 def told(state: State) -> dict:
@@ -101,7 +129,9 @@ def told(state: State) -> dict:
         "phase": state.coordinator.phase,
         "votes": bits(state.coordinator.votes),
         "acks": bits(state.coordinator.acks),
-        "participants": [{"log": list(one.log), "phase": one.phase} for one in state.participants],
+        "participants": [
+            {"log": list(one.log), "phase": one.phase} for one in state.participants
+        ],
         "outward": [list(queue) for queue in state.outward],
         "inward": [list(queue) for queue in state.inward],
         "promised": bits(state.promised),
@@ -120,7 +150,12 @@ def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
     participant = Participant((Entry.PREPARED,), Phase.IN_DOUBT)
     assert crash(coordinator) == Coordinator((Entry.COMMIT,))
     assert crash(participant) == Participant((Entry.PREPARED,))
-    assert declared(Coordinator) == {"log": "durable", "phase": "volatile", "votes": "volatile", "acks": "volatile"}
+    assert declared(Coordinator) == {
+        "log": "durable",
+        "phase": "volatile",
+        "votes": "volatile",
+        "acks": "volatile",
+    }
     assert declared(Participant) == {"log": "durable", "phase": "volatile"}
 
 
@@ -138,9 +173,17 @@ def test_a_restart_brings_back_what_is_durable_and_only_that(process: type):
                 else (state.coordinator, after.coordinator)
             )
             for field, mark in declared(type(before)).items():
-                kept = getattr(before, field) if mark == "durable" else type(before)._field_defaults[field]
+                kept = (
+                    getattr(before, field)
+                    if mark == "durable"
+                    else type(before)._field_defaults[field]
+                )
                 assert getattr(dead, field) == kept
-            rest = after._replace(participants=state.participants, coordinator=state.coordinator, crashes=state.crashes)
+            rest = after._replace(
+                participants=state.participants,
+                coordinator=state.coordinator,
+                crashes=state.crashes,
+            )
             assert rest == state, "the environment is untouched"
 
 
@@ -152,11 +195,20 @@ def walked(*names: str, **given: object) -> Replay:
 
 
 def test_a_participant_in_doubt_holds_its_locks_until_the_coordinator_is_back():
-    walk = walked("start", "read(0)", "crash_coordinator", "read(1)", "restart_coordinator", participants=2)
+    walk = walked(
+        "start",
+        "read(0)",
+        "crash_coordinator",
+        "read(1)",
+        "restart_coordinator",
+        participants=2,
+    )
     assert blocked(walk.states) == (4, 2)
     for name in ("hear(0)", "inquire(0)", "hear(0)", "read(0)"):
         walk.forward(Action.parse(name))
-    assert walk.state.participants[0].log == (Entry.PREPARED, Entry.ABORT), "no record means abort"
+    assert walk.state.participants[0].log == (Entry.PREPARED, Entry.ABORT), (
+        "no record means abort"
+    )
     assert blocked(walk.states) == (7, 6)
 
 
@@ -165,7 +217,11 @@ def test_states_have_distinct_lines_and_actions_have_sentences():
     states = list(reachable(model))
     assert len({model.text(state) for state in states}) == len(states)
     assert isinstance(model, TwoPhaseCommit)
-    assert all(model.sentence(action).endswith(".") for state in states for action in model.actions(state))
+    assert all(
+        model.sentence(action).endswith(".")
+        for state in states
+        for action in model.actions(state)
+    )
     walk = walked("start", "read(0)")
     assert model.text(walk.state) == (
         "coordinator waiting (log: -); participant 0 in_doubt (log: prepared; to it -, from it yes); "

@@ -30,7 +30,12 @@ def is_slow(cell: Cell) -> bool:
 def marked(cells: Iterable[tuple[Cell, int]]) -> list[Any]:
     """The runs as parameters, those that take long marked."""
     return [
-        pytest.param(*run, marks=pytest.mark.slow if is_slow(run[0]) else (), id=f"{run[0]} {run[1]}") for run in cells
+        pytest.param(
+            *run,
+            marks=pytest.mark.slow if is_slow(run[0]) else (),
+            id=f"{run[0]} {run[1]}",
+        )
+        for run in cells
     ]
 
 
@@ -38,7 +43,10 @@ Outcomes = Mapping[tuple[Cell, int], lab.Outcome | LabError]
 
 
 def run(cells: list[tuple[Cell, int]], base: Path) -> Outcomes:
-    runs = [prepare(scenario(cell), base / f"{scenario(cell).name}-{number}") for cell, number in cells]
+    runs = [
+        prepare(scenario(cell), base / f"{scenario(cell).name}-{number}")
+        for cell, number in cells
+    ]
     return dict(zip(cells, lab.run_all(runs, base / "scratch"), strict=True))
 
 
@@ -56,7 +64,9 @@ def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
 def decided_by(cell: Cell) -> bool:
     """Whether commits/0 must be there when the point is reached."""
     behind = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
-    return cell.point is FailPoint.AFTER_COMMIT_LOG or (cell.order is Order.DECISION and cell.point in behind)
+    return cell.point is FailPoint.AFTER_COMMIT_LOG or (
+        cell.order is Order.DECISION and cell.point in behind
+    )
 
 
 EVERY = [(cell, 0) for cell in CELLS]
@@ -65,28 +75,51 @@ EVERY = [(cell, 0) for cell in CELLS]
 @pytest.fixture(scope="module")
 def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Every cell once, and those between pre-commit and commit four times more; without what is slow."""
-    return run([each for each in EVERY + AGAIN if not is_slow(each[0])], tmp_path_factory.mktemp("matrix"))
+    return run(
+        [each for each in EVERY + AGAIN if not is_slow(each[0])],
+        tmp_path_factory.mktemp("matrix"),
+    )
 
 
 @pytest.fixture(scope="module")
-def slow_grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def slow_grid(
+    java: Java,
+    postgres: str,
+    kafka_address: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Outcomes:
     """What is slow."""
-    return run([each for each in EVERY + AGAIN if is_slow(each[0])], tmp_path_factory.mktemp("servers"))
+    return run(
+        [each for each in EVERY + AGAIN if is_slow(each[0])],
+        tmp_path_factory.mktemp("servers"),
+    )
 
 
 @pytest.mark.parametrize(("cell", "number"), marked(EVERY))
-def test_real_spark_gives_what_was_predicted(cell: Cell, number: int, request: pytest.FixtureRequest):
-    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number])
+def test_real_spark_gives_what_was_predicted(
+    cell: Cell, number: int, request: pytest.FixtureRequest
+):
+    check(
+        cell,
+        request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number],
+    )
 
 
 @pytest.mark.parametrize(("cell", "number"), marked(AGAIN))
-def test_between_pre_commit_and_commit_it_does_so_every_time(cell: Cell, number: int, request: pytest.FixtureRequest):
-    check(cell, request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number])
+def test_between_pre_commit_and_commit_it_does_so_every_time(
+    cell: Cell, number: int, request: pytest.FixtureRequest
+):
+    check(
+        cell,
+        request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number],
+    )
 
 
 def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
     """The participants and their order, on which the predictions stand."""
-    wal = grid[Cell("files", Strategy.WAL, Order.DECISION, FailPoint.AFTER_PRE_COMMIT), 0]
+    wal = grid[
+        Cell("files", Strategy.WAL, Order.DECISION, FailPoint.AFTER_PRE_COMMIT), 0
+    ]
     assert isinstance(wal, lab.Outcome)
     assert {"labkit/wal/0-1.log", "labkit/wal/0-2.log"} <= set(wal.crashes[0]["files"])
     assert "labkit/wal/0-0.log" not in wal.crashes[0]["files"]
@@ -94,7 +127,9 @@ def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
 
 def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
     """The driver's temporary files are gone, and what is kept is what the design says."""
-    outcome = grid[Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT), 0]
+    outcome = grid[
+        Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT), 0
+    ]
     assert isinstance(outcome, lab.Outcome)
     kept = {
         "checkpoint",

@@ -12,24 +12,35 @@ from labkit.runs.run import prepare
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-CELLS = {cell: expected for cell, expected in expectations().items() if cell.point is FailPoint.AFTER_PRE_COMMIT}
+CELLS = {
+    cell: expected
+    for cell, expected in expectations().items()
+    if cell.point is FailPoint.AFTER_PRE_COMMIT
+}
 TIMES = 15
 
 
 @pytest.fixture(scope="module")
 def outcomes(
-    java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory
+    java: Java,
+    postgres: str,
+    kafka_address: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> list[list[lab.Outcome | LabError]]:
     base = tmp_path_factory.mktemp("often")
     runs = [
-        prepare(scenario(cell), base / f"{scenario(cell).name}-{number}") for cell in CELLS for number in range(TIMES)
+        prepare(scenario(cell), base / f"{scenario(cell).name}-{number}")
+        for cell in CELLS
+        for number in range(TIMES)
     ]
     done = lab.run_all(runs, base / "scratch")
     return [done[start : start + TIMES] for start in range(0, len(done), TIMES)]
 
 
 @pytest.mark.parametrize("number", range(len(CELLS)), ids=map(str, CELLS))
-def test_it_comes_out_alike_every_time(number: int, outcomes: list[list[lab.Outcome | LabError]]):
+def test_it_comes_out_alike_every_time(
+    number: int, outcomes: list[list[lab.Outcome | LabError]]
+):
     expected = list(CELLS.values())[number]
     for outcome in outcomes[number]:
         assert isinstance(outcome, lab.Outcome), str(outcome)

@@ -8,7 +8,15 @@ import pytest
 
 from labkit.core.records import Observation
 from labkit.runs.layout import RunFolder
-from labkit.runs.run import Run, conclude, hidden, history, observations, release, result
+from labkit.runs.run import (
+    Run,
+    conclude,
+    hidden,
+    history,
+    observations,
+    release,
+    result,
+)
 from labkit.runs.scenario import plan
 from labkit.stores.contract import Handle
 from labkit.stores.postgres.store import PostgresStore
@@ -26,22 +34,39 @@ def run(tmp_path: Path, postgres: str) -> Run:
         transaction = store.begin(Handle("q", 0, 0, 1, 1))
         transaction.write(HIDDEN)
         transaction.prepare()
-    return Run(plan(sink="two_phase", store="postgres"), folder, readings=[("crash 1", 1)], ended=True)
+    return Run(
+        plan(sink="two_phase", store="postgres"),
+        folder,
+        readings=[("crash 1", 1)],
+        ended=True,
+    )
 
 
 def schemas(postgres: str, run: Run) -> int:
     with psycopg.connect(postgres) as connection:
         name = PostgresStore(run.folder.store("postgres")).schema
-        return connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", [name]).rowcount
+        return connection.execute(
+            "SELECT FROM pg_namespace WHERE nspname = %s", [name]
+        ).rowcount
 
 
 def test_a_released_run_reads_as_before(run: Run, postgres: str) -> None:
     conclude(run)
-    before = (list(history(run).events), list(observations(run)), hidden(run), result(run))
+    before = (
+        list(history(run).events),
+        list(observations(run)),
+        hidden(run),
+        result(run),
+    )
     assert before[1:3] == (ROWS, [HIDDEN])
     release(run)
     assert schemas(postgres, run) == 0
-    assert (list(history(run).events), list(observations(run)), hidden(run), result(run)) == before
+    assert (
+        list(history(run).events),
+        list(observations(run)),
+        hidden(run),
+        result(run),
+    ) == before
     with psycopg.connect(postgres) as connection:
         left = "SELECT FROM pg_prepared_xacts WHERE gid LIKE %s"
         name = PostgresStore(run.folder.store("postgres")).schema

@@ -7,7 +7,14 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import LabError
-from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import (
+    POINTS,
+    RECOVERY_POINTS,
+    Crash,
+    FailPoint,
+    Order,
+    Strategy,
+)
 from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.run import prepare
@@ -19,8 +26,18 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Case = tuple[Strategy, Order, FailPoint, FailPoint]
 
 CHOSEN: list[Case] = [
-    (Strategy.TWO_PHASE, Order.DECISION, FailPoint.AFTER_HANDLES, FailPoint.MID_RESOLVE),
-    (Strategy.TWO_PHASE, Order.DECISION, FailPoint.AFTER_COMMIT_LOG, FailPoint.MID_RESOLVE),
+    (
+        Strategy.TWO_PHASE,
+        Order.DECISION,
+        FailPoint.AFTER_HANDLES,
+        FailPoint.MID_RESOLVE,
+    ),
+    (
+        Strategy.TWO_PHASE,
+        Order.DECISION,
+        FailPoint.AFTER_COMMIT_LOG,
+        FailPoint.MID_RESOLVE,
+    ),
     (Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT, FailPoint.AFTER_RESOLVE),
     (Strategy.TWO_PHASE, Order.ENGINE, FailPoint.MID_COMMIT, FailPoint.AFTER_RESOLVE),
     (Strategy.WAL, Order.DECISION, FailPoint.AFTER_COMMIT_LOG, FailPoint.MID_RESOLVE),
@@ -34,7 +51,9 @@ def simulated(case: Case, store: str = "files") -> dict | None:
     """What the simulator says; None where the second point is never reached, as when nothing is in doubt."""
     strategy, order, first, second = case
     try:
-        return compared(simulate(strategy, order, store, [Crash(first), Crash(second)]).to_json())
+        return compared(
+            simulate(strategy, order, store, [Crash(first), Crash(second)]).to_json()
+        )
     except LabError:
         return None
 
@@ -42,7 +61,11 @@ def simulated(case: Case, store: str = "files") -> dict | None:
 def all_cases() -> Iterator[Case]:
     for (strategy, order), points in POINTS.items():
         if order is not Order.NONE:
-            yield from ((strategy, order, first, second) for first in points for second in RECOVERY_POINTS)
+            yield from (
+                (strategy, order, first, second)
+                for first in points
+                for second in RECOVERY_POINTS
+            )
 
 
 def name(case: Case) -> str:
@@ -52,7 +75,12 @@ def name(case: Case) -> str:
 def run(cases: list[Case], base: Path) -> Mapping[Case, lab.Outcome | LabError]:
     runs = [
         prepare(
-            plan(sink=strategy, store="files", order=order, crashes=[str(Crash(first)), str(Crash(second))]),
+            plan(
+                sink=strategy,
+                store="files",
+                order=order,
+                crashes=[str(Crash(first)), str(Crash(second))],
+            ),
             base / name((strategy, order, first, second)),
         )
         for strategy, order, first, second in cases
@@ -62,17 +90,24 @@ def run(cases: list[Case], base: Path) -> Mapping[Case, lab.Outcome | LabError]:
 
 def check(case: Case, outcome: lab.Outcome | LabError) -> None:
     assert isinstance(outcome, lab.Outcome), str(outcome)
-    assert [(crash["point"], crash["signal"]) for crash in outcome.crashes] == [(case[2], 9), (case[3], 9)]
+    assert [(crash["point"], crash["signal"]) for crash in outcome.crashes] == [
+        (case[2], 9),
+        (case[3], 9),
+    ]
     assert compared(outcome.to_json()) == simulated(case)
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Case, lab.Outcome | LabError]:
+def outcomes(
+    java: Java, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[Case, lab.Outcome | LabError]:
     return run(CHOSEN, tmp_path_factory.mktemp("twice"))
 
 
 @pytest.mark.parametrize("case", CHOSEN, ids=name)
-def test_a_second_crash_gives_what_was_simulated(case: Case, outcomes: Mapping[Case, lab.Outcome | LabError]):
+def test_a_second_crash_gives_what_was_simulated(
+    case: Case, outcomes: Mapping[Case, lab.Outcome | LabError]
+):
     check(case, outcomes[case])
 
 

@@ -38,7 +38,11 @@ DIES = "raise SystemExit(3)"
 
 @pytest.fixture
 def spec(tmp_path: Path) -> dict:
-    return {"scratch": str(tmp_path / "scratch" / "driver-1"), "log": str(tmp_path / "driver.log"), "cells": []}
+    return {
+        "scratch": str(tmp_path / "scratch" / "driver-1"),
+        "log": str(tmp_path / "driver.log"),
+        "cells": [],
+    }
 
 
 def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
@@ -55,11 +59,15 @@ def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) ->
 def until_empty(session: int) -> None:
     end = time.monotonic() + PATIENCE
     while session_members(session):
-        assert time.monotonic() < end, f"session {session} is not empty: {session_members(session)}"
+        assert time.monotonic() < end, (
+            f"session {session} is not empty: {session_members(session)}"
+        )
         time.sleep(0.01)
 
 
-def test_an_idle_driver_is_killed_with_its_daemons(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_an_idle_driver_is_killed_with_its_daemons(
+    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     with_driver(monkeypatch, tmp_path, IDLE_WITH_A_DAEMON)
     with Drive(spec, PATIENCE) as drive:
         events = list(drive.events())
@@ -71,14 +79,18 @@ def test_an_idle_driver_is_killed_with_its_daemons(spec: dict, monkeypatch: pyte
     assert not Path(spec["scratch"]).exists()
 
 
-def test_a_driver_that_ends_by_itself_is_told_apart(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_driver_that_ends_by_itself_is_told_apart(
+    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     with_driver(monkeypatch, tmp_path, DIES)
     with Drive(spec, PATIENCE) as drive:
         [event] = drive.events()
     assert (event["event"], event["signal"]) == ("died", 0)
 
 
-def test_letting_go_ends_the_driver(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_letting_go_ends_the_driver(
+    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     with_driver(monkeypatch, tmp_path, SILENT)
     with Drive(spec, PATIENCE) as drive:
         drive.let_go()
@@ -86,21 +98,30 @@ def test_letting_go_ends_the_driver(spec: dict, monkeypatch: pytest.MonkeyPatch,
     assert (event["event"], event["left"]) == ("unwanted", [])
 
 
-def test_a_silent_driver_is_given_up_and_nothing_is_left(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_silent_driver_is_given_up_and_nothing_is_left(
+    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     with_driver(monkeypatch, tmp_path, SILENT)
-    with pytest.raises(JobFailed, match="did nothing for 0 s"), Drive(spec, 0.1) as drive:
+    with (
+        pytest.raises(JobFailed, match="did nothing for 0 s"),
+        Drive(spec, 0.1) as drive,
+    ):
         list(drive.events())
     assert not Path(spec["scratch"]).exists()
 
 
-def test_killing_only_the_process_group_leaves_a_writer(spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_killing_only_the_process_group_leaves_a_writer(
+    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     """The mutation that a proof must catch: it says which processes are left, and the runner refuses it."""
     with_driver(monkeypatch, tmp_path, IDLE_WITH_A_DAEMON)
     path = tmp_path / "spec.json"
     path.write_text(json.dumps(spec))
     supervisor = Supervisor(path)
     monkeypatch.setattr("labkit.host.processes.supervisor.KILL_PATIENCE", 0.5)
-    monkeypatch.setattr(Supervisor, "_kill", lambda self, _: kill_group(self._driver.pid))
+    monkeypatch.setattr(
+        Supervisor, "_kill", lambda self, _: kill_group(self._driver.pid)
+    )
     assert supervisor._driver.stdout is not None
     while supervisor._pass_on() is None:
         continue
@@ -139,7 +160,9 @@ def reached(folder: Path, session: int) -> Run:
         ({}, {}, "offsets/0 is missing"),
     ],
 )
-def test_a_crash_without_proof_is_no_crash(proof: dict, evidence: dict, complaint: str, tmp_path: Path):
+def test_a_crash_without_proof_is_no_crash(
+    proof: dict, evidence: dict, complaint: str, tmp_path: Path
+):
     run = reached(tmp_path, 9)
     seen = json.loads(run.folder.reached(1).read_text()) | evidence
     run.folder.reached(1).write_text(json.dumps(seen))
@@ -152,7 +175,9 @@ def test_the_logs_must_say_what_the_point_says(tmp_path: Path):
         (tmp_path / "checkpoint" / name).mkdir(parents=True)
         (tmp_path / "checkpoint" / name / "0").touch()
     with pytest.raises(JobFailed, match="commits/0 is there"):
-        note_crash(reached(tmp_path, 9), {"signal": 9, "left": [], "session": 9, "killed": [9]})
+        note_crash(
+            reached(tmp_path, 9), {"signal": 9, "left": [], "session": 9, "killed": [9]}
+        )
     assert Crash(FailPoint.MID_WRITE) == reached(tmp_path, 9).next_crash
 
 

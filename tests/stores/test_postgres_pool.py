@@ -31,10 +31,15 @@ def pid_of(pool: Pool) -> int:
         return connection.info.backend_pid
 
 
-def test_the_next_store_of_a_schema_gets_the_connection_and_one_of_another_does_not(pool: Pool) -> None:
+def test_the_next_store_of_a_schema_gets_the_connection_and_one_of_another_does_not(
+    pool: Pool,
+) -> None:
     first = pid_of(pool)
     pool.close()
-    with closing(Pool(pool.address, "pg_catalog")) as same, closing(Pool(pool.address, "public")) as other:
+    with (
+        closing(Pool(pool.address, "pg_catalog")) as same,
+        closing(Pool(pool.address, "public")) as other,
+    ):
         assert (pid_of(same), pid_of(other) == first) == (first, False)
 
 
@@ -48,7 +53,9 @@ def test_a_connection_that_the_server_has_ended_is_not_used_again(pool: Pool) ->
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something(pool: Pool) -> None:
+def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something(
+    pool: Pool,
+) -> None:
     taken = [pool.take() for _ in range(KEPT + 2)]
     taken[0].execute("BEGIN")
     for connection in taken:
@@ -57,7 +64,9 @@ def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something
     assert [connection.closed for connection in taken] == [True, True, *[False] * KEPT]
 
 
-def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_ends_what_nobody_uses(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also behind a prepared transaction, a marker and a commit: the last thing sent must be a Sync."""
     monkeypatch.setattr(postgres_pool, "IDLE_SECONDS", 0.3)
     place = Path("/nowhere/in/particular")
@@ -72,7 +81,10 @@ def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.Monkey
     kept = [connection.info.backend_pid for _, connection in pool._keeper._kept]
     assert kept
     with psycopg.connect(pool.address, autocommit=True) as by_hand:
-        alive, end = "SELECT FROM pg_stat_activity WHERE pid = ANY(%s)", time.monotonic() + 30
+        alive, end = (
+            "SELECT FROM pg_stat_activity WHERE pid = ANY(%s)",
+            time.monotonic() + 30,
+        )
         while by_hand.execute(alive, [kept]).rowcount:
             assert time.monotonic() < end, "the idle connections are still there"
             time.sleep(0.05)
@@ -81,7 +93,9 @@ def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.Monkey
         store.destroy()
 
 
-def test_a_forked_child_neither_uses_nor_ends_its_parents_connections(pool: Pool) -> None:
+def test_a_forked_child_neither_uses_nor_ends_its_parents_connections(
+    pool: Pool,
+) -> None:
     first = pid_of(pool)
     pool.close()
     child = os.fork()

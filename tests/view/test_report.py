@@ -29,7 +29,9 @@ def test_the_timeline_is_one_line_with_the_crash_in_it():
 
 
 def test_a_long_timeline_leaves_its_middle_out():
-    shown = timeline(Observation(number, "a", number, 0, 1) for number in range(LONGEST + 40))
+    shown = timeline(
+        Observation(number, "a", number, 0, 1) for number in range(LONGEST + 40)
+    )
     assert "... 40 more ..." in shown
     assert shown.startswith("a=0 ")
     assert shown.endswith(f"a={LONGEST + 39}")
@@ -42,21 +44,44 @@ def test_nothing_seen_is_said():
 def test_every_key_has_its_own_track_from_the_beginning():
     tracks = by_key(BACK)
     assert [step.value for step in tracks["hello"]] == [1, 2, None, 1, 2, None]
-    assert [step.label for step in tracks["world"]] == ["crash 1", "offset 1, driver 2", "end"]
+    assert [step.label for step in tracks["world"]] == [
+        "crash 1",
+        "offset 1, driver 2",
+        "end",
+    ]
     assert tracks["world"][0] == Step("crash 1")
 
 
 def test_the_page_marks_what_went_back_and_names_no_other_host(tmp_path: Path):
-    run = Run(plan(crashes=["sink.mid_write@0"]), RunFolder(tmp_path), ended=True, readings=[("crash 1", 2)])
-    run.crashes = [{"point": FailPoint.MID_WRITE.value, "batch": 0, "signal": 9, "killed": [1], "files": ["offsets/0"]}]
+    run = Run(
+        plan(crashes=["sink.mid_write@0"]),
+        RunFolder(tmp_path),
+        ended=True,
+        readings=[("crash 1", 2)],
+    )
+    run.crashes = [
+        {
+            "point": FailPoint.MID_WRITE.value,
+            "batch": 0,
+            "signal": 9,
+            "killed": [1],
+            "files": ["offsets/0"],
+        }
+    ]
     run.crashes[0] |= {"offset_log": [0], "commit_log": []}
     store = open_store("files", run.folder.store("files"))
     for event in BACK:
         if isinstance(event, Observation):
-            store.append(event._replace(key="<hello>" if event.key == "hello" else event.key))
+            store.append(
+                event._replace(key="<hello>" if event.key == "hello" else event.key)
+            )
     store.close()
     expected = [Record(0, "<hello>", 1), Record(1, "world", 1), Record(2, "<hello>", 2)]
-    rows = [event._replace(key="<hello>") if event.key == "hello" else event for event in BACK if len(event) > 1]
+    rows = [
+        event._replace(key="<hello>") if event.key == "hello" else event
+        for event in BACK
+        if len(event) > 1
+    ]
     run.verdict = judge(expected, History([*rows, Reading("end")]))
     write_report([run], tmp_path / "report.html", "A title", "A lead.")
     page = (tmp_path / "report.html").read_text()

@@ -1,8 +1,8 @@
 """A driver under test: gets warm without touching the user's file, then runs one query after another, as it is told.
 
-It is started by `labkit.host.processes.supervisor` and speaks its language: events as JSON lines, `idle` when there is nothing
-left to wait for but the kill. What the user's code prints goes to the log. This module must not judge, and must not
-kill anything but its own session, when the supervisor is gone.
+It is started by `labkit.host.processes.supervisor` and speaks its language: events as JSON lines, `idle` when
+there is nothing left to wait for but the kill. What the user's code prints goes to the log. This module must
+not judge, and must not kill anything but its own session, when the supervisor is gone.
 """
 
 import contextlib
@@ -71,11 +71,19 @@ class Cell:
         self._query = self._start(spark)
 
     def _start(self, spark: "SparkSession") -> "StreamingQuery":
-        spark.sparkContext.setLocalProperty(PROPERTY, json.dumps(self._ticket.to_json()))
+        spark.sparkContext.setLocalProperty(
+            PROPERTY, json.dumps(self._ticket.to_json())
+        )
         recover(self._ticket, self._spec["checkpoint"])
         schema = self._spec["schema"] or spark.read.json(self._spec["input"]).schema
-        rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(self._spec["input"])
-        writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", self._spec["checkpoint"])
+        rows = (
+            spark.readStream.schema(schema)
+            .option("maxFilesPerTrigger", FILES)
+            .json(self._spec["input"])
+        )
+        writer = rows.writeStream.trigger(availableNow=True).option(
+            "checkpointLocation", self._spec["checkpoint"]
+        )
         return enter(
             spark,
             writer,
@@ -107,7 +115,11 @@ class Cell:
 
     def _look_for_commits(self) -> None:
         armed = self._ticket.armed
-        if armed is not None and armed.kind is Kind.COMMITS and (self._commits / str(armed.batch)).exists():
+        if (
+            armed is not None
+            and armed.kind is Kind.COMMITS
+            and (self._commits / str(armed.batch)).exists()
+        ):
             testify(self._ticket, Kind.COMMITS)
 
     def _check_hung(self) -> None:
@@ -120,11 +132,19 @@ class Cell:
         self._looked = now
         if now - self._since > self._spec["limit"]:
             hung.append(f"the query {self.name}")
-            raise Hung(f"the sink did nothing for {self._spec['limit']:.0f} s in batch {done}: it hangs or waits")
+            raise Hung(
+                f"the sink did nothing for {self._spec['limit']:.0f} s in batch {done}: it hangs or waits"
+            )
 
 
 def enter(
-    spark: "SparkSession", writer: Any, door: Door, ticket: Ticket, *, name: str, options: dict[str, str]
+    spark: "SparkSession",
+    writer: Any,
+    door: Door,
+    ticket: Ticket,
+    *,
+    name: str,
+    options: dict[str, str],
 ) -> "StreamingQuery":
     """Starts a query on a sink behind its door."""
     from labkit.crashtest.instrument import adapters
@@ -154,10 +174,20 @@ def warm_up(spark: "SparkSession", door: Door, scratch: Path) -> None:
     """A scratch query of the same shape on a sink that keeps nothing."""
     folder = scratch / "warm"
     generate(1).write(folder / "input")
-    ticket = Ticket(str(Path(__file__).with_name("harmless.py")), str(folder / "log"), 0)
-    rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES).json(str(folder / "input"))
-    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", str(folder / "checkpoint"))
-    enter(spark, writer, door, ticket, name=door.name.lower(), options={}).awaitTermination()
+    ticket = Ticket(
+        str(Path(__file__).with_name("harmless.py")), str(folder / "log"), 0
+    )
+    rows = (
+        spark.readStream.schema(SCHEMA)
+        .option("maxFilesPerTrigger", FILES)
+        .json(str(folder / "input"))
+    )
+    writer = rows.writeStream.trigger(availableNow=True).option(
+        "checkpointLocation", str(folder / "checkpoint")
+    )
+    enter(
+        spark, writer, door, ticket, name=door.name.lower(), options={}
+    ).awaitTermination()
 
 
 def run(spec: dict[str, Any]) -> None:
@@ -173,7 +203,11 @@ def run(spec: dict[str, Any]) -> None:
         cells = run_cells(spark, orders.get()["cells"])
         left = [*hung, *([] if cells else opened(scratch).beyond(usual))]
         if left:
-            print(f"labkit: the sink left open {', '.join(left)}", file=sys.stderr, flush=True)
+            print(
+                f"labkit: the sink left open {', '.join(left)}",
+                file=sys.stderr,
+                flush=True,
+            )
         report("rested", left=left)
 
 
@@ -209,7 +243,12 @@ def _failing(name: str) -> Iterator[None]:
     except Exception as error:
         print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
         ours = isinstance(error, Hung | InvalidInput)
-        report("failed", cell=name, because=str(error) if ours else told(error), code=64 if ours else 1)
+        report(
+            "failed",
+            cell=name,
+            because=str(error) if ours else told(error),
+            code=64 if ours else 1,
+        )
 
 
 def told(error: Exception) -> str:
@@ -223,7 +262,11 @@ def told(error: Exception) -> str:
 
 def idle(ticket: Ticket) -> None:
     """A point was reached: there is nothing left to wait for but the kill, or the signal that stops it all."""
-    report("idle" if ticket.then == "crash" else "stopped", cell="", evidence=ticket.evidence)
+    report(
+        "idle" if ticket.then == "crash" else "stopped",
+        cell="",
+        evidence=ticket.evidence,
+    )
 
 
 def main() -> None:

@@ -29,7 +29,9 @@ BYTES = 1_300_000_000
 class Driver:
     """One driver, from its start to the proof of its end."""
 
-    def __init__(self, door: Door, scratch: Path, log: Path, *, file: str, mark: str) -> None:
+    def __init__(
+        self, door: Door, scratch: Path, log: Path, *, file: str, mark: str
+    ) -> None:
         self.mark, self.log = mark, log
         self._standby = Standby(
             {
@@ -49,12 +51,16 @@ class Driver:
         """Waits until it is warm."""
         self._standby.await_ready()
 
-    def give(self, cells: list[dict[str, Any]], dead: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    def give(
+        self, cells: list[dict[str, Any]], dead: dict[str, Any] | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Hands it queries; what happens to them. `dead` proves the end of the driver that it takes over from."""
         if dead is not None:
             check_dead(dead)
         if self._events is None:
-            self._events = self._standby.take_over(dead, cells) if dead else self._fresh(cells)
+            self._events = (
+                self._standby.take_over(dead, cells) if dead else self._fresh(cells)
+            )
         else:
             self._standby.drive.order({"cells": cells})
         return self._events
@@ -112,7 +118,9 @@ class Stable:
             name = f"driver-{self._count}"
             log = self._folder / f"{name}.log"
             mark = f"{self._mark}-{self._count}"
-            self._waiting.append(Driver(self._door, self._folder / name, log, file=self._file, mark=mark))
+            self._waiting.append(
+                Driver(self._door, self._folder / name, log, file=self._file, mark=mark)
+            )
 
     def close(self) -> None:
         """Ends the drivers that wait."""

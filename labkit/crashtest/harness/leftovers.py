@@ -36,7 +36,11 @@ class Open:
 
 def opened(scratch: Path) -> Open:
     """What this process's session holds open outside of `scratch`, beside the connections of its own processes."""
-    members = [psutil.Process(pid) for pid in session_members(os.getsid(0)) if psutil.pid_exists(pid)]
+    members = [
+        psutil.Process(pid)
+        for pid in session_members(os.getsid(0))
+        if psutil.pid_exists(pid)
+    ]
     files: set[str] = set()
     connections: list[Any] = []
     own: set[object] = set()
@@ -46,14 +50,28 @@ def opened(scratch: Path) -> Open:
             own |= {_end(each.laddr) for each in found}
             if "python" in process.name():
                 connections += found
-                files |= {each.path for each in process.open_files() if scratch not in Path(each.path).parents}
-    peers = {_peer(each.raddr) for each in connections if each.raddr and _end(each.raddr) not in own}
-    return Open(frozenset(path for path in files if not path.endswith(".log")), frozenset(peers))
+                files |= {
+                    each.path
+                    for each in process.open_files()
+                    if scratch not in Path(each.path).parents
+                }
+    peers = {
+        _peer(each.raddr)
+        for each in connections
+        if each.raddr and _end(each.raddr) not in own
+    }
+    return Open(
+        frozenset(path for path in files if not path.endswith(".log")), frozenset(peers)
+    )
 
 
 def _end(address: Any) -> object:
     """One end of a connection; the JVM writes loopback as an address of IPv6, and Python as one of IPv4."""
-    return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
+    return (
+        address.port
+        if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1")
+        else address
+    )
 
 
 def _peer(address: Any) -> str:
@@ -65,7 +83,10 @@ def strays(mark: str) -> list[int]:
     found = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
+            if (
+                process.status() != psutil.STATUS_ZOMBIE
+                and process.environ().get(MARK) == mark
+            ):
                 found.append(process.pid)
     return sorted(found)
 

@@ -55,7 +55,10 @@ class Reader:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with self._lock:
             self._end()
@@ -85,14 +88,26 @@ class Reader:
                 self._start()
             answer = self._answer(verb)
         if "because" in answer:
-            raise (InvalidInput if answer.get("fatal") else ReaderFailed)(answer["because"])
+            raise (InvalidInput if answer.get("fatal") else ReaderFailed)(
+                answer["because"]
+            )
         return answer
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "labkit.crashtest.harness.reader", self._subject.file, self._subject.name]
+        command = [
+            sys.executable,
+            "-m",
+            "labkit.crashtest.harness.reader",
+            self._subject.file,
+            self._subject.name,
+        ]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
             )
 
     def _answer(self, verb: str) -> dict[str, Any]:
@@ -105,13 +120,20 @@ class Reader:
             process.stdin.flush()
         content, end = b"", time.monotonic() + READ_SECONDS
         while not content.endswith(b"\n"):
-            if not select.select([process.stdout], [], [], max(end - time.monotonic(), 0))[0]:
+            if not select.select(
+                [process.stdout], [], [], max(end - time.monotonic(), 0)
+            )[0]:
                 self._end()
-                return {"because": f"{self._subject}: {verb} took more than {READ_SECONDS:.0f} s and was stopped."}
+                return {
+                    "because": f"{self._subject}: {verb} took more than {READ_SECONDS:.0f} s and was stopped."
+                }
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
-                return {"because": f"{self._subject}: {verb} ended the reader's process.", "fatal": True}
+                return {
+                    "because": f"{self._subject}: {verb} ended the reader's process.",
+                    "fatal": True,
+                }
             content += piece
         answer: dict[str, Any] = json.loads(content)
         return answer
@@ -136,13 +158,19 @@ def plain(row: Any) -> Seen:
     elif not isinstance(row, Mapping) and hasattr(row, "keys"):
         row = {name: row[name] for name in row.keys()}  # noqa: SIM118  # a row of sqlite3 iterates over values
     if isinstance(row, Mapping):
-        return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
+        return Seen(
+            _whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount"))
+        )
     if isinstance(row, int):
         return Seen(_whole(row), None, None)
     if isinstance(row, tuple | list) and len(row) in (1, 2, 3):
         if isinstance(row[0], str):
             return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
-        return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
+        return Seen(
+            _whole(row[0]),
+            _text(row[1]) if len(row) > 1 else None,
+            _whole(row[2]) if len(row) > 2 else None,
+        )
     raise TypeError(f"{type(row).__name__} is no row")
 
 
@@ -175,21 +203,33 @@ def answer(module: Any, name: str, verb: str) -> dict[str, Any]:
         return _rows(getattr(module, name)(), where)
     except BaseException as error:  # whatever the user's code raises is its answer
         text = " ".join(str(error).split())[:200]
-        return {"because": f"{where} raised {type(error).__name__}{': ' if text else ''}{text}"}
+        return {
+            "because": f"{where} raised {type(error).__name__}{': ' if text else ''}{text}"
+        }
 
 
 def _rows(found: Any, where: str) -> dict[str, Any]:
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
-    if found is None or isinstance(found, str | bytes | Mapping) or not hasattr(found, "__iter__"):
+    if (
+        found is None
+        or isinstance(found, str | bytes | Mapping)
+        or not hasattr(found, "__iter__")
+    ):
         return {"because": f"{where} returned {_what(found)}; {remedy}.", "fatal": True}
     rows = []
     for row in found:
         try:
             rows.append(plain(row))
         except (TypeError, ValueError) as error:
-            return {"because": f"{where} returned a row that is none ({error}); {remedy}.", "fatal": True}
+            return {
+                "because": f"{where} returned a row that is none ({error}); {remedy}.",
+                "fatal": True,
+            }
         if len(rows) > MOST_ROWS:
-            return {"because": f"{where} returned more than {MOST_ROWS} rows; {remedy}.", "fatal": True}
+            return {
+                "because": f"{where} returned more than {MOST_ROWS} rows; {remedy}.",
+                "fatal": True,
+            }
     return {"rows": rows}
 
 
@@ -207,7 +247,11 @@ def main(file: str, name: str) -> None:
     except InvalidInput as error:
         module, failed = None, str(error)
     for line in sys.stdin:
-        said = {"because": failed, "fatal": True} if failed else answer(module, name, line.strip())
+        said = (
+            {"because": failed, "fatal": True}
+            if failed
+            else answer(module, name, line.strip())
+        )
         channel.write(json.dumps(said) + "\n")
         channel.flush()
 

@@ -77,7 +77,14 @@ class Trial:
 class Workshop:
     """The drivers, the reader and the store of one test, for a block; `trial` gives one run of it."""
 
-    def __init__(self, settings: Settings, door: Door, reader: Reader, stable: Stable, folder: Path) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        door: Door,
+        reader: Reader,
+        stable: Stable,
+        folder: Path,
+    ) -> None:
         self.settings, self.reader = settings, reader
         self._door, self._stable, self._folder = door, stable, folder
         self._rested: Driver | None = None
@@ -144,7 +151,10 @@ class Workshop:
         """Watches the store for a while after the end, longer while rows are missing, then looks for the last time."""
         end = time.monotonic() + SETTLED
         time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
-        while len(trial.seen()) < self.rows_read * len(trial.rows.batches) and time.monotonic() < end:
+        while (
+            len(trial.seen()) < self.rows_read * len(trial.rows.batches)
+            and time.monotonic() < end
+        ):
             time.sleep(0.1)
         trial.watcher.look("end")
         if not self.healthy_log:
@@ -163,7 +173,9 @@ class Workshop:
             self._used.remove(driver)
             self._rested = driver
 
-    def play(self, trial: Trial, crashes: Sequence[Point] = (), then: str = "crash") -> None:
+    def play(
+        self, trial: Trial, crashes: Sequence[Point] = (), then: str = "crash"
+    ) -> None:
         """Runs the job to its end, through its crashes."""
         driver, dead = self.driver(), None
         for number, point in enumerate([*crashes, None], start=1):
@@ -188,7 +200,9 @@ class Workshop:
         self, trial: Trial, driver: Driver, cell: dict[str, Any], ending: dict[str, Any]
     ) -> tuple[Driver, dict[str, Any]]:
         """A job that fails after a crash is started once more, as whoever runs it would; then it is stuck."""
-        trial.notes.append(f"after the crash the sink raised {ending['because']}; the job was started once more")
+        trial.notes.append(
+            f"after the crash the sink raised {ending['because']}; the job was started once more"
+        )
         if ending["left"]:
             self.end(driver)
             driver = self.driver()
@@ -197,25 +211,38 @@ class Workshop:
             trial.stuck = again["because"]
         return driver, again
 
-    def _conclude(self, trial: Trial, driver: Driver, ending: dict[str, Any], point: Point | None) -> None:
+    def _conclude(
+        self, trial: Trial, driver: Driver, ending: dict[str, Any], point: Point | None
+    ) -> None:
         if ending["event"] in ("died", "unwanted"):
             self.end(driver)
-            raise JobFailed(f"the sink ended its driver's process; {driver.log.name} says how.")
+            raise JobFailed(
+                f"the sink ended its driver's process; {driver.log.name} says how."
+            )
         self.rest(driver, ending)
         if ending["event"] == "failed" and not trial.crashes:
             trial.raised = ending["because"]
             if point is not None:
-                raise JobFailed(f"before the point was reached the sink raised {ending['because']}")
+                raise JobFailed(
+                    f"before the point was reached the sink raised {ending['because']}"
+                )
         elif point is not None and not trial.stuck:
             raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
 
     def cell(
-        self, trial: Trial, number: int, point: Point | None, then: str = "crash", query: int = 1
+        self,
+        trial: Trial,
+        number: int,
+        point: Point | None,
+        then: str = "crash",
+        query: int = 1,
     ) -> dict[str, Any]:
         """What a driver must know of one query."""
         suffix = "" if query == 1 else f"-{query}"
         evidence = str(trial.folder / f"reached-{number}.json") if point else ""
-        ticket = Ticket(self.settings.subject.file, str(trial.log), number, point, evidence, then)
+        ticket = Ticket(
+            self.settings.subject.file, str(trial.log), number, point, evidence, then
+        )
         return {
             "name": f"{trial.id}-{number}{suffix}",
             "ticket": ticket.to_json(),
@@ -228,25 +255,55 @@ class Workshop:
             "limit": self.settings.limit,
         }
 
-    def note(self, trial: Trial, number: int, point: Point, proof: dict[str, Any]) -> None:
+    def note(
+        self, trial: Trial, number: int, point: Point, proof: dict[str, Any]
+    ) -> None:
         """Checks the evidence of one crash and keeps it, then looks. Raises `JobFailed` when anything does not hold."""
         reached = testimony(trial.folder / f"reached-{number}.json", point)
-        if proof.get("signal") != 9 or proof.get("left") or reached["session"] != proof["session"]:
-            raise JobFailed(f"the driver did not die at the point by SIGKILL alone (proof: {proof})")
+        if (
+            proof.get("signal") != 9
+            or proof.get("left")
+            or reached["session"] != proof["session"]
+        ):
+            raise JobFailed(
+                f"the driver did not die at the point by SIGKILL alone (proof: {proof})"
+            )
         checkpoint = Checkpoint(trial.checkpoint)
         planned, finished = checkpoint.offset_log(), checkpoint.commit_log()
-        right = point.where == RECOVER or (point.batch in finished) == (point.kind is Kind.COMMITS)
+        right = point.where == RECOVER or (point.batch in finished) == (
+            point.kind is Kind.COMMITS
+        )
         if point.batch not in planned or not right:
-            raise JobFailed(f"the engine's logs (offsets {planned}, commits {finished}) are not those of this point")
-        evidence = {"point": point.id, "signal": 9, "killed": proof["killed"], "reached_by": reached["pid"]}
-        trial.crashes.append({**evidence, "offsets": planned, "commits": finished, "at": proof["begun"]})
-        batches = (point.batch,) if number == 1 and unfinished(point, self.healthy_log) else ()
+            raise JobFailed(
+                f"the engine's logs (offsets {planned}, commits {finished}) are not those of this point"
+            )
+        evidence = {
+            "point": point.id,
+            "signal": 9,
+            "killed": proof["killed"],
+            "reached_by": reached["pid"],
+        }
+        trial.crashes.append(
+            {**evidence, "offsets": planned, "commits": finished, "at": proof["begun"]}
+        )
+        batches = (
+            (point.batch,)
+            if number == 1 and unfinished(point, self.healthy_log)
+            else ()
+        )
         trial.watcher.look(f"crash {number}", batches)
 
     def note_task(self, trial: Trial, point: Point) -> None:
         """Checks that a task died alone at its point. Raises `JobFailed` if it did not."""
         reached = testimony(trial.folder / "reached-1.json", point)
-        trial.crashes.append({"point": point.id, "signal": 9, "killed": [reached["pid"]], "reached_by": reached["pid"]})
+        trial.crashes.append(
+            {
+                "point": point.id,
+                "signal": 9,
+                "killed": [reached["pid"]],
+                "reached_by": reached["pid"],
+            }
+        )
 
 
 def testimony(path: Path, point: Point) -> dict[str, Any]:
@@ -257,7 +314,9 @@ def testimony(path: Path, point: Point) -> dict[str, Any]:
     except (OSError, ValueError, KeyError):
         raise JobFailed("there is no evidence that the point was reached") from None
     if named != point.id or (point.side is Side.AFTER and kind != point.kind.value):
-        raise JobFailed(f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})")
+        raise JobFailed(
+            f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})"
+        )
     return seen
 
 
@@ -270,7 +329,9 @@ def follow(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
     for event in events:
         kind = event["event"]
         if kind == "failed" and event.get("cell") is None:
-            raise (ServiceUnavailable if event["code"] == 69 else JobFailed)(event["because"])
+            raise (ServiceUnavailable if event["code"] == 69 else JobFailed)(
+                event["because"]
+            )
         if kind == "failed":
             outcome = event
         elif kind == "rested":

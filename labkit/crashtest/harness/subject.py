@@ -44,7 +44,9 @@ class Subject:
         """`FILE:NAME` as a person typed it. Raises `InvalidInput` for another form or a file that is not there."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
-            raise InvalidInput(f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch.")
+            raise InvalidInput(
+                f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch."
+            )
         path = Path(file)
         if not path.is_file():
             raise InvalidInput(f"{option} {text[:80]}: there is no file {file}.")
@@ -56,7 +58,9 @@ class Subject:
 
 def module_name(file: str) -> str:
     """Under which name every process knows the file, so that what one pickles another can read."""
-    return "crashtest_subject_" + "".join(sign if sign.isalnum() else "_" for sign in Path(file).stem)
+    return "crashtest_subject_" + "".join(
+        sign if sign.isalnum() else "_" for sign in Path(file).stem
+    )
 
 
 def load(file: str, *, anew: bool = False) -> ModuleType:
@@ -69,14 +73,18 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
         sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise InvalidInput(f"{file}: not a Python file; a sink is a file that ends in .py.")
+        raise InvalidInput(
+            f"{file}: not a Python file; a sink is a file that ends in .py."
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
-        raise InvalidInput(f"{file}: does not import ({_said(error)}); run it with python first.") from error
+        raise InvalidInput(
+            f"{file}: does not import ({_said(error)}); run it with python first."
+        ) from error
     return module
 
 
@@ -89,15 +97,21 @@ def find(subject: Subject) -> Any:
     """What the name stands for. Raises `InvalidInput` if the file has no such name."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
-        raise InvalidInput(f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME.")
+        raise InvalidInput(
+            f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME."
+        )
     return getattr(module, subject.name)
 
 
 def door_of(found: Any, where: object) -> Door:
     """How Spark would call it. Raises `InvalidInput` in one sentence if it is no sink."""
     if inspect.isclass(found) and _is_data_source(found):
-        if not callable(getattr(found, "streamWriter", None)) or "streamWriter" not in _own(found):
-            raise InvalidInput(f"{where}: a data source without streamWriter; a sink needs one.")
+        if not callable(
+            getattr(found, "streamWriter", None)
+        ) or "streamWriter" not in _own(found):
+            raise InvalidInput(
+                f"{where}: a data source without streamWriter; a sink needs one."
+            )
         return Door.SOURCE
     if callable(getattr(found, "process", None)):
         return Door.WRITER
@@ -117,16 +131,27 @@ def door_of(found: Any, where: object) -> Door:
 
 def _is_data_source(found: type) -> bool:
     """By name, since the process that asks need not import pyspark for it."""
-    return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in found.__mro__)
+    return any(
+        (base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource")
+        for base in found.__mro__
+    )
 
 
 def _own(found: type) -> set[str]:
-    bases = (base for base in found.__mro__ if base.__module__ not in ("pyspark.sql.datasource", "builtins", "abc"))
+    bases = (
+        base
+        for base in found.__mro__
+        if base.__module__ not in ("pyspark.sql.datasource", "builtins", "abc")
+    )
     return {name for base in bases for name in vars(base)}
 
 
 def _what(found: Any) -> str:
-    return f"a class {found.__name__}" if inspect.isclass(found) else f"a {type(found).__name__}"
+    return (
+        f"a class {found.__name__}"
+        if inspect.isclass(found)
+        else f"a {type(found).__name__}"
+    )
 
 
 def _parameters(function: Any) -> int:
@@ -136,21 +161,40 @@ def _parameters(function: Any) -> int:
     except (TypeError, ValueError):
         return 2
     needed = [one for one in parameters if one.default is one.empty]
-    return sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed)
+    return sum(
+        one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed
+    )
 
 
 def examine(subject: Subject) -> Door:
     """What the name is, found out in a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
-    command = [sys.executable, "-m", "labkit.crashtest.harness.subject", subject.file, subject.name]
+    command = [
+        sys.executable,
+        "-m",
+        "labkit.crashtest.harness.subject",
+        subject.file,
+        subject.name,
+    ]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            timeout=LOAD_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise InvalidInput(f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait.") from None
-    answers = [line for line in done.stdout.splitlines() if line.startswith('{"labkit"')]
+        raise InvalidInput(
+            f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait."
+        ) from None
+    answers = [
+        line for line in done.stdout.splitlines() if line.startswith('{"labkit"')
+    ]
     if not answers:
-        raise InvalidInput(f"{subject}: importing it ended the process (exit code {done.returncode}).")
+        raise InvalidInput(
+            f"{subject}: importing it ended the process (exit code {done.returncode})."
+        )
     answer = json.loads(answers[-1])["labkit"]
     if "because" in answer:
         raise InvalidInput(answer["because"])

@@ -33,7 +33,10 @@ class Watcher:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._over.set()
         self._thread.join()
@@ -42,7 +45,9 @@ class Watcher:
         while not self._over.wait(self._pause):
             try:
                 with self._lock:
-                    self._keep(Sample(time.time(), self.driver, tuple(self._reader.read())))
+                    self._keep(
+                        Sample(time.time(), self.driver, tuple(self._reader.read()))
+                    )
             except ReaderFailed:
                 self.failures += 1
             except LabError:

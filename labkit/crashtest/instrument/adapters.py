@@ -12,7 +12,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext, cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
 
 from labkit.crashtest.harness.subject import Subject, find, load
 from labkit.crashtest.instrument import files, install
@@ -58,7 +63,9 @@ class WriterDoor:
         self._call = recorder.begin(self._ticket, batch, f"task {partition}")
         found = find(Subject(self._ticket.file, self._name))
         self._writer = found() if inspect.isclass(found) else _copied(found)
-        return not hasattr(self._writer, "open") or bool(self._writer.open(partition, batch))
+        return not hasattr(self._writer, "open") or bool(
+            self._writer.open(partition, batch)
+        )
 
     def process(self, row: Any) -> None:
         if hasattr(self._writer, "process"):
@@ -91,12 +98,23 @@ class SourceDoor(DataSource):
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
         options = dict(self.options)
-        ticket, name = Ticket.from_json(pickle.loads(bytes.fromhex(options[TICKET]))), options[NAME]  # noqa: S301  # ours
+        ticket, name = (
+            Ticket.from_json(pickle.loads(bytes.fromhex(options[TICKET]))),  # noqa: S301  # ours
+            options[NAME],
+        )
         ready(ticket)
-        theirs = {key: value for key, value in options.items() if key.lower() not in (TICKET, NAME)}
+        theirs = {
+            key: value
+            for key, value in options.items()
+            if key.lower() not in (TICKET, NAME)
+        }
         source = find(Subject(ticket.file, name))(theirs)
         writer = source.streamWriter(schema, overwrite)
-        kind = ArrowStreamDoor if isinstance(writer, DataSourceStreamArrowWriter) else StreamDoor
+        kind = (
+            ArrowStreamDoor
+            if isinstance(writer, DataSourceStreamArrowWriter)
+            else StreamDoor
+        )
         return kind(ticket, writer)
 
 
@@ -112,7 +130,11 @@ class _Doorway:
         self._ticket, self._writer = ticket, writer
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (type(self), self._ticket.to_json(), cloudpickle.dumps(self._writer))
+        return _rebuilt, (
+            type(self),
+            self._ticket.to_json(),
+            cloudpickle.dumps(self._writer),
+        )
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         context = TaskContext.get()

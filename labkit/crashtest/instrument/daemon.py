@@ -1,6 +1,7 @@
 """Forks Python workers for Spark, with the taps in place: also for tasks that run the user's code without a door.
 
-Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). The rest is PySpark's own.
+Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). The rest
+is PySpark's own.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """What a sink does that outlives its process, and the places between such effects at which a job can be killed.
 
-An effect is told from outside of the user's code, by wrappers around what writes (`labkit.crashtest.instrument.install`). This
-module holds data only: it must not write, wait or judge.
+An effect is told from outside of the user's code, by wrappers around what writes
+(`labkit.crashtest.instrument.install`). This module holds data only: it must not write, wait or judge.
 """
 
 import re
@@ -50,7 +50,9 @@ class Kind(StrEnum):
 RECOVER = "recover"
 """Where what the file's own `recover(checkpoint)` does, before the query starts, belongs."""
 
-DURABLE = frozenset({Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM})
+DURABLE = frozenset(
+    {Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM}
+)
 """What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
 
 DECISIVE = DURABLE | {Kind.PREPARE, Kind.UNLINK, Kind.CREATE}
@@ -79,7 +81,11 @@ class Effect:
     def said(self) -> str:
         """The effect in a few words."""
         by = f" by line {self.line}" if self.line else ""
-        target = self.target.rpartition("/")[2] if self.target.startswith("/") else self.target
+        target = (
+            self.target.rpartition("/")[2]
+            if self.target.startswith("/")
+            else self.target
+        )
         return f"{self.kind}{f' of {target}' if target else ''}{by}"
 
     def to_json(self) -> dict[str, Any]:
@@ -89,7 +95,16 @@ class Effect:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Effect":
         """The effect that `to_json` gave."""
-        names = ("batch", "where", "number", "target", "line", "nth", "driver", "failed")
+        names = (
+            "batch",
+            "where",
+            "number",
+            "target",
+            "line",
+            "nth",
+            "driver",
+            "failed",
+        )
         return cls(kind=Kind(data["kind"]), **{name: data[name] for name in names})
 
 
@@ -148,11 +163,15 @@ class Point(NamedTuple):
 BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
 """Not effects of the sink, but the edges of its calls and of the engine's own log."""
 
-_ID = re.compile(r"b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))")
+_ID = re.compile(
+    r"b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))"
+)
 
 
 def check_id(text: str) -> str:
     """The id of a point as a person typed it. Raises `InvalidInput` for another form."""
     if not _ID.fullmatch(text):
-        raise InvalidInput(f"--only {text[:60]}: write an id of a point from a report, as in b1.call.3.after.")
+        raise InvalidInput(
+            f"--only {text[:60]}: write an id of a point from a report, as in b1.call.3.after."
+        )
     return text

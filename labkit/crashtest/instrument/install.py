@@ -49,7 +49,10 @@ class _Meeting(MetaPathFinder):
     """
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         file = os.environ.get(SUBJECT, "")
         if file and fullname == module_name(file):

@@ -1,9 +1,10 @@
 """One process's part of a recorded run: which call of the sink is under way, what it did, and where it is to stop.
 
-Every effect is written to the run's log when it has happened. The same place is where a point is reached: whoever
-reaches the armed one writes its evidence and stops its whole process (SIGSTOP), threads and all, as a crash would;
-`labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's file is on the stack, so what PySpark
-or an interpreter writes for itself does not. Used by drivers and by Python workers; must not import the user's file.
+Every effect is written to the run's log when it has happened. The same place is where a point is reached:
+whoever reaches the armed one writes its evidence and stops its whole process (SIGSTOP), threads and all, as a
+crash would; `labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's file is on
+the stack, so what PySpark or an interpreter writes for itself does not. Used by drivers and by Python workers;
+must not import the user's file.
 """
 
 import json
@@ -25,7 +26,13 @@ from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 PROPERTY = "labkit.crashtest"
 """The local property of Spark by which tasks learn of which run they are (TaskContext.getLocalProperty)."""
 
-_open, _write, _close, _fsync, _rename = os.open, os.write, os.close, os.fsync, os.rename
+_open, _write, _close, _fsync, _rename = (
+    os.open,
+    os.write,
+    os.close,
+    os.fsync,
+    os.rename,
+)
 """As they are before `labkit.crashtest.instrument.install` puts its own in their place."""
 
 
@@ -49,7 +56,9 @@ class Ticket:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Ticket":
         """The ticket that `to_json` gave."""
-        return cls(**{**data, "armed": data["armed"] and Point.from_json(data["armed"])})
+        return cls(
+            **{**data, "armed": data["armed"] and Point.from_json(data["armed"])}
+        )
 
 
 @dataclass
@@ -69,7 +78,16 @@ class Call:
             self.count += 1
             self.lines[line] += 1
             nth = self.lines[line]
-            return Effect(self.batch, self.where, self.count, kind, "", line, nth, self.ticket.driver)
+            return Effect(
+                self.batch,
+                self.where,
+                self.count,
+                kind,
+                "",
+                line,
+                nth,
+                self.ticket.driver,
+            )
 
 
 class Recorder:
@@ -108,13 +126,17 @@ class Recorder:
 
     def _bound(self, call: Call, kind: Kind, *, failed: bool = False) -> None:
         number = 0 if kind is Kind.BEGIN else call.count + 1
-        effect = Effect(call.batch, call.where, number, kind, "", 0, 1, call.ticket.driver, failed)
+        effect = Effect(
+            call.batch, call.where, number, kind, "", 0, 1, call.ticket.driver, failed
+        )
         self._log(call.ticket, effect)
         if not failed:
             self._reach(call.ticket, effect, Side.AFTER)
 
     @contextmanager
-    def effect(self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None) -> Iterator[None]:
+    def effect(
+        self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None
+    ) -> Iterator[None]:
         """One effect, for the block that has it. `decide` says afterwards what it was, where only that can tell.
 
         Effects inside an effect are its own: a commit that executes a statement is one effect.
@@ -147,7 +169,12 @@ class Recorder:
         text = context and context.getLocalProperty(PROPERTY)
         if not context or not text:
             return None
-        key = text, context.getLocalProperty("streaming.sql.batchId"), context.partitionId(), context.attemptNumber()
+        key = (
+            text,
+            context.getLocalProperty("streaming.sql.batchId"),
+            context.partitionId(),
+            context.attemptNumber(),
+        )
         if self._of_task is None or self._of_task[0] != key:
             ticket = Ticket.from_json(json.loads(text))
             self._of_task = key, Call(ticket, int(key[1] or 0), f"task {key[2]}")
@@ -157,7 +184,11 @@ class Recorder:
         append(ticket.log, {**effect.to_json(), "pid": os.getpid(), "at": time.time()})
 
     def _reach(self, ticket: Ticket, effect: Effect, side: Side) -> None:
-        if ticket.armed is not None and ticket.armed.is_here(effect, side) and testify(ticket, effect.kind):
+        if (
+            ticket.armed is not None
+            and ticket.armed.is_here(effect, side)
+            and testify(ticket, effect.kind)
+        ):
             self.told(ticket)
             stop(ticket)
 
@@ -188,7 +219,12 @@ def testify(ticket: Ticket, kind: Kind) -> bool:
     assert ticket.armed is not None
     if Path(ticket.evidence).exists():
         return False
-    seen = {"point": ticket.armed.id, "kind": kind.value, "pid": os.getpid(), "session": os.getsid(0)}
+    seen = {
+        "point": ticket.armed.id,
+        "kind": kind.value,
+        "pid": os.getpid(),
+        "session": os.getsid(0),
+    }
     draft = f"{ticket.evidence}.{os.getpid()}"
     append(draft, {**seen, "at": time.time()})
     with suppress(OSError):
@@ -219,5 +255,10 @@ def go_on(evidence: str) -> str:
 def await_kill(ticket: Ticket, batch: int) -> None:
     """Lets no batch begin behind an armed `commits/N`: the engine has written it, and the kill is on its way."""
     armed = ticket.armed
-    while armed is not None and armed.kind is Kind.COMMITS and batch > armed.batch and ticket.then == "crash":
+    while (
+        armed is not None
+        and armed.kind is Kind.COMMITS
+        and batch > armed.batch
+        and ticket.then == "crash"
+    ):
         time.sleep(0.01)

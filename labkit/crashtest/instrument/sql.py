@@ -14,16 +14,37 @@ from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.instrument.recorder import recorder
 
 _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
-_MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)
+_MORE = re.compile(
+    r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE
+)
 """Behind a table's definition, rows of it: in a script, or as the result of a query."""
-_READS = {"select", "pragma", "explain", "show", "values", "fetch", "begin", "start", "set", "savepoint", "release"}
-_ENDS = {"commit": Kind.COMMIT, "end": Kind.COMMIT, "rollback": Kind.ROLLBACK, "abort": Kind.ROLLBACK}
+_READS = {
+    "select",
+    "pragma",
+    "explain",
+    "show",
+    "values",
+    "fetch",
+    "begin",
+    "start",
+    "set",
+    "savepoint",
+    "release",
+}
+_ENDS = {
+    "commit": Kind.COMMIT,
+    "end": Kind.COMMIT,
+    "rollback": Kind.ROLLBACK,
+    "abort": Kind.ROLLBACK,
+}
 
 
 def kind_of(sql: str) -> Kind | None:
     """What a statement does, by its first words; None if nothing is changed by it."""
     found = _FIRST.match(sql)
-    first, second = (word.lower() if word else "" for word in found.groups()) if found else ("", "")
+    first, second = (
+        (word.lower() if word else "" for word in found.groups()) if found else ("", "")
+    )
     if (first, second) == ("prepare", "transaction"):
         return Kind.PREPARE
     if first in _ENDS:
@@ -57,7 +78,9 @@ def tap_sqlite(module: ModuleType) -> None:
             return _execute(self.connection, super().executescript, sql)
 
     def connect(*arguments: Any, **named: Any) -> Any:
-        named["factory"] = _connection(named.get("factory") or module.Connection, Cursor)
+        named["factory"] = _connection(
+            named.get("factory") or module.Connection, Cursor
+        )
         return plain(*arguments, **named)
 
     connect.recorded = True  # type: ignore[attr-defined]
@@ -96,7 +119,10 @@ def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of sho
                 super().rollback()
 
         def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            trace: TracebackType | None,
         ) -> Any:
             if kind is None:
                 self.commit()
@@ -127,7 +153,11 @@ def tap_psycopg(module: ModuleType) -> None:
         return
     for name in ("execute", "executemany"):
         setattr(cursor, name, _psycopg_execute(getattr(cursor, name)))
-    methods = {"commit": Kind.COMMIT, "rollback": Kind.ROLLBACK, "tpc_prepare": Kind.PREPARE}
+    methods = {
+        "commit": Kind.COMMIT,
+        "rollback": Kind.ROLLBACK,
+        "tpc_prepare": Kind.PREPARE,
+    }
     methods |= {"tpc_commit": Kind.COMMIT, "tpc_rollback": Kind.ROLLBACK}
     for name, kind in methods.items():
         setattr(connection, name, _psycopg_method(getattr(connection, name), kind))

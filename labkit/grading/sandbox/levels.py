@@ -25,7 +25,9 @@ _FIRST_USER = 64_000
 """The user ids of sandboxes that root starts, one for each that runs at the same time; nobody else's, as a rule."""
 
 
-def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
+def place_of(
+    work: Path, shown: Sequence[str], masked: Sequence[str], number: int
+) -> Place:
     """Where the sandboxes of one worker lie."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
@@ -40,7 +42,9 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
         return "Namespaces are a part of Linux, and this is another system."
     if level is Level.NAMESPACES and os.geteuid() != 0:
         return "It needs root."
-    return _tried(Job(level, place, Limits(), (), environment("/home/learner", lab)), lab)
+    return _tried(
+        Job(level, place, Limits(), (), environment("/home/learner", lab)), lab
+    )
 
 
 def _tried(job: Job, lab: Path) -> str | None:
@@ -71,7 +75,9 @@ def _tried(job: Job, lab: Path) -> str | None:
     return None if answer == "works" else answer
 
 
-def choose(asked: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
+def choose(
+    asked: str, place: Place, lab: Path, *, trust: bool
+) -> tuple[Level, dict[str, str]]:
     """The best level, or the one that was asked for, and why better ones are missing. Raises `InvalidInput`."""
     absent: dict[str, str] = {}
     if asked != "best":
@@ -81,7 +87,9 @@ def choose(asked: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, 
                 "--isolation plain: submitted code could read your files and use the network; add --trust."
             )
         if (why := missing(level, place, lab)) is not None:
-            raise InvalidInput(f"--isolation {level}: this machine does not offer it. {why}")
+            raise InvalidInput(
+                f"--isolation {level}: this machine does not offer it. {why}"
+            )
         return level, absent
     for level in (Level.NAMESPACES, Level.USER_NAMESPACES):
         why = missing(level, place, lab)
@@ -91,4 +99,6 @@ def choose(asked: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, 
     if trust:
         return Level.PLAIN, absent
     reasons = " ".join(f"{level}: {why}" for level, why in absent.items())
-    raise InvalidInput(f"This machine cannot keep submitted code apart. {reasons} Add --trust to run it all the same.")
+    raise InvalidInput(
+        f"This machine cannot keep submitted code apart. {reasons} Add --trust to run it all the same."
+    )

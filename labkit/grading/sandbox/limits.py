@@ -42,14 +42,21 @@ class Watch:
         if sum(_resident(child) for child in children) <= self._limits.total_memory:
             return None
         # Forked processes share most of their memory, so what is counted twice must be counted well.
-        return "memory" if sum(_own(child) for child in children) > self._limits.total_memory else None
+        return (
+            "memory"
+            if sum(_own(child) for child in children) > self._limits.total_memory
+            else None
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._over.set()
         self._thread.join()

@@ -72,25 +72,48 @@ def _empty(folder: Path, module: str) -> None:
         place.mkdir()
         place /= "__init__"
     elif not place.with_suffix(".py").exists():
-        raise GradingError(f"{module}: an exercise withholds this module, and there is none; mend its `withheld`.")
+        raise GradingError(
+            f"{module}: an exercise withholds this module, and there is none; mend its `withheld`."
+        )
     place.with_suffix(".py").write_text(_WITHHELD, encoding="utf-8")
 
 
 def shown(lab: Path) -> tuple[str, ...]:
     """Folders and files that every sandbox may read: the system's, Python's and the copy of the lab."""
-    packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
+    packages = [
+        *site.getsitepackages(),
+        *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []),
+    ]
     wanted = [*_SYSTEM, sys.base_prefix, sys.prefix, *packages, str(lab)]
     there = {Path(name) for name in wanted if Path(name).exists()}
     there |= {path.resolve() for path in there}
-    return tuple(str(path) for path in sorted(there) if not any(above in there for above in path.parents))
+    return tuple(
+        str(path)
+        for path in sorted(there)
+        if not any(above in there for above in path.parents)
+    )
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
     """Of the folders that nobody may see, those that would be seen; another installed copy of the lab is one."""
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent
-    own = [PACKAGE, *(project / name for name in ("notebooks", "tests", "checked", "docs", "build"))]
+    own = [
+        PACKAGE,
+        *(
+            project / name
+            for name in ("notebooks", "tests", "checked", "docs", "build")
+        ),
+    ]
     roots = {Path(name) for name in visible}
     found = {path.resolve() for path in (*installed, *own, *private) if path.is_dir()}
-    outermost = [path for path in sorted(found) if not any(above in found for above in path.parents)]
-    return tuple(str(path) for path in outermost if any(above in roots for above in (path, *path.parents)))
+    outermost = [
+        path
+        for path in sorted(found)
+        if not any(above in found for above in path.parents)
+    ]
+    return tuple(
+        str(path)
+        for path in outermost
+        if any(above in roots for above in (path, *path.parents))
+    )

@@ -74,21 +74,31 @@ class Sandbox:
         except FrameError as error:
             self._server.kill()
             assert self._server.stderr is not None
-            told = self._server.stderr.read().decode(errors="replace").strip().splitlines()
+            told = (
+                self._server.stderr.read().decode(errors="replace").strip().splitlines()
+            )
             self.close()
             raise GradingError(
                 f"The process that runs notebooks did not start: {told[-1] if told else error}."
             ) from None
 
     @contextmanager
-    def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
+    def run(
+        self, notebook: str, names: Sequence[str], deadline: float
+    ) -> Iterator["Run"]:
         """Executes a notebook, whose last cell then answers for each name. All that it started ends with the block."""
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
-        home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
+        home = (
+            tempfile.mkdtemp(prefix="labkit-home-")
+            if self.level is Level.PLAIN
+            else HOME
+        )
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home))
         try:
             send(self._control, json.dumps(asdict(job)).encode())
-            socket.send_fds(self._control, [b"."], [theirs.fileno() for _, theirs in pairs])
+            socket.send_fds(
+                self._control, [b"."], [theirs.fileno() for _, theirs in pairs]
+            )
             for _, theirs in pairs:
                 theirs.close()
             with Watch(self._server.pid, self.limits) as watch:
@@ -128,7 +138,10 @@ class Sandbox:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -136,8 +149,19 @@ class Sandbox:
 class Run:
     """One notebook that is being executed."""
 
-    def __init__(self, status: socket.socket, answers: Sequence[socket.socket], watch: Watch, deadline: float) -> None:
-        self._status, self.answers, self._watch, self._deadline = status, answers, watch, deadline
+    def __init__(
+        self,
+        status: socket.socket,
+        answers: Sequence[socket.socket],
+        watch: Watch,
+        deadline: float,
+    ) -> None:
+        self._status, self.answers, self._watch, self._deadline = (
+            status,
+            answers,
+            watch,
+            deadline,
+        )
         self.cell = -1
 
     def until_cell(self, last: int) -> Ended | None:
@@ -159,9 +183,13 @@ class Run:
 
     def _hear(self, deadline: float) -> Said | Ended:
         try:
-            said = msgspec.json.decode(receive(self._status, _MOST_SAID, deadline), type=Said)
+            said = msgspec.json.decode(
+                receive(self._status, _MOST_SAID, deadline), type=Said
+            )
         except FrameError:
-            return self._over("too long" if time.monotonic() >= self._deadline else "dead")
+            return self._over(
+                "too long" if time.monotonic() >= self._deadline else "dead"
+            )
         except (msgspec.DecodeError, RecursionError):
             return self._over("dead")
         if said.cell is not None:
@@ -178,7 +206,9 @@ class Run:
 def environment(home: str, lab: Path | None = None) -> dict[str, str]:
     """All that a sandbox has in its environment; with the folder of the lab for the process that imports it."""
     plain = {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
+        "PATH": os.pathsep.join(
+            [str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]
+        ),
         "HOME": home,
         "USER": "learner",
         "LOGNAME": "learner",

@@ -43,7 +43,9 @@ class Executors:
         """
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
-            raise JobFailed(f"process {pid} is no executor of {self._application}, so it is not killed.")
+            raise JobFailed(
+                f"process {pid} is no executor of {self._application}, so it is not killed."
+            )
         family, begun = {backend, *_family(backend)}, time.time()
         end = time.monotonic() + KILL_SECONDS
         while living := list(_living(family)):
@@ -55,14 +57,23 @@ class Executors:
                 break
             time.sleep(0.005)
         killed = sorted(process.pid for process in family)
-        return {"executor": pid, "killed": killed, "left": [each.pid for each in living], "begun": begun}
+        return {
+            "executor": pid,
+            "killed": killed,
+            "left": [each.pid for each in living],
+            "begun": begun,
+        }
 
     def await_end(self, outlived: list[int]) -> dict[str, Any]:
         """Waits, after the driver's death, until none is left: which outlived it, for how long, and which still do."""
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:
             time.sleep(0.01)
-        return {"outlived": outlived, "seconds": round(time.monotonic() - begun, 3), "left": left}
+        return {
+            "outlived": outlived,
+            "seconds": round(time.monotonic() - begun, 3),
+            "left": left,
+        }
 
     def _backends(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():

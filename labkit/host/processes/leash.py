@@ -22,11 +22,17 @@ def main(mode: str, log: str, *command: str) -> None:
     """Starts the command with its output appended to the log."""
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     told = {"pid": server.pid}
     if mode == "free":
-        server.returncode = 0  # it is nobody's child from now on, so there is nothing to wait for
+        server.returncode = (
+            0  # it is nobody's child from now on, so there is nothing to wait for
+        )
         os.write(1, f"{json.dumps(told)}\n".encode())
         return
 

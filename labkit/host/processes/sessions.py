@@ -21,7 +21,10 @@ def session_members(session: int) -> list[int]:
 def _members(session: int) -> Iterator[int]:
     for process in psutil.process_iter():
         try:
-            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                os.getsid(process.pid) == session
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 yield process.pid
         except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
             continue

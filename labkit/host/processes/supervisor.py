@@ -39,10 +39,17 @@ class Supervisor:
 
     def _start(self, spec_path: Path) -> "subprocess.Popen[bytes]":
         more = self._spec.get("environment", {})
-        environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1") | more
+        environment = (
+            dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1") | more
+        )
         with Path(self._spec["log"]).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", self._spec.get("module", "labkit.runs.driver"), str(spec_path)],
+                [
+                    sys.executable,
+                    "-m",
+                    self._spec.get("module", "labkit.runs.driver"),
+                    str(spec_path),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -71,7 +78,11 @@ class Supervisor:
             selector.register(sys.stdin.buffer, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
-                    ending = self._pass_down() if key.fileobj is sys.stdin.buffer else self._pass_on()
+                    ending = (
+                        self._pass_down()
+                        if key.fileobj is sys.stdin.buffer
+                        else self._pass_on()
+                    )
                     if ending is not None:
                         return ending
 
@@ -81,7 +92,9 @@ class Supervisor:
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
             return "unwanted"
-        with contextlib.suppress(BrokenPipeError):  # the driver is dead, as its other pipe is about to say
+        with contextlib.suppress(
+            BrokenPipeError
+        ):  # the driver is dead, as its other pipe is about to say
             self._driver.stdin.write(order)
             self._driver.stdin.flush()
         return None
@@ -110,7 +123,12 @@ class Supervisor:
         try:
             return {**event, **self._executors.kill(event["executor"])}
         except LabError as error:
-            return {"event": "failed", "cell": event["cell"], "because": str(error), "code": error.exit_code}
+            return {
+                "event": "failed",
+                "cell": event["cell"],
+                "because": str(error),
+                "code": error.exit_code,
+            }
 
     def _empty_session(self) -> dict[str, Any]:
         """SIGKILL to every process of the driver's session, again until none is left.
@@ -132,7 +150,13 @@ class Supervisor:
             time.sleep(0.005)
         code = self._driver.wait()
         died_by = -code if code < 0 else 0
-        proof = {"session": session, "signal": died_by, "killed": sorted(killed), "left": living, "begun": begun}
+        proof = {
+            "session": session,
+            "signal": died_by,
+            "killed": sorted(killed),
+            "left": living,
+            "begun": begun,
+        }
         if self._executors is not None:
             proof["executors"] = self._executors.await_end(self._executors.look())
         return proof

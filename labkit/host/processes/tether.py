@@ -27,12 +27,19 @@ def watched(module: str, *arguments: str) -> Iterator[dict[str, Any]]:
     """
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as watcher:
         assert watcher.stdin is not None
         assert watcher.stdout is not None
         try:
-            told = json.loads(watcher.stdout.readline() or '{"because": "Its watcher died while it began."}')
+            told = json.loads(
+                watcher.stdout.readline()
+                or '{"because": "Its watcher died while it began."}'
+            )
             if "because" in told:
                 raise ServiceUnavailable(told["because"])
             yield {**told, "watcher": watcher.pid}

@@ -41,8 +41,17 @@ GRACE = 15.0
 ARCHIVING = 60.0
 """The same for one that writes the class-data archive at its end, once; it takes about two on an idle machine."""
 
-_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
-_LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+_JVM = (
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+)
+_LOG = (
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+)
 
 SETTINGS: Mapping[str, str] = {
     "process.roles": "broker,controller",
@@ -80,7 +89,11 @@ class KafkaService:
     name = "kafka"
 
     def __init__(
-        self, folder: Path | None = None, *, tied: bool = False, settings: Mapping[str, str] | None = None
+        self,
+        folder: Path | None = None,
+        *,
+        tied: bool = False,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         """`folder` None: this user's broker. `settings` are broker settings beyond `SETTINGS`."""
         self.folder = _own_folder() if folder is None else folder
@@ -116,7 +129,14 @@ class KafkaService:
             return Status(self.name, "down", "", None, self.folder, VERSION)
         alive = _is_alive(pid, known["started"])
         state: State = "up" if alive and is_ready(HOST, port) else "stale"
-        return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
+        return Status(
+            self.name,
+            state,
+            f"{HOST}:{port}",
+            pid if alive else None,
+            self.folder,
+            VERSION,
+        )
 
     def down(self) -> Status:
         """Stops the broker unless it is down. Its data stays."""
@@ -131,14 +151,18 @@ class KafkaService:
         """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
         found = self.status()
         if found.state != "up" or found.pid is None:
-            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {found.state}).")
+            raise ServiceUnavailable(
+                f"There is no Kafka broker of the lab's own to kill (it is {found.state})."
+            )
         _end(found.pid, GRACE, gently=False)
         return [found.pid]
 
     def _known(self) -> dict[str, Any]:
         """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
         try:
-            known = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
+            known = json.loads(
+                (self.folder / "broker.json").read_text(encoding="utf-8")
+            )
             return known if {"pid", "started", "port"} <= known.keys() else {}
         except (OSError, ValueError, AttributeError):
             return {}
@@ -168,15 +192,28 @@ class KafkaService:
 
     def _start(self, java: Java, jars: Path) -> None:
         port, controller = self._ports()
-        places = [f"-Djava.io.tmpdir={self.folder / 'tmp'}", f"-XX:ErrorFile={self.folder / 'jvm.log'}"]
+        places = [
+            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            f"-XX:ErrorFile={self.folder / 'jvm.log'}",
+        ]
         command = [str(java.path), *_JVM, *_LOG, *places, "-cp", f"{jars}{os.sep}*"]
         configuration = self._configure(port, controller)
         self._format(command, configuration)
         archive, part = self._archive(java, jars)
-        pid = self._launch([command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)])
+        pid = self._launch(
+            [command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)]
+        )
         with suppress(psutil.Error):
             started = psutil.Process(pid).create_time()
-            self._note({"pid": pid, "started": started, "port": port, "controller": controller, "archive": part})
+            self._note(
+                {
+                    "pid": pid,
+                    "started": started,
+                    "port": port,
+                    "controller": controller,
+                    "archive": part,
+                }
+            )
         self._await_ready(pid, port)
         self._publish(f"{HOST}:{port}")
 
@@ -197,7 +234,9 @@ class KafkaService:
         """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
         known = self._known()
         with ExitStack() as held:
-            port, controller = (_hold(held, known.get(name, 0)) for name in ("port", "controller"))
+            port, controller = (
+                _hold(held, known.get(name, 0)) for name in ("port", "controller")
+            )
             return port, controller
 
     def _configure(self, port: int, controller: int) -> Path:
@@ -211,23 +250,50 @@ class KafkaService:
             "log.dirs": str(self.folder / "data").replace("\\", "\\\\"),
         }
         configuration = self.folder / "server.properties"
-        durable.replace(configuration, "".join(f"{name}={value}\n" for name, value in settings.items()))
+        durable.replace(
+            configuration,
+            "".join(f"{name}={value}\n" for name, value in settings.items()),
+        )
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
         """Gives an empty data folder its cluster id, as every KRaft broker demands."""
         if (self.folder / "data" / "meta.properties").exists():
             return
-        tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
+        tool = [
+            *command,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            cluster_id(),
+            "-c",
+            str(configuration),
+        ]
         with self.log.open("ab") as log:
-            code = subprocess.run(tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode
+            code = subprocess.run(
+                tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False
+            ).returncode
         if code != 0:
-            raise ServiceUnavailable(f"Kafka could not format {self.folder / 'data'}: {self._last_word()}.")
+            raise ServiceUnavailable(
+                f"Kafka could not format {self.folder / 'data'}: {self._last_word()}."
+            )
 
     def _launch(self, command: list[str]) -> int:
         mode = "tied" if self._tied else "free"
-        starter = [sys.executable, "-m", "labkit.host.processes.leash", mode, str(self.log), *command]
-        process = subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        starter = [
+            sys.executable,
+            "-m",
+            "labkit.host.processes.leash",
+            mode,
+            str(self.log),
+            *command,
+        ]
+        process = subprocess.Popen(
+            starter,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
         assert process.stdout is not None
         pid: int = json.loads(process.stdout.readline())["pid"]
         if self._tied:
@@ -247,13 +313,17 @@ class KafkaService:
                 )
             if time.monotonic() > deadline:
                 self._stop(pid)
-                raise ServiceUnavailable(f"The Kafka broker was not ready within {PATIENCE:.0f} s; see {self.log}.")
+                raise ServiceUnavailable(
+                    f"The Kafka broker was not ready within {PATIENCE:.0f} s; see {self.log}."
+                )
             time.sleep(0.02)
 
     def _last_word(self) -> str:
         """The line of the log that says most about an end."""
         try:
-            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[
+                -200:
+            ]
         except OSError:
             return "it left no log"
         telling = [line for line in lines if "ERROR" in line or "Exception" in line]
@@ -280,15 +350,26 @@ def _yours(address: str, *, required: bool) -> Status:
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
-        raise ServiceUnavailable(f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA.")
-    return Status(KafkaService.name, "yours" if ready else "down", f"{host}:{port}", None, None, "")
+        raise ServiceUnavailable(
+            f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA."
+        )
+    return Status(
+        KafkaService.name,
+        "yours" if ready else "down",
+        f"{host}:{port}",
+        None,
+        None,
+        "",
+    )
 
 
 def _hold(held: ExitStack, wanted: int) -> int:
     """A port that is free now: the wanted one, or any. It is kept until all are chosen, so that they differ."""
     for port in (wanted, 0):
         with suppress(OSError):
-            listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            listener = held.enter_context(
+                socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            )
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
             chosen: int = listener.getsockname()[1]
@@ -306,7 +387,9 @@ def _is_running(pid: int) -> bool:
 def _is_alive(pid: int, started: float) -> bool:
     """Whether this is still the process that was noted: process ids come round again."""
     try:
-        return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
+        return (
+            _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
+        )
     except psutil.Error:
         return False
 

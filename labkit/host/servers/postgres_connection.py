@@ -77,7 +77,11 @@ def redacted(address: str) -> str:
 
 def _parts(address: str) -> dict[str, str]:
     try:
-        return {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
+        return {
+            name: str(value)
+            for name, value in conninfo_to_dict(address).items()
+            if value is not None
+        }
     except psycopg.Error:
         raise _unreadable() from None
 
@@ -85,17 +89,30 @@ def _parts(address: str) -> dict[str, str]:
 def _unreadable() -> InvalidInput:
     """The complaint of the library itself may quote the password."""
     example = "postgresql://user:password@host:5432/database"
-    return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
+    return InvalidInput(
+        f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}."
+    )
 
 
 def _refused(address: str, error: psycopg.Error) -> LabError:
     lines = str(error).strip().splitlines() or ["no reason was given"]
     told = next((line for line in lines if "FATAL" in line), lines[0])
-    said = _without_password(address, told.rpartition("failed: ")[2].strip().rstrip("."))
-    if "starting up" in said or "shutting down" in said or "recovery mode" in said or "FATAL" not in said:
+    said = _without_password(
+        address, told.rpartition("failed: ")[2].strip().rstrip(".")
+    )
+    if (
+        "starting up" in said
+        or "shutting down" in said
+        or "recovery mode" in said
+        or "FATAL" not in said
+    ):
         remedy = f"start it (labkit services up postgres), or correct {POSTGRES}"
-        return ServiceUnavailable(f"PostgreSQL at {redacted(address)} does not answer ({said}); {remedy}.")
-    return InvalidInput(f"PostgreSQL at {redacted(address)} refuses the connection ({said}); correct {POSTGRES}.")
+        return ServiceUnavailable(
+            f"PostgreSQL at {redacted(address)} does not answer ({said}); {remedy}."
+        )
+    return InvalidInput(
+        f"PostgreSQL at {redacted(address)} refuses the connection ({said}); correct {POSTGRES}."
+    )
 
 
 def _without_password(address: str, text: str) -> str:
@@ -121,7 +138,11 @@ def at_once(connection: Connection, *steps: Step) -> list[list[tuple[Any, ...]]]
     timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
-        cursor.execute("; ".join(cursor.mogrify(step.statement, step.given) for step in steps).encode())
+        cursor.execute(
+            "; ".join(
+                cursor.mogrify(step.statement, step.given) for step in steps
+            ).encode()
+        )
         found = []
         for _ in steps:
             found.append(cursor.fetchall() if cursor.description else [])
@@ -135,7 +156,10 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
     What a statement fails with is raised behind the block, unless the block has failed.
     """
-    query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.given) for step in steps)
+    query = "; ".join(
+        psycopg.ClientCursor(connection).mogrify(step.statement, step.given)
+        for step in steps
+    )
     connection.pgconn.send_query(query.encode())
     connection.wait(generators.send(connection.pgconn))
     try:
@@ -178,10 +202,22 @@ _LIMIT = "raise max_prepared_transactions, or finish those of pg_prepared_xacts,
 _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
-    (errors.IdleInTransactionSessionTimeout, JobFailed, f"nobody had written to it for a while: {_IDLE}"),
-    (errors.OutOfMemory, JobFailed, _LIMIT),  # what it says when max_prepared_transactions is reached
+    (
+        errors.IdleInTransactionSessionTimeout,
+        JobFailed,
+        f"nobody had written to it for a while: {_IDLE}",
+    ),
+    (
+        errors.OutOfMemory,
+        JobFailed,
+        _LIMIT,
+    ),  # what it says when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
-    (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
+    (
+        errors.ProgramLimitExceeded,
+        JobFailed,
+        "a key is too long for the index of a table by key",
+    ),
     (errors.AdminShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CrashShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CannotConnectNow, ServiceUnavailable, "start it and run again"),
@@ -189,15 +225,21 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
 """What a server can complain of, whose mistake it is, and the remedy."""
 
 
-def _explanation(connection: Connection, place: str, error: psycopg.Error) -> LabError | None:
+def _explanation(
+    connection: Connection, place: str, error: psycopg.Error
+) -> LabError | None:
     said = (error.diag.message_primary or str(error)).strip().splitlines()[0]
     if isinstance(error, errors.LockNotAvailable):
-        return JobFailed(f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}.")
+        return JobFailed(
+            f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}."
+        )
     for kind, whose, remedy in _KNOWN:
         if isinstance(error, kind):
             return whose(f"PostgreSQL at {place}: {said}; {remedy}.")
     if isinstance(error, psycopg.OperationalError) and connection.broken:
-        return ServiceUnavailable(f"PostgreSQL at {place} ended the connection ({said}); start it and run again.")
+        return ServiceUnavailable(
+            f"PostgreSQL at {place} ended the connection ({said}); start it and run again."
+        )
     return None
 
 

@@ -59,14 +59,18 @@ class Cluster(NamedTuple):
 
 
 @contextmanager
-def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
+def spark_cluster(
+    workers: int = 2, cores: int = 2, megabytes: int = 700
+) -> Iterator[Cluster]:
     """A cluster for a block: so many workers, each with so many cores and so much memory for executors.
 
     Raises `ServiceUnavailable` when it does not come up.
     """
     size = map(str, (workers, cores, megabytes))
     with watched("labkit.host.servers.spark_cluster", *size) as told:
-        yield Cluster(told["url"], told["sessions"], Path(told["folder"]), told["watcher"])
+        yield Cluster(
+            told["url"], told["sessions"], Path(told["folder"]), told["watcher"]
+        )
 
 
 def linked_home(folder: Path) -> dict[str, str]:
@@ -80,7 +84,10 @@ def linked_home(folder: Path) -> dict[str, str]:
     if not (home / "jars").exists():
         (home / "jars").symlink_to(spark_jars())
     [core] = spark_jars().glob("spark-core_*.jar")
-    return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
+    return {
+        "SPARK_HOME": str(home),
+        "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0],
+    }
 
 
 class _Servers:
@@ -111,7 +118,12 @@ class _Servers:
             self._start(
                 f"worker-{each}",
                 "org.apache.spark.deploy.worker.Worker",
-                [*size, "--work-dir", str(self._folder / f"worker-{each}" / "applications"), url],
+                [
+                    *size,
+                    "--work-dir",
+                    str(self._folder / f"worker-{each}" / "applications"),
+                    url,
+                ],
             )
             for each in range(number)
         ]
@@ -127,14 +139,37 @@ class _Servers:
     def _start(self, name: str, server: str, arguments: Sequence[str]) -> Path:
         place = self._folder / name
         place.mkdir()
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
-        environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
-        environment |= {"JAVA_HOME": str(self._java.path.resolve().parents[1]), "SPARK_LOCAL_DIRS": str(place)}
-        options = [*_LEAST, f"-Djava.io.tmpdir={place}", f"-Dlog4j2.configurationFile={self._logging.as_uri()}"]
+        environment = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("SPARK_")
+        }
+        environment |= {
+            **self._home,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "TMPDIR": str(place),
+        }
+        environment |= {
+            "JAVA_HOME": str(self._java.path.resolve().parents[1]),
+            "SPARK_LOCAL_DIRS": str(place),
+        }
+        options = [
+            *_LEAST,
+            f"-Djava.io.tmpdir={place}",
+            f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
+        ]
         ports = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         with (place / "log").open("ab") as log:
             process = subprocess.Popen(
-                [str(self._java.path), *options, "-cp", f"{spark_jars()}/*", server, *ports, *arguments],
+                [
+                    str(self._java.path),
+                    *options,
+                    "-cp",
+                    f"{spark_jars()}/*",
+                    server,
+                    *ports,
+                    *arguments,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -148,10 +183,19 @@ class _Servers:
     def _await(self, log: Path, pattern: str) -> str:
         """What the log says once it says it. Raises `ServiceUnavailable` when it never does."""
         end = time.monotonic() + START_SECONDS
-        while not (found := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
-            if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
+        while not (
+            found := re.search(
+                pattern, text := log.read_text(encoding="utf-8", errors="replace")
+            )
+        ):
+            if (
+                any(process.poll() is not None for process in self._started)
+                or time.monotonic() > end
+            ):
                 last = (text.strip().splitlines() or ["it said nothing"])[-1]
-                raise ServiceUnavailable(f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}")
+                raise ServiceUnavailable(
+                    f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}"
+                )
             time.sleep(0.05)
         return found[1]
 

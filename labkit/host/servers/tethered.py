@@ -53,7 +53,11 @@ def watch(kind: str, settings: Sequence[str]) -> None:
 
     def begin() -> dict[str, object]:
         status = service.up()
-        return {"address": status.address, "pid": status.pid, "folder": str(status.folder)}
+        return {
+            "address": status.address,
+            "pid": status.pid,
+            "folder": str(status.folder),
+        }
 
     hold(begin, discard)
 

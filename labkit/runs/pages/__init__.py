@@ -1,1 +1,3 @@
-"""What a person sees of a recorded run. A page takes what was recorded; it must not open a store, nor start anything."""
+"""What a person sees of a recorded run. A page takes what was recorded; it must not open a store, nor start
+anything.
+"""

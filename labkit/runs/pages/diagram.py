@@ -14,10 +14,15 @@ from labkit.view.spacetime import Diagram, Step, svg
 def write_diagram(run: Run) -> None:
     """Writes `spacetime.svg` into the folder of a run that has been judged."""
     diagram = of_run(run.crashes, history(run).events)
-    durable.replace(run.folder.diagram, svg(diagram, title=f"Space-time diagram of a real run: {label(run)}"))
+    durable.replace(
+        run.folder.diagram,
+        svg(diagram, title=f"Space-time diagram of a real run: {label(run)}"),
+    )
 
 
-def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]) -> Diagram:
+def of_run(
+    crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]
+) -> Diagram:
     """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
@@ -40,7 +45,9 @@ MOST_EVENTS = 200
 """Observations of a real run that are drawn before the middle is left out."""
 
 
-def _shortened(events: list[Observation | Reading]) -> list[Observation | Reading | str]:
+def _shortened(
+    events: list[Observation | Reading],
+) -> list[Observation | Reading | str]:
     observed = sum(isinstance(event, Observation) for event in events)
     if observed <= MOST_EVENTS:
         return list(events)
@@ -48,7 +55,10 @@ def _shortened(events: list[Observation | Reading]) -> list[Observation | Readin
     skipped = seen = 0
     for event in events:
         seen += isinstance(event, Observation)
-        if isinstance(event, Observation) and MOST_EVENTS // 2 < seen <= observed - MOST_EVENTS // 2:
+        if (
+            isinstance(event, Observation)
+            and MOST_EVENTS // 2 < seen <= observed - MOST_EVENTS // 2
+        ):
             skipped += 1
             continue
         if skipped:
@@ -62,7 +72,17 @@ def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
     logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
     recovery = "; ".join(crash.get("recovery") or []) or "nothing in doubt"
     return [
-        Step("driver", Event.CRASH, (), f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"),
+        Step(
+            "driver",
+            Event.CRASH,
+            (),
+            f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}",
+        ),
         Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
-        Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),
+        Step(
+            "driver",
+            Event.RESTART,
+            ("checkpoint",),
+            f"driver {nth + 1} starts; recovery: {recovery}",
+        ),
     ]

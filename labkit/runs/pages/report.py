@@ -23,10 +23,14 @@ MOST_STEPS = 40
 def write_report(runs: Sequence[Run], path: Path, title: str, lead: str) -> None:
     """One page for one run or several that have been judged."""
     environment = Environment(
-        loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("labkit.runs.pages", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
     )
     template = environment.get_template("report.html.jinja")
-    durable.replace(path, template.render(title=title, lead=lead, runs=[shown(run) for run in runs]))
+    durable.replace(
+        path, template.render(title=title, lead=lead, runs=[shown(run) for run in runs])
+    )
 
 
 def label(run: Run) -> str:
@@ -40,14 +44,20 @@ def shown(run: Run) -> dict[str, Any]:
     """What a template shows of a run that has been judged."""
     found = result(run)
     tracks = list(by_key(history(run).events).items())[:MOST_KEYS]
-    final = list(islice(run.verdict.final.items(), MOST_KEYS + 1)) if run.verdict else []
-    crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in run.crashes]
+    final = (
+        list(islice(run.verdict.final.items(), MOST_KEYS + 1)) if run.verdict else []
+    )
+    crashes = [
+        {"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence}
+        for crash in run.crashes
+    ]
     return {
         "sink": label(run),
         "killed": ", ".join(str(crash) for crash in run.scenario.crashes) or "nowhere",
         "result": found,
         "tracks": [(key, _steps(run, track)) for key, track in tracks],
-        "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
+        "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS])
+        or "nothing",
         "more": len(final) > MOST_KEYS,
         "crashes": crashes,
         "folder": run.folder.path.name,
@@ -56,8 +66,15 @@ def shown(run: Run) -> dict[str, Any]:
 
 def _steps(run: Run, track: Sequence[Step]) -> list[dict[str, Any]]:
     assert run.verdict is not None
-    went_back = {(case.offset, case.attempt) for case in run.verdict.witnesses.get("regression", ())}
+    went_back = {
+        (case.offset, case.attempt)
+        for case in run.verdict.witnesses.get("regression", ())
+    }
     return [
-        {"label": step.label, "value": step.value, "back": (step.offset, step.attempt) in went_back}
+        {
+            "label": step.label,
+            "value": step.value,
+            "back": (step.offset, step.attempt) in went_back,
+        }
         for step in track[:MOST_STEPS]
     ]

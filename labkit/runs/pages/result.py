@@ -15,12 +15,12 @@ from labkit.core.errors import InvalidInput
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.pages.diagram import of_run
 from labkit.runs.pages.report import label, shown
+from labkit.runs.pages.simulated import at_failpoint
 from labkit.runs.run import Run, history, result
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, png, seen_over_time
-from labkit.runs.pages.simulated import at_failpoint
 from labkit.view.spacetime import svg
 from labkit.view.timeline import Step, by_key
 
@@ -31,7 +31,9 @@ def fragment(run: Run, said: str | None = None, call: str = "") -> str:
     The style sheets come with it, it names no other host, and without its script it is still complete.
     """
     environment = Environment(
-        loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("labkit.runs.pages", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
     )
     template = environment.get_template("result.html.jinja")
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
@@ -43,7 +45,10 @@ def fragment(run: Run, said: str | None = None, call: str = "") -> str:
         said=said,
         call=call,
         chart=_source("image/png", png(_chart(run))),
-        diagram=_source("image/svg+xml", svg(of_run(run.crashes, history(run).events), title=label(run)).encode()),
+        diagram=_source(
+            "image/svg+xml",
+            svg(of_run(run.crashes, history(run).events), title=label(run)).encode(),
+        ),
         files=list(_files(run)),
         expected=_expected(run),
         folder=_beside(run.folder.path),
@@ -71,7 +76,10 @@ def _of_interest(run: Run, tracks: dict[str, list[Step]]) -> str:
 
 def _files(run: Run) -> Iterator[tuple[str, list[bool]]]:
     """Every file of the checkpoint that decides about recovery; whether it was there at each crash, and in the end."""
-    moments = [*(crash["files"] for crash in run.crashes), Checkpoint(run.folder.checkpoint).files()]
+    moments = [
+        *(crash["files"] for crash in run.crashes),
+        Checkpoint(run.folder.checkpoint).files(),
+    ]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]
 
@@ -85,7 +93,9 @@ def _expected(run: Run) -> tuple[Expected, bool] | None:
         sink=scenario.strategy.value, store=scenario.store, order=order, crashes=crashes
     ):
         return None
-    cell = Cell(scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point)
+    cell = Cell(
+        scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point
+    )
     found = expectations().get(cell)
     return (found, found.compared() == compared(result(run))) if found else None
 

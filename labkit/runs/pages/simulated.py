@@ -18,15 +18,31 @@ def at_failpoint(scenario: Scenario) -> Player:
 
     Raises `InvalidInput` for what the simulator does not model: another job, store or batch size, a longer input.
     """
-    words = list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []
-    if not words or not is_modelled(scenario.store) or scenario.checkpoint is Keep.DELETED:
-        raise InvalidInput("The simulator does not model this job, store or checkpoint; it has the job running.")
+    words = (
+        list(islice(read_log(scenario.input), MOST_WORDS + 1))
+        if scenario.job is Job.RUNNING
+        else []
+    )
+    if (
+        not words
+        or not is_modelled(scenario.store)
+        or scenario.checkpoint is Keep.DELETED
+    ):
+        raise InvalidInput(
+            "The simulator does not model this job, store or checkpoint; it has the job running."
+        )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
-        raise InvalidInput(f"The simulator has one batch of at most {MOST_WORDS} records; this input is longer.")
+        raise InvalidInput(
+            f"The simulator has one batch of at most {MOST_WORDS} records; this input is longer."
+        )
     if not scenario.crashes:
         raise InvalidInput("Nothing crashes in this scenario; name a failpoint.")
-    walk = crashed(scenario.strategy, scenario.order, scenario.store, scenario.crashes, words)
+    walk = crashed(
+        scenario.strategy, scenario.order, scenario.store, scenario.crashes, words
+    )
     step, point = first_crash(walk), scenario.crashes[0].point
     return Player(
-        walk.trace, f"{point} is reached in step {step - 1}. {point.sentence} Step {step} is the crash.", step - 1
+        walk.trace,
+        f"{point} is reached in step {step - 1}. {point.sentence} Step {step} is the crash.",
+        step - 1,
     )

@@ -1,6 +1,7 @@
 """Barrier snapshots in which a task may read any channel, and copy its state at any moment once a barrier has come.
 
-Everything else is `labkit.sim.models.barriers` with aligned checkpoints. When a task should read or copy is not said here.
+Everything else is `labkit.sim.models.barriers` with aligned checkpoints. When a task should read or copy is not
+said here.
 """
 
 from collections.abc import Sequence
@@ -29,8 +30,13 @@ class AlignmentDrill(Barriers):
         super().__init__(values)
         self._rules["snapshot"] = self._snapshot
         rules = self.settings.rules._replace(blocks=False)
-        self.settings = replace(self.settings, rules=rules)  # no channel is held back but by what a task decides
-        self._takes = [cache(partial(_taken, rules, is_sink=which == self._sink)) for which in range(self._sink + 1)]
+        self.settings = replace(
+            self.settings, rules=rules
+        )  # no channel is held back but by what a task decides
+        self._takes = [
+            cache(partial(_taken, rules, is_sink=which == self._sink))
+            for which in range(self._sink + 1)
+        ]
         self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the drill's own copy of the schedule
 
     def _offered(self, operator: Operator, task: int) -> tuple[Action, ...]:
@@ -41,7 +47,13 @@ class AlignmentDrill(Barriers):
         for into, queue in enumerate(operator.inputs):
             if queue:
                 item = queue[0]
-                name = "process" if item < BARRIER else "take_end" if item == ENDED else "take_barrier"
+                name = (
+                    "process"
+                    if item < BARRIER
+                    else "take_end"
+                    if item == ENDED
+                    else "take_barrier"
+                )
                 offered.append(Action(name, first + into))
         if came(operator):
             offered.append(Action("snapshot", which))
@@ -51,7 +63,11 @@ class AlignmentDrill(Barriers):
         """What a task knows: how many inputs it has, which brought a barrier since its copy, which have ended."""
         if action.name not in self.steps:
             return None
-        which = action.which if action.name == "snapshot" else self._channels[action.which][0]
+        which = (
+            action.which
+            if action.name == "snapshot"
+            else self._channels[action.which][0]
+        )
         operator = state.operators[which]
         ended = [into for into, number in enumerate(operator.at) if number == ENDED]
         return len(operator.inputs), came(operator), ended
@@ -61,12 +77,17 @@ class AlignmentDrill(Barriers):
         return self._channels[action.which][1]
 
     def _snapshot(self, state: State, which: int) -> State:
-        return self._told(state, which * self.settings.sources, _copied(state.operators[which], which == self._sink))
+        return self._told(
+            state,
+            which * self.settings.sources,
+            _copied(state.operators[which], which == self._sink),
+        )
 
     def properties(self) -> Sequence[Property[State]]:
         """The simulator's claims; who waits for what is said of a job that stands still."""
         return [
-            claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
+            claim._replace(because=self._waiting) if claim.name == "ends" else claim
+            for claim in super().properties()
         ]
 
     def _waiting(self, state: State) -> str:
@@ -74,9 +95,7 @@ class AlignmentDrill(Barriers):
             if arrived := came(operator):
                 task = self.settings.task(self.settings.sources + which)
                 inputs = ", ".join(map(str, arrived))
-                return (
-                    f"the job stands still: {task} has had a barrier by input {inputs}, and neither reads nor copies."
-                )
+                return f"the job stands still: {task} has had a barrier by input {inputs}, and neither reads nor copies."
         return "the job stands still, and nothing is read any more."
 
     def sentence(self, action: Action) -> str:
@@ -89,7 +108,11 @@ class AlignmentDrill(Barriers):
 
 def came(operator: Operator) -> list[int]:
     """The inputs by which a barrier has come for which the task has not copied its state."""
-    return [into for into, number in enumerate(operator.at) if operator.done < number < ENDED]
+    return [
+        into
+        for into, number in enumerate(operator.at)
+        if operator.done < number < ENDED
+    ]
 
 
 def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Taken:
@@ -99,9 +122,13 @@ def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> 
     if item < BARRIER:
         return take(rules, operator, channel, is_sink=is_sink)
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
-    at = bytes((*at[:channel], item if item == ENDED else item - BARRIER, *at[channel + 1 :]))
+    at = bytes(
+        (*at[:channel], item if item == ENDED else item - BARRIER, *at[channel + 1 :])
+    )
     ended = min(at) == ENDED
-    return Taken(Operator(left, at, done, state, sealed), END * ended, ended=ended, told=ended)
+    return Taken(
+        Operator(left, at, done, state, sealed), END * ended, ended=ended, told=ended
+    )
 
 
 def _copied(operator: Operator, is_sink: bool) -> Taken:  # noqa: FBT001  # a fact
@@ -117,8 +144,12 @@ BLUEPRINT = Blueprint(
     "Barrier snapshots by tasks whose alignment is open.",
     PARAMETERS
     | {
-        "mode": Choice("Barriers of all inputs belong together.", "aligned", ("aligned",)),
-        "broken": Choice("Nothing is broken but what the tasks decide.", "nothing", ("nothing",)),
+        "mode": Choice(
+            "Barriers of all inputs belong together.", "aligned", ("aligned",)
+        ),
+        "broken": Choice(
+            "Nothing is broken but what the tasks decide.", "nothing", ("nothing",)
+        ),
     },
     AlignmentDrill,
 )

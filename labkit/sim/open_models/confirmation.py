@@ -31,16 +31,28 @@ class ConfirmationDrill(Pipeline):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self._in_window = bool(values["crash_in_window"])
-        self._faults |= {"write_out": self._write_out, "confirm_batch": self._confirm_batch}
+        self._faults |= {
+            "write_out": self._write_out,
+            "confirm_batch": self._confirm_batch,
+        }
 
     def actions(self, state: State) -> Sequence[Action]:
         """When every log is sealed, rows may be written out and batches confirmed until commits/N is written."""
-        enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
+        enabled = [
+            action
+            for action in super().actions(state)
+            if action.name != "crash" or self._may_crash(state)
+        ]
         if self._commits(state):
             query = state.query
             batch = query.driver.batch
-            enabled += [Action("write_out", offset) for offset in range(query.start_of(batch), query.ends[batch])]
-            enabled += [Action("confirm_batch", each) for each in range(len(query.ends))]
+            enabled += [
+                Action("write_out", offset)
+                for offset in range(query.start_of(batch), query.ends[batch])
+            ]
+            enabled += [
+                Action("confirm_batch", each) for each in range(len(query.ends))
+            ]
         return enabled
 
     @staticmethod
@@ -53,19 +65,30 @@ class ConfirmationDrill(Pipeline):
         if self._in_window or not self._commits(state):
             return True
         batch = state.query.driver.batch
-        return batch in state.query.confirmed or all(row.batch != batch for row in state.store.seen)
+        return batch in state.query.confirmed or all(
+            row.batch != batch for row in state.store.seen
+        )
 
     def _plan(self, state: State, batch: int) -> State:
         planned = super()._plan(state, batch)
         driver = planned.query.driver
-        return driven(planned, driver._replace(todo=tuple(task for task in driver.todo if task.op not in LEFT_OUT)))
+        return driven(
+            planned,
+            driver._replace(
+                todo=tuple(task for task in driver.todo if task.op not in LEFT_OUT)
+            ),
+        )
 
     def _write_out(self, state: State, offset: int) -> State:
         driver = state.query.driver
-        return perform(self._outside, state, driver, Task(Op.FLUSH, offset, driver.batch))
+        return perform(
+            self._outside, state, driver, Task(Op.FLUSH, offset, driver.batch)
+        )
 
     def _confirm_batch(self, state: State, batch: int) -> State:
-        return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
+        return perform(
+            self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch)
+        )
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
         """What the commit of a batch can read: its number, its logged rows, and the confirmed batches."""
@@ -73,7 +96,11 @@ class ConfirmationDrill(Pipeline):
             return None
         query = after.query
         batch = query.driver.batch
-        return batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed)
+        return (
+            batch,
+            list(range(query.start_of(batch), query.ends[batch])),
+            list(query.confirmed),
+        )
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """The steps of a commit, and the engine's note behind them. Raises `ValueError`."""
@@ -81,13 +108,23 @@ class ConfirmationDrill(Pipeline):
         batch = query.driver.batch
         rows, steps = range(query.start_of(batch), query.ends[batch]), []
         for step in answer:
-            if not isinstance(step, list) or len(step) != 2 or step[0] not in ("write", "confirm"):
-                raise ValueError(f'{step!r} is no step; write ["write", offset] or ["confirm", batch].')
+            if (
+                not isinstance(step, list)
+                or len(step) != 2
+                or step[0] not in ("write", "confirm")
+            ):
+                raise ValueError(
+                    f'{step!r} is no step; write ["write", offset] or ["confirm", batch].'
+                )
             verb, number = step
             known = rows if verb == "write" else range(len(query.ends))
             if type(number) is not int or number not in known:
-                raise ValueError(f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, known))}.")
-            steps.append(Action("write_out" if verb == "write" else "confirm_batch", number))
+                raise ValueError(
+                    f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, known))}."
+                )
+            steps.append(
+                Action("write_out" if verb == "write" else "confirm_batch", number)
+            )
         return [*steps, Action("log_commit", batch)]
 
     def forgets(self, _action: Action, after: State) -> bool:
@@ -96,14 +133,25 @@ class ConfirmationDrill(Pipeline):
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of rows, that it ends, and that the log's window closes before the engine goes on."""
-        asked = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
+        asked = (
+            ["no_loss", "ends"]
+            if self._in_window
+            else ["no_loss", "no_duplicate", "ends"]
+        )
         sentence = "When commits/N is written, batch N is confirmed."
         found = [claim for claim in super().properties() if claim.name in asked]
-        return (*found, Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed))
+        return (
+            *found,
+            Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed),
+        )
 
     def told(self, state: State, action: Action) -> str:
         """What happens."""
-        return self.sentence(action) if action.name in _OPS else super().told(state, action)
+        return (
+            self.sentence(action)
+            if action.name in _OPS
+            else super().told(state, action)
+        )
 
     def sentence(self, action: Action) -> str:
         """What an action sets out to do."""
@@ -113,7 +161,9 @@ class ConfirmationDrill(Pipeline):
 
 
 def _is_confirmed(state: State) -> bool:
-    return state.query.decided <= max(state.query.confirmed, default=-1)  # an older confirmation is dropped
+    return state.query.decided <= max(
+        state.query.confirmed, default=-1
+    )  # an older confirmation is dropped
 
 
 def _unconfirmed(state: State) -> str:
@@ -128,8 +178,12 @@ BLUEPRINT = Blueprint(
     PARAMETERS
     | {
         "strategy": Choice("Rows go into a log first.", "wal", ("wal",)),
-        "order": Choice("The sink commits, then the engine writes commits/N.", "engine", ("engine",)),
-        "crash_in_window": Switch("Whether crashes come while rows are out and not confirmed.", default=True),
+        "order": Choice(
+            "The sink commits, then the engine writes commits/N.", "engine", ("engine",)
+        ),
+        "crash_in_window": Switch(
+            "Whether crashes come while rows are out and not confirmed.", default=True
+        ),
     },
     ConfirmationDrill,
 )

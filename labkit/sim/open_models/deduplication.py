@@ -1,6 +1,7 @@
 """Delivery in which the receiver may do anything with a message: put it out, note its id here or there, acknowledge.
 
-Sender, network and crashes are `labkit.sim.models.delivery`, with two processes. What a receiver should do is not said here.
+Sender, network and crashes are `labkit.sim.models.delivery`, with two processes. What a receiver should do is
+not said here.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,9 @@ class DeduplicationDrill(Delivery):
         self._open = [Action(name, RECEIVER) for name in SENTENCES]
         self._rules |= {name: getattr(self, f"_{name}") for name in SENTENCES}
 
-    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+    def _receiver_actions(
+        self, state: State, which: int, enabled: list[Action]
+    ) -> None:
         process = state.processes[which]
         if process.stage is Stage.WORKING:
             enabled += self._open
@@ -67,8 +70,13 @@ class DeduplicationDrill(Delivery):
         """Each step that a learner wrote, and the end. Raises `ValueError`."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
-                raise ValueError(f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}.")
-        return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
+                raise ValueError(
+                    f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}."
+                )
+        return [
+            Action(name, RECEIVER)
+            for name in [*(WORDS[step] for step in answer), "finish"]
+        ]
 
     def forgets(self, action: Action, _after: State) -> bool:
         """A crash of the receiver."""
@@ -89,7 +97,9 @@ class DeduplicationDrill(Delivery):
 
     def _remember_id(self, state: State, which: int) -> State:
         process = state.processes[which]
-        return self._with(state, process._replace(memory=process.memory | _bit(process)))
+        return self._with(
+            state, process._replace(memory=process.memory | _bit(process))
+        )
 
     def _confirm(self, state: State, which: int) -> State:
         held = state.processes[which].held
@@ -97,7 +107,9 @@ class DeduplicationDrill(Delivery):
         return acknowledge(state, which - 1, held.name)
 
     def _finish(self, state: State, which: int) -> State:
-        return self._with(state, state.processes[which]._replace(stage=Stage.IDLE, held=None))
+        return self._with(
+            state, state.processes[which]._replace(stage=Stage.IDLE, held=None)
+        )
 
     @staticmethod
     def _with(state: State, receiver: Process) -> State:
@@ -109,7 +121,11 @@ class DeduplicationDrill(Delivery):
 
     def sentence(self, action: Action) -> str:
         """What happens."""
-        return SENTENCES[action.name] if action.name in SENTENCES else super().sentence(action)
+        return (
+            SENTENCES[action.name]
+            if action.name in SENTENCES
+            else super().sentence(action)
+        )
 
 
 def _bit(process: Process) -> Ids:

@@ -28,13 +28,17 @@ class RecoveryDrill(TwoPhaseCommit):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self._rules |= {name: getattr(self, f"_{name}") for name in SENTENCES}
-        self._returns = [[Action(name, which) for name in SENTENCES] for which in range(self.count)]
+        self._returns = [
+            [Action(name, which) for name in SENTENCES] for which in range(self.count)
+        ]
 
     def actions(self, state: State) -> Sequence[Action]:
         """Whoever would restart may come back in each of the three ways."""
         enabled: list[Action] = []
         for action in super().actions(state):
-            enabled += self._returns[action.which] if action.name == "restart" else [action]
+            enabled += (
+                self._returns[action.which] if action.name == "restart" else [action]
+            )
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
@@ -51,15 +55,24 @@ class RecoveryDrill(TwoPhaseCommit):
 
     def _ended(self, state: State, which: int, entry: Entry, phase: Phase) -> State:
         log = state.participants[which].log
-        return self._become(state, which, Participant(log if log[-1:] == (entry,) else (*log, entry), phase))
+        return self._become(
+            state,
+            which,
+            Participant(log if log[-1:] == (entry,) else (*log, entry), phase),
+        )
 
     def _return_wait(self, state: State, which: int) -> State:
-        return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
+        return self._become(
+            state, which, Participant(state.participants[which].log, Phase.IN_DOUBT)
+        )
 
     def properties(self) -> Sequence[Property[State]]:
         """Atomic commitment, and that nobody waits who has promised nothing."""
         sentence = "Who has not voted yes need not wait for anybody."
-        return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
+        return (
+            *super().properties(),
+            Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless),
+        )
 
     def sentence(self, action: Action) -> str:
         """What happens."""
@@ -70,7 +83,9 @@ class RecoveryDrill(TwoPhaseCommit):
 
 def _waits_for_nothing(state: State) -> int:
     waiting = (
-        which for which, (log, phase) in enumerate(state.participants) if phase is Phase.IN_DOUBT and _is_free(log)
+        which
+        for which, (log, phase) in enumerate(state.participants)
+        if phase is Phase.IN_DOUBT and _is_free(log)
     )
     return next(waiting, -1)
 
@@ -90,5 +105,9 @@ def _needless(state: State) -> str:
 
 
 BLUEPRINT = Blueprint(
-    RecoveryDrill.name, VERSION, "Two-phase commit with an open recovery of participants.", PARAMETERS, RecoveryDrill
+    RecoveryDrill.name,
+    VERSION,
+    "Two-phase commit with an open recovery of participants.",
+    PARAMETERS,
+    RecoveryDrill,
 )

@@ -1,7 +1,7 @@
 """The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
 
-Everything else is `labkit.sim.models.pipeline` in decision order. Which transactions to commit and which to abort is not
-said here.
+Everything else is `labkit.sim.models.pipeline` in decision order. Which transactions to commit and which to
+abort is not said here.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,10 @@ class ResolutionDrill(Pipeline):
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self._faults |= {"settle_commit": self._settle_commit, "settle_abort": self._settle_abort}
+        self._faults |= {
+            "settle_commit": self._settle_commit,
+            "settle_abort": self._settle_abort,
+        }
 
     def actions(self, state: State) -> Sequence[Action]:
         """While a driver recovers, each transaction in the store may be committed or aborted."""
@@ -68,19 +71,33 @@ class ResolutionDrill(Pipeline):
         if action.name != "start":
             return None
         query = after.query
-        stored = [{"batch": batch, "handles": list(map(str, handles))} for batch, handles in query.handles]
+        stored = [
+            {"batch": batch, "handles": list(map(str, handles))}
+            for batch, handles in query.handles
+        ]
         return query.decided, stored, list(map(str, strays(query, after.store)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """What recovery does with each handle, and its end. Raises `ValueError`."""
-        place = {str(each.handle): number for number, each in enumerate(after.store.transactions)}
+        place = {
+            str(each.handle): number
+            for number, each in enumerate(after.store.transactions)
+        }
         steps = []
         for step in answer:
-            if not isinstance(step, list) or len(step) != 2 or step[0] not in ("commit", "abort"):
-                raise ValueError(f'{step!r} is no step; write ["commit", handle] or ["abort", handle].')
+            if (
+                not isinstance(step, list)
+                or len(step) != 2
+                or step[0] not in ("commit", "abort")
+            ):
+                raise ValueError(
+                    f'{step!r} is no step; write ["commit", handle] or ["abort", handle].'
+                )
             verb, handle = step
             if not isinstance(handle, str) or handle not in place:
-                raise ValueError(f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}.")
+                raise ValueError(
+                    f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}."
+                )
             steps.append(Action(f"settle_{verb}", place[handle]))
         return [*steps, Action("resolved", 0)]
 
@@ -95,7 +112,9 @@ class ResolutionDrill(Pipeline):
     def told(self, state: State, action: Action) -> str:
         """What happens, with the name of the transaction."""
         if action.name in _OPS:
-            return SENTENCES[action.name].format(handle=state.store.transactions[action.which].handle)
+            return SENTENCES[action.name].format(
+                handle=state.store.transactions[action.which].handle
+            )
         return super().told(state, action)
 
     def sentence(self, action: Action) -> str:
@@ -109,6 +128,11 @@ BLUEPRINT = Blueprint(
     ResolutionDrill.name,
     VERSION,
     "The pipeline with two-phase commit and an open recovery.",
-    PARAMETERS | {"strategy": Choice("Transactions that are pre-committed.", "two_phase", ("two_phase",))},
+    PARAMETERS
+    | {
+        "strategy": Choice(
+            "Transactions that are pre-committed.", "two_phase", ("two_phase",)
+        )
+    },
     ResolutionDrill,
 )

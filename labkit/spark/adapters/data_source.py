@@ -14,7 +14,11 @@ from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import Row
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order, Reach, Strategy, pass_by
@@ -64,10 +68,22 @@ class SinkOptions:
 
     def to_text(self) -> str:
         """The options as one JSON text."""
-        plain: dict[str, Any] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
-        plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
+        plain: dict[str, Any] = {
+            "strategy": self.strategy.value,
+            "order": self.order.value,
+            "store": self.store,
+        }
+        plain |= {
+            "location": str(self.location),
+            "query": self.query,
+            "log": str(self.log),
+        }
         armed = self.armed and self.armed.to_json()
-        plain |= {"incarnation": self.incarnation, "partitions": self.partitions, "armed": armed}
+        plain |= {
+            "incarnation": self.incarnation,
+            "partitions": self.partitions,
+            "armed": armed,
+        }
         return json.dumps({**plain, "retries": self.retries})
 
     @classmethod
@@ -123,12 +139,23 @@ class StrategyWriter(DataSourceStreamWriter):
         """Writes one task's rows and pre-commits; rows must have the columns offset, key, value."""
         options, context = self._options, TaskContext.get()
         assert context is not None
-        batch = int(context.getLocalProperty("streaming.sql.batchId") or -1)  # write() is told its batch no other way
+        batch = int(
+            context.getLocalProperty("streaming.sql.batchId") or -1
+        )  # write() is told its batch no other way
         partition = context.partitionId()
-        rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
+        rows = (
+            Observation(row[0], row[1], row[2], batch, options.incarnation)
+            for row in iterator
+        )
         turn = take_turns(options.armed, batch, partition, options.partitions)
         reach = reach_in_task(options.armed, turn)
-        handle = Handle(options.query, batch, partition, options.incarnation, context.taskAttemptId())
+        handle = Handle(
+            options.query,
+            batch,
+            partition,
+            options.incarnation,
+            context.taskAttemptId(),
+        )
         sink = options.coordinator(reach).sink
         with closing(sink.store), options.followed():
             if options.retries:
@@ -142,9 +169,15 @@ class StrategyWriter(DataSourceStreamWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Every task has voted yes."""
         coordinator = self._options.coordinator()
-        votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
+        votes = [
+            message.vote
+            for message in messages
+            if isinstance(message, VoteMessage) and message.vote
+        ]
         with closing(coordinator.sink.store):
-            coordinator.commit(batchId, sorted(votes, key=lambda vote: vote.handle.partition))
+            coordinator.commit(
+                batchId, sorted(votes, key=lambda vote: vote.handle.partition)
+            )
             if self._options.retries:
                 coordinator.sink.drop_losers(batchId, votes)
 

@@ -1,1 +1,3 @@
-"""Options that only save time: forked Python processes, class-data archives, a warm standby. Everything works without them."""
+"""Options that only save time: forked Python processes, class-data archives, a warm standby. Everything works
+without them.
+"""

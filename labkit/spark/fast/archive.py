@@ -41,20 +41,37 @@ def make_archive(*, anew: bool = False) -> Path:
         return found
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "driver.log"
-        spec = {"module": __name__, "scratch": str(Path(folder) / "scratch"), "log": str(log), "anew": anew}
+        spec = {
+            "module": __name__,
+            "scratch": str(Path(folder) / "scratch"),
+            "log": str(log),
+            "anew": anew,
+        }
         with Drive(spec, PATIENCE) as drive:
             events = list(drive.events())
         failures = [event["because"] for event in events if event["event"] == "failed"]
         made = find_archive(java)
         if made is None or failures or events[-1]["event"] != "killed":
-            because = failures[0] if failures else f"the driver ended by itself: {_last_words(log)}"
-            raise ServiceUnavailable(f"No class-data archive could be made ({because}); {REMEDY}.")
+            because = (
+                failures[0]
+                if failures
+                else f"the driver ended by itself: {_last_words(log)}"
+            )
+            raise ServiceUnavailable(
+                f"No class-data archive could be made ({because}); {REMEDY}."
+            )
         return made
 
 
 def _last_words(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    lines = (
+        log.read_text(encoding="utf-8", errors="replace").split("\n")
+        if log.exists()
+        else []
+    )
+    return next(
+        (line.strip() for line in reversed(lines) if line.strip()), "it said nothing"
+    )
 
 
 @contextmanager
@@ -76,7 +93,9 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
     java = find_java()
     path = archive_path(java)
     if path is None:
-        raise ServiceUnavailable("there is no cache folder: neither HOME nor XDG_CACHE_HOME names one")
+        raise ServiceUnavailable(
+            "there is no cache folder: neither HOME nor XDG_CACHE_HOME names one"
+        )
     with _alone(path.parent):
         if find_archive(java) is not None and not anew:
             return
@@ -96,8 +115,14 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
     from labkit.spark.session import PROFILES, connect, every_run, start_jvm
 
     settings = every_run(f"local[{2 * (PARTITIONS + 1)}]", scratch, PARTITIONS)
-    options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-    jvm = start_jvm(java, scratch, PROFILES["small"].extended(options), settings, sys.stderr.buffer)
+    options = [
+        f"-XX:ArchiveClassesAtExit={unfinished}",
+        "-Xlog:cds=off",
+        "-Xlog:cds+dynamic=off",
+    ]
+    jvm = start_jvm(
+        java, scratch, PROFILES["small"].extended(options), settings, sys.stderr.buffer
+    )
     spark = connect(jvm, scratch, java)
     for job in (Job.RUNNING, Job.TOTALS):
         warm_up(spark, job, scratch)
@@ -109,12 +134,27 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
 
 def _check(java: Java, unfinished: Path) -> None:
     """A JVM that must use the archive or fail says whether it can."""
-    strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
-    command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    strictly = [
+        "-Xshare:on",
+        f"-XX:SharedArchiveFile={unfinished}",
+        "-XX:+VerifySharedSpaces",
+    ]
+    command = [
+        str(java.path),
+        *strictly,
+        *java.flags,
+        "-cp",
+        str(spark_jars() / "*"),
+        "-version",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=False
+    )
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip().splitlines()
-        raise ServiceUnavailable(f"Java cannot use what it wrote: {said[-1] if said else 'it said nothing'}")
+        raise ServiceUnavailable(
+            f"Java cannot use what it wrote: {said[-1] if said else 'it said nothing'}"
+        )
 
 
 def main() -> None:
@@ -128,7 +168,9 @@ def main() -> None:
         write_archive(Path(spec["scratch"]), anew=spec["anew"])
         report("idle")
     except (LabError, OSError) as error:
-        report("failed", cell=None, because=str(error), code=ServiceUnavailable.exit_code)
+        report(
+            "failed", cell=None, because=str(error), code=ServiceUnavailable.exit_code
+        )
     park()
 
 

@@ -32,7 +32,10 @@ class Standby:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.drive.__exit__(kind, error, trace)
 
@@ -45,7 +48,9 @@ class Standby:
                 raise JobFailed(f"the standby driver failed: {event['because']}")
         raise JobFailed(f"the standby driver ended by itself; {self.log} says why.")
 
-    def take_over(self, proof: dict[str, Any], cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def take_over(
+        self, proof: dict[str, Any], cells: Sequence[dict[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
         """Hands the cells of a driver over that is dead by this proof; returns what happens to them from now on."""
         check_dead(proof)
         self.drive.order({"cells": list(cells)})
@@ -54,13 +59,22 @@ class Standby:
 
 def check_dead(proof: dict[str, Any]) -> None:
     """Looks again. Raises `JobFailed` unless the driver was killed by SIGKILL and nothing of its session is left."""
-    if proof.get("signal") != 9 or proof.get("left") or session_members(proof["session"]):
-        raise JobFailed(f"the old driver is not proven dead (proof: {proof}), so the standby must not take over.")
+    if (
+        proof.get("signal") != 9
+        or proof.get("left")
+        or session_members(proof["session"])
+    ):
+        raise JobFailed(
+            f"the old driver is not proven dead (proof: {proof}), so the standby must not take over."
+        )
 
 
 def check_memory(standbys: int) -> None:
     """Raises `ServiceUnavailable` where one driver and so many standbys do not fit into the free memory."""
-    available, needed = psutil.virtual_memory().available, (1 + standbys) * MEMORY_NEEDED
+    available, needed = (
+        psutil.virtual_memory().available,
+        (1 + standbys) * MEMORY_NEEDED,
+    )
     if available < needed:
         raise ServiceUnavailable(
             f"--standby: {1 + standbys} drivers at once need about {needed / GIGABYTE:.1f} GB of memory and "

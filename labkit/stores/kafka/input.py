@@ -48,7 +48,9 @@ class InputTopic:
         """The consumer group of the run, without members. It begins with the topic's name and is deleted with it."""
         return f"{self.name}.progress"
 
-    def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
+    def fill(
+        self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False
+    ) -> None:
         """Writes the lines that are not written yet, to a partition more if wanted; when this returns, all are there.
 
         Raises `InvalidInput` where an earlier call was cut off, since nobody knows how far it came.
@@ -64,7 +66,13 @@ class InputTopic:
         writer = self._topic.writer()
         try:
             newest = self.partitions() - 1
-            self._send(writer, ((offset, word, homes.setdefault(word, newest)) for offset, word in lines))
+            self._send(
+                writer,
+                (
+                    (offset, word, homes.setdefault(word, newest))
+                    for offset, word in lines
+                ),
+            )
         finally:
             hang_up(writer)
         self._abort_one(newest)
@@ -92,7 +100,10 @@ class InputTopic:
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
         """Has the group say that everything before these offsets is read, whether it is so or not."""
-        wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
+        wanted = {
+            TopicPartition(self.name, partition): offset
+            for partition, offset in offsets.items()
+        }
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
     def close(self) -> None:
@@ -116,13 +127,19 @@ class InputTopic:
                 f"{path}: damaged, or its topic was filled by somebody who died; start the run anew."
             ) from None
 
-    def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:
+    def _send(
+        self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]
+    ) -> None:
         """Sends in order, and looks at every answer."""
         with explained(self.address):
             sent: list[Any] = []
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
-                sent.append(writer.send(self.name, value, key=word.encode(), partition=partition))
+                sent.append(
+                    writer.send(
+                        self.name, value, key=word.encode(), partition=partition
+                    )
+                )
                 if len(sent) == CHUNK:
                     _check(writer, sent)
                     sent.clear()

@@ -21,7 +21,13 @@ from labkit.host import durable
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.kafka.transaction import Producer
 
-OPEN, PREPARED, COMMITTED, LOST, EPOCH = ".open", ".prepared", ".committed", ".lost", ".epoch"
+OPEN, PREPARED, COMMITTED, LOST, EPOCH = (
+    ".open",
+    ".prepared",
+    ".committed",
+    ".lost",
+    ".epoch",
+)
 
 
 class Vote(NamedTuple):
@@ -75,8 +81,13 @@ class Journal:
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
-            if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
-                raise JobFailed(f"{self._folder}: there is a transaction {handle}; a name is never used twice.")
+            if any(
+                self._path(handle, suffix).exists()
+                for suffix in (OPEN, PREPARED, COMMITTED, LOST)
+            ):
+                raise JobFailed(
+                    f"{self._folder}: there is a transaction {handle}; a name is never used twice."
+                )
             with self._path(handle, OPEN).open("xb"):
                 pass
             durable.sync_folder(self._folder)
@@ -94,7 +105,11 @@ class Journal:
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
         """Makes the vote durable; the caller holds the lock and has looked at the note."""
-        content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
+        content = {
+            "id": vote.producer.id,
+            "epoch": vote.producer.epoch,
+            "rows": vote.rows,
+        }
         durable.replace(self._path(handle, PREPARED), json.dumps(content))
         self._path(handle, OPEN).unlink()
         durable.sync_folder(self._folder)
@@ -104,11 +119,16 @@ class Journal:
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return Vote(Producer(int(content["id"]), int(content["epoch"])), int(content["rows"]))
+            return Vote(
+                Producer(int(content["id"]), int(content["epoch"])),
+                int(content["rows"]),
+            )
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{path}: damaged ({error}); restore the file, or abort the transaction.") from None
+            raise InvalidInput(
+                f"{path}: damaged ({error}); restore the file, or abort the transaction."
+            ) from None
 
     def is_committed(self, handle: Handle) -> bool:
         """Whether the coordinator has said so."""
@@ -141,10 +161,16 @@ class Journal:
     def unfinished(self) -> set[Handle]:
         """Every transaction that was begun and is not known to be finished."""
         try:
-            names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
+            names = [
+                path
+                for path in self._folder.iterdir()
+                if path.suffix in {OPEN, PREPARED}
+            ]
         except FileNotFoundError:
             return set()
-        return {Handle.parse(path.stem) for path in names if not durable.is_temporary(path)}
+        return {
+            Handle.parse(path.stem) for path in names if not durable.is_temporary(path)
+        }
 
     def _epoch(self, query: str) -> Path:
         return self._folder / f"{query}{EPOCH}"

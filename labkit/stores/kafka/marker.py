@@ -18,7 +18,14 @@ from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.reader import PARTITION, Owner
 from labkit.stores.kafka.topic import Topic
-from labkit.stores.kafka.transaction import Stage, add_offsets, explained, flush, hang_up, producer_of
+from labkit.stores.kafka.transaction import (
+    Stage,
+    add_offsets,
+    explained,
+    flush,
+    hang_up,
+    producer_of,
+)
 from labkit.stores.kafka.writer import initialise
 
 
@@ -51,7 +58,9 @@ def marked(
             initialise(writer, topic.timeout)
         refuse_fenced(handle.query, handle.incarnation)
         if has_marker(topic, handle.query, handle.batch):
-            raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
+            raise JobFailed(
+                f"Batch {handle.batch} of the query {handle.query} was committed before."
+            )
         with explained(topic.address):
             writer.begin_transaction()
         producer, sent = producer_of(writer), list[Any]()
@@ -70,18 +79,29 @@ def marked(
         hang_up(writer)
 
 
-def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Any]) -> None:
+def _commit(
+    topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Any]
+) -> None:
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):
         flush(writer)
         for future in sent:
             future.get(timeout=1)
-        offsets = {TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(handle.batch, "", -1)}
+        offsets = {
+            TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(
+                handle.batch, "", -1
+            )
+        }
         add_offsets(writer, offsets, _group(topic.name(), handle.query, handle.batch))
     topic.coordinators.end(name, producer, commit=True)
     found = topic.coordinators.settled(name)
-    if found is None or (found.stage, found.producer) != (Stage.COMPLETE_COMMIT, producer):
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was aborted by Kafka; run it again.")
+    if found is None or (found.stage, found.producer) != (
+        Stage.COMPLETE_COMMIT,
+        producer,
+    ):
+        raise JobFailed(
+            f"Batch {handle.batch} of the query {handle.query} was aborted by Kafka; run it again."
+        )
 
 
 def _abort(topic: Topic, name: str) -> None:

@@ -81,7 +81,9 @@ class Reader:
             while time.monotonic() < deadline:
                 for record in consumer.poll(timeout_ms=200).get(self._partition, []):
                     deadline = time.monotonic() + patience
-                    yield self._entry(record.offset, record.value, dict(record.headers).get(OWNER))
+                    yield self._entry(
+                        record.offset, record.value, dict(record.headers).get(OWNER)
+                    )
 
     def end(self) -> int:
         """The last stable offset at read_committed; the end of the log at read_uncommitted."""
@@ -97,11 +99,15 @@ class Reader:
             for record in consumer.poll(timeout_ms=200).get(self._partition, []):
                 if record.offset >= end:
                     return
-                yield self._entry(record.offset, record.value, dict(record.headers).get(OWNER))
+                yield self._entry(
+                    record.offset, record.value, dict(record.headers).get(OWNER)
+                )
             if consumer.position(self._partition) > position:
                 deadline = time.monotonic() + _PATIENCE
             elif time.monotonic() > deadline:
-                raise ServiceUnavailable(f"{self._address}: the topic {self._topic} stayed at {position} of {end}.")
+                raise ServiceUnavailable(
+                    f"{self._address}: the topic {self._topic} stayed at {position} of {end}."
+                )
 
     def _entry(self, position: int, value: bytes, owner: bytes | None) -> Entry:
         try:

@@ -20,9 +20,23 @@ from labkit.core.records import Observation, Visibility
 from labkit.stores.contract import Handle, Lost
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.marker import has_marker, marked
-from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
+from labkit.stores.kafka.reader import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Entry,
+    Owner,
+    Reader,
+)
 from labkit.stores.kafka.topic import Topic
-from labkit.stores.kafka.transaction import ABORTED, Described, Producer, Stage, explained, flush, hang_up
+from labkit.stores.kafka.transaction import (
+    ABORTED,
+    Described,
+    Producer,
+    Stage,
+    explained,
+    flush,
+    hang_up,
+)
 from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
@@ -96,7 +110,9 @@ class KafkaStore:
         """Whether a transaction with the marker of this query and batch has committed."""
         return has_marker(self.topic, query, batch)
 
-    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
+    def transaction(
+        self, handle: Handle
+    ) -> AbstractContextManager[Callable[[Observation], None]]:
         """One transaction with the rows and the marker. A writer that dies in it leaves an open one.
 
         Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
@@ -120,7 +136,9 @@ class KafkaStore:
                 f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
             )
         if outcome is Outcome.UNKNOWN:
-            raise JobFailed(f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand.")
+            raise JobFailed(
+                f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand."
+            )
 
     def finish(self, handle: Handle) -> Outcome:
         """The same, and says what came of it. Raises `JobFailed` for a transaction that is not prepared."""
@@ -153,7 +171,9 @@ class KafkaStore:
             found = self.topic.coordinators.settled(self.topic.transactional_id(handle))
             vote = self.journal.vote(handle)
             if vote is not None and _is(found, Stage.COMPLETE_COMMIT, vote.producer):
-                self.journal.commit(handle)  # whoever committed it died before it could say so
+                self.journal.commit(
+                    handle
+                )  # whoever committed it died before it could say so
                 return
             if found is not None:  # in whatever stage: a record may still be on its way
                 self._fence(found.name)
@@ -188,9 +208,16 @@ class KafkaStore:
 
     def expired(self) -> list[str]:
         """The transactional ids that were begun, and that the coordinators have aborted since."""
-        names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
+        names = [
+            self.topic.transactional_id(handle)
+            for handle in sorted(self.journal.unfinished())
+        ]
         found = [self.topic.coordinators.describe(name) for name in names]
-        return [described.name for described in found if described is not None and described.stage in ABORTED]
+        return [
+            described.name
+            for described in found
+            if described is not None and described.stage in ABORTED
+        ]
 
     def transactions(self) -> list[Described]:
         """What the coordinators say of this store's unfinished transactions, sorted by id."""
@@ -198,11 +225,15 @@ class KafkaStore:
         if topic is None:
             return []
         names = self.topic.coordinators.unfinished(f"{topic}.")
-        return [found for name in names if (found := self.topic.coordinators.describe(name))]
+        return [
+            found for name in names if (found := self.topic.coordinators.describe(name))
+        ]
 
     def last_stable_offset(self) -> int:
         """Up to where a reader at read_committed can read: the first record of the first open transaction."""
-        return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
+        return (
+            self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
+        )
 
     def check(self, capability: str) -> None:
         """Whether the broker answers, and allows transactions to be open for so long. Raises a sentence if not."""
@@ -223,7 +254,10 @@ class KafkaStore:
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
         """Asks the coordinator, and where it cannot say any more, the log."""
-        name, coordinators = self.topic.transactional_id(handle), self.topic.coordinators
+        name, coordinators = (
+            self.topic.transactional_id(handle),
+            self.topic.coordinators,
+        )
         found = coordinators.settled(name)
         asked = _is(found, Stage.ONGOING, vote.producer)
         if asked:
@@ -241,18 +275,26 @@ class KafkaStore:
             return Outcome.ALREADY_COMMITTED
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
-        is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
+        is_aborted = any(
+            entry.owner == owner and entry.position < stable for entry in rows
+        )
         return Outcome.LOST if is_aborted else Outcome.UNKNOWN
 
     def _undecided(self) -> list[Entry]:
         """What lies beyond the last stable offset and is not aborted."""
         entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
-        dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
+        dead = {
+            owner
+            for owner in {entry.owner for entry in entries}
+            if owner and self._is_aborted(owner)
+        }
         return [entry for entry in entries if entry.owner not in dead]
 
     def _is_aborted(self, owner: Owner) -> bool:
         found = self.topic.coordinators.describe(f"{self.topic.name()}.{owner.name}")
-        return found is None or found.stage in ABORTED or found.producer != owner.producer
+        return (
+            found is None or found.stage in ABORTED or found.producer != owner.producer
+        )
 
     def _fence(self, name: str) -> None:
         self.topic.coordinators.fence(name, self.topic.timeout)
@@ -263,10 +305,14 @@ def _is(found: Described | None, stage: Stage, producer: Producer) -> bool:
 
 
 def _not_prepared(folder: Path, handle: Handle) -> JobFailed:
-    return JobFailed(f"{folder}: the transaction {handle} is not prepared, so it cannot be committed.")
+    return JobFailed(
+        f"{folder}: the transaction {handle} is not prepared, so it cannot be committed."
+    )
 
 
 def _as_read_early(entry: Entry, *, aborted: bool) -> Observation:
     if entry.owner is None:
         return entry.row
-    return entry.row._replace(visibility=Visibility.ABORTED if aborted else Visibility.PRECOMMITTED)
+    return entry.row._replace(
+        visibility=Visibility.ABORTED if aborted else Visibility.PRECOMMITTED
+    )

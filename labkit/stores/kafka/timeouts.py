@@ -66,34 +66,59 @@ class Tried:
 
     def __str__(self) -> str:
         """For a person."""
-        held = "" if self.verdict is None else f": {self.verdict.guarantee}, because {self.verdict.because}"
-        return "\n".join([f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)])
+        held = (
+            ""
+            if self.verdict is None
+            else f": {self.verdict.guarantee}, because {self.verdict.because}"
+        )
+        return "\n".join(
+            [f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
         verdict = None if self.verdict is None else self.verdict.to_json()
         outcome = None if self.outcome is None else self.outcome.value
-        return {"steps": self.steps, "failures": self.failures, "commit": outcome, "verdict": verdict}
+        return {
+            "steps": self.steps,
+            "failures": self.failures,
+            "commit": outcome,
+            "verdict": verdict,
+        }
 
 
-def try_timeouts(interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)) -> dict[str, Tried]:
+def try_timeouts(
+    interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
+) -> dict[str, Tried]:
     """Runs one checkpoint interval with every kind of traffic, side by side; all in seconds of a real clock.
 
     Raises `ServiceUnavailable` without a broker, `InvalidInput` for a timeout that the broker does not allow.
     """
     if not 0 < interval <= LONGEST:
-        raise InvalidInput(f"an interval of {interval:g} s: it is really waited for; choose at most {LONGEST:g} s.")
+        raise InvalidInput(
+            f"an interval of {interval:g} s: it is really waited for; choose at most {LONGEST:g} s."
+        )
     if transaction <= 0:
-        raise InvalidInput(f"a transaction timeout of {transaction:g} s: must be more than 0 s.")
-    with TemporaryDirectory(prefix="labkit-timeouts-") as base, ThreadPoolExecutor(len(kinds)) as pool:
+        raise InvalidInput(
+            f"a transaction timeout of {transaction:g} s: must be more than 0 s."
+        )
+    with (
+        TemporaryDirectory(prefix="labkit-timeouts-") as base,
+        ThreadPoolExecutor(len(kinds)) as pool,
+    ):
         runs = [_Job(Path(base) / kind, kind, interval, transaction) for kind in kinds]
-        return {run.tried.traffic.value: tried for run, tried in zip(runs, pool.map(_Job.run, runs), strict=True)}
+        return {
+            run.tried.traffic.value: tried
+            for run, tried in zip(runs, pool.map(_Job.run, runs), strict=True)
+        }
 
 
 class _Job:
     """One job on a topic of its own, which is gone afterwards."""
 
-    def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
+    def __init__(
+        self, folder: Path, traffic: Traffic, interval: float, transaction: float
+    ) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
         self._moments = traffic.moments(interval)
         self._read, self._attempt, self._began = 0, 0, 0.0
@@ -107,11 +132,17 @@ class _Job:
                 self._epoch(store, self._interval)
         if self.tried.failures:
             with self._store(TIMEOUT) as store:
-                self._say(f"restarted with a timeout of {TIMEOUT:g} s, from offset {self._read}")
+                self._say(
+                    f"restarted with a timeout of {TIMEOUT:g} s, from offset {self._read}"
+                )
                 self._epoch(store, 0)
         with self._store(TIMEOUT) as store:
-            expected = [Record(number, "record", number) for number in range(len(self._moments))]
-            self.tried.verdict = judge(expected, History([*store.history(), Reading("end")]))
+            expected = [
+                Record(number, "record", number) for number in range(len(self._moments))
+            ]
+            self.tried.verdict = judge(
+                expected, History([*store.history(), Reading("end")])
+            )
             store.destroy()
         return self.tried
 
@@ -134,7 +165,9 @@ class _Job:
             store.abort(handle)
             return
         self._read = len(self._moments)
-        self._say(f"attempt {self._attempt}: pre-committed; the checkpoint is complete, at offset {self._read}")
+        self._say(
+            f"attempt {self._attempt}: pre-committed; the checkpoint is complete, at offset {self._read}"
+        )
         outcome = store.finish(handle)
         self._say(f"attempt {self._attempt}: commit: {outcome}")
         if not self.tried.failures:
@@ -147,18 +180,29 @@ class _Job:
             transaction.write(Observation(number, "record", number, 0, self._attempt))
             transaction.flush()
             if number == 0:
-                self._say(f"attempt {self._attempt}: the first record opens the transaction")
+                self._say(
+                    f"attempt {self._attempt}: the first record opens the transaction"
+                )
         self._wait(store, handle, interval)
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
         """Waits for a moment of the attempt, and says so when the coordinator has aborted the transaction meanwhile."""
-        name, told = store.topic.transactional_id(handle), f"attempt {self._attempt}: Kafka says"
+        name, told = (
+            store.topic.transactional_id(handle),
+            f"attempt {self._attempt}: Kafka says",
+        )
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
             found = store.topic.coordinators.describe(name)
-            if found and found.stage in ABORTED and not any(told in step for step in self.tried.steps):
-                self._say(f"{told} {found.stage}: the transaction was open for more than {found.timeout:g} s")
+            if (
+                found
+                and found.stage in ABORTED
+                and not any(told in step for step in self.tried.steps)
+            ):
+                self._say(
+                    f"{told} {found.stage}: the transaction was open for more than {found.timeout:g} s"
+                )
 
     def _say(self, what: str) -> None:
         self.tried.steps.append(f"{time.monotonic() - self._began:5.1f} s  {what}")

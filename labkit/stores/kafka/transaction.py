@@ -40,7 +40,9 @@ _END_TXN, _INIT_PRODUCER_ID = 3, 4
 _MAXIMUM = "transaction.max.timeout.ms"
 _PAUSE = 0.01
 
-logging.getLogger("kafka").addHandler(logging.NullHandler())  # what matters is raised, as one sentence
+logging.getLogger("kafka").addHandler(
+    logging.NullHandler()
+)  # what matters is raised, as one sentence
 
 
 class Producer(NamedTuple):
@@ -64,7 +66,12 @@ class Stage(StrEnum):
     UNKNOWN = "Unknown"
 
 
-UNFINISHED = (Stage.ONGOING, Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT, Stage.PREPARE_EPOCH_FENCE)
+UNFINISHED = (
+    Stage.ONGOING,
+    Stage.PREPARE_COMMIT,
+    Stage.PREPARE_ABORT,
+    Stage.PREPARE_EPOCH_FENCE,
+)
 ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
@@ -146,7 +153,12 @@ def explained(address: str) -> Iterator[None]:
         yield
     except LabError:
         raise
-    except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError, TimeoutError) as error:
+    except (
+        errors.KafkaConnectionError,
+        errors.KafkaTimeoutError,
+        errors.NodeNotReadyError,
+        TimeoutError,
+    ) as error:
         raise unavailable(address) from error
     except errors.KafkaError as error:
         raise JobFailed(
@@ -161,7 +173,10 @@ def open_transactions(address: str) -> list[Described]:
         found = [coordinators.describe(name) for name in coordinators.unfinished()]
     finally:
         coordinators.close()
-    return sorted((each for each in found if each and each.stage in UNFINISHED), key=lambda each: each.started)
+    return sorted(
+        (each for each in found if each and each.stage in UNFINISHED),
+        key=lambda each: each.started,
+    )
 
 
 class Coordinators:
@@ -173,7 +188,10 @@ class Coordinators:
         self._address = address
         with explained(address):
             self._admin = KafkaAdminClient(
-                bootstrap_servers=address, client_id="labkit", bootstrap_timeout_ms=10_000, request_timeout_ms=10_000
+                bootstrap_servers=address,
+                client_id="labkit",
+                bootstrap_timeout_ms=10_000,
+                request_timeout_ms=10_000,
             )
 
     @property
@@ -189,7 +207,14 @@ class Coordinators:
         """The broker's maximum for a transaction's timeout, in seconds; None where this user may not ask."""
         with explained(self._address), suppress(errors.AuthorizationError):
             brokers = self._admin.describe_cluster()["brokers"]
-            number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
+            number = str(
+                next(
+                    broker[key]
+                    for broker in brokers
+                    for key in ("broker_id", "node_id")
+                    if key in broker
+                )
+            )
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
             found = self._admin.describe_configs([wanted], config_filter="all")
             return float(found["broker"][number][_MAXIMUM]["value"]) / 1000
@@ -211,7 +236,10 @@ class Coordinators:
             except errors.TransactionalIdNotFoundError:
                 return None
             producer = Producer(found.producer_id, found.producer_epoch)
-            times = found.transaction_timeout_ms / 1000, max(found.transaction_start_time_ms, 0) / 1000
+            times = (
+                found.transaction_timeout_ms / 1000,
+                max(found.transaction_start_time_ms, 0) / 1000,
+            )
             return Described(name, Stage(found.state.value), producer, *times)
 
         with explained(self._address):
@@ -220,20 +248,34 @@ class Coordinators:
     def settled(self, name: str) -> Described | None:
         """The same, once all markers of a decision that was made are written."""
         deadline = time.monotonic() + PATIENCE
-        while (found := self.describe(name)) and found.stage in UNFINISHED and found.stage is not Stage.ONGOING:
+        while (
+            (found := self.describe(name))
+            and found.stage in UNFINISHED
+            and found.stage is not Stage.ONGOING
+        ):
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"{self._address}: {name} stayed {found.stage} for {PATIENCE:.0f} s.")
+                raise ServiceUnavailable(
+                    f"{self._address}: {name} stayed {found.stage} for {PATIENCE:.0f} s."
+                )
             time.sleep(_PAUSE)
         return found
 
     def unfinished(self, prefix: str = "") -> list[str]:
         """Every transactional id with this prefix whose transaction is neither committed nor aborted, sorted."""
         with explained(self._address):
-            answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
-        names = (listing.transactional_id for listings in answers.values() for listing in listings)
+            answers = self._patiently(
+                lambda: self._admin.list_transactions(state_filters=list(UNFINISHED))
+            )
+        names = (
+            listing.transactional_id
+            for listings in answers.values()
+            for listing in listings
+        )
         return sorted(name for name in names if name.startswith(prefix))
 
-    def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
+    def end(
+        self, name: str, producer: Producer, *, commit: bool
+    ) -> type[errors.KafkaError]:
         """Asks to commit or abort; gives the coordinator's answer, `errors.NoError` when the decision is logged."""
         with explained(self._address):
             answer = self._ask(
@@ -281,14 +323,21 @@ class Coordinators:
                 found = self._admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
                 return {}
-            return {place: position.offset for place, position in found.items() if position.offset >= 0}
+            return {
+                place: position.offset
+                for place, position in found.items()
+                if position.offset >= 0
+            }
 
         with explained(self._address):
             return self._patiently(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets of a group that has no members; nobody checks whether anything was read."""
-        wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
+        wanted = {
+            place: OffsetAndMetadata(offset, "", -1)
+            for place, offset in offsets.items()
+        }
 
         def ask() -> None:
             for error in self._admin.alter_group_offsets(group, wanted).values():
@@ -302,21 +351,32 @@ class Coordinators:
         """Every partition of a topic, with the offset that the next record there will get."""
         with explained(self._address):
             [found] = self._admin.describe_topics([topic])
-            places = [TopicPartition(topic, each["partition_index"]) for each in found["partitions"]]
-            latest = self._admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
+            places = [
+                TopicPartition(topic, each["partition_index"])
+                for each in found["partitions"]
+            ]
+            latest = self._admin.list_partition_offsets(
+                dict.fromkeys(places, OffsetSpec.LATEST)
+            )
         return {place: latest[place].offset for place in sorted(places)}
 
-    def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
+    def _ask(
+        self, name: str, request: Callable[[], Any]
+    ) -> tuple[type[errors.KafkaError], Any]:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""
 
         async def send() -> Any:
-            node = await self._admin._find_coordinator_id(name, key_type=CoordinatorType.TRANSACTION)  # noqa: SLF001
+            node = await self._admin._find_coordinator_id(  # noqa: SLF001
+                name, key_type=CoordinatorType.TRANSACTION
+            )
             return await self._admin._manager.send(request(), node_id=node)  # noqa: SLF001
 
         def once() -> tuple[type[errors.KafkaError], Any]:
             answer = self._admin._manager.run(send)  # noqa: SLF001
             error = errors.for_code(answer.error_code)
-            if error is errors.ConcurrentTransactionsError or issubclass(error, _ELSEWHERE):
+            if error is errors.ConcurrentTransactionsError or issubclass(
+                error, _ELSEWHERE
+            ):
                 raise error
             return error, answer
 
@@ -334,4 +394,8 @@ class Coordinators:
             time.sleep(_PAUSE)
 
 
-_ELSEWHERE = (errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError, errors.NotCoordinatorError)
+_ELSEWHERE = (
+    errors.CoordinatorLoadInProgressError,
+    errors.CoordinatorNotAvailableError,
+    errors.NotCoordinatorError,
+)

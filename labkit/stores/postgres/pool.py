@@ -16,7 +16,12 @@ import psycopg
 from psycopg import sql
 
 from labkit.host.servers import postgres_connection
-from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
+from labkit.host.servers.postgres_connection import (
+    Connection,
+    connect,
+    explained,
+    redacted,
+)
 
 KEPT = 4
 """Connections that a process keeps; a writer uses two, one of them for the notes beside its transaction."""
@@ -58,7 +63,9 @@ class Pool:
             with explained(connection, self.place):
                 connection.execute(self._settings())
                 if connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
-                    connection.execute(f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode())
+                    connection.execute(
+                        f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode()
+                    )
         except BaseException:
             connection.close()
             raise
@@ -69,13 +76,21 @@ class Pool:
 
     def _settings(self) -> sql.Composed:
         """Notes beside the protocol need not wait for the disk; `begin` gives a transaction the server's setting."""
-        settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
-        schema, patience = sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms"
+        settings = (
+            "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
+        )
+        schema, patience = (
+            sql.Identifier(self._schema),
+            f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms",
+        )
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
         """Takes it back; one that is broken or in the middle of something is closed, which undoes what was open."""
-        idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+        idle = (
+            not connection.closed
+            and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+        )
         if not idle:
             connection.close()
         with self._lock:
@@ -114,7 +129,9 @@ class Keeper:
         """One that was set up in the same way and still works, if there is any."""
         with self._lock:
             for number in reversed(range(len(self._kept))):
-                if self._kept[number][0] == key and is_usable(connection := self._kept.pop(number)[1]):
+                if self._kept[number][0] == key and is_usable(
+                    connection := self._kept.pop(number)[1]
+                ):
                     return connection
         return None
 

@@ -23,10 +23,18 @@ from psycopg import errors, sql
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.records import Observation
 from labkit.host import addresses
+from labkit.host.servers.postgres_connection import (
+    BEGIN,
+    RIGHTS,
+    Connection,
+    Step,
+    at_once,
+    explained,
+    transaction,
+)
 from labkit.stores.contract import Handle, Transaction, fenced
 from labkit.stores.postgres import prepared
 from labkit.stores.postgres import schema as names
-from labkit.host.servers.postgres_connection import BEGIN, RIGHTS, Connection, Step, at_once, explained, transaction
 from labkit.stores.postgres.pool import Pool
 from labkit.stores.postgres.prepared import Rows
 
@@ -71,7 +79,11 @@ class PostgresStore:
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether the marker of this query and batch has been committed."""
-        return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
+        return any(
+            self._read(
+                "SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch
+            )
+        )
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
@@ -107,7 +119,9 @@ class PostgresStore:
                 number = prepared.open_noted(connection, self.schema, handle)
                 if number is None:
                     self._refuse_disabled(connection)
-                    raise JobFailed(f"{self._place}: there is a transaction {handle}; a name is never used twice.")
+                    raise JobFailed(
+                        f"{self._place}: there is a transaction {handle}; a name is never used twice."
+                    )
         except BaseException:
             pool.give(connection)
             raise
@@ -115,14 +129,19 @@ class PostgresStore:
 
     def commit(self, handle: Handle) -> None:
         """COMMIT PREPARED, from any process. Raises `JobFailed` if it is neither prepared nor committed."""
-        refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
+        refusal = JobFailed(
+            f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed."
+        )
         if not self._is_there():
             raise refusal
         with self._pool.using() as connection:
             carried = "SELECT FROM committed WHERE handle = %s"
             try:
                 done = prepared.finish(connection, self.schema, handle)
-                if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
+                if (
+                    not done
+                    and connection.execute(carried, [str(handle)]).rowcount == 0
+                ):
                     raise refusal
             finally:
                 prepared.let_go(connection, self.schema, handle)
@@ -139,7 +158,13 @@ class PostgresStore:
             return []
         with self._pool.using() as connection:
             self._refuse_disabled(connection)
-            return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
+            return sorted(
+                {
+                    each
+                    for each in prepared.unfinished(connection, self.schema)
+                    if each.query == query
+                }
+            )
 
     def fence(self, query: str, incarnation: int) -> None:
         """Refuses earlier drivers of the query from now on, and ends what they have open in one transaction.
@@ -151,7 +176,9 @@ class PostgresStore:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
-            for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
+            for name, pid, started in connection.execute(
+                "SELECT handle, pid, started FROM opened"
+            ).fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])
                     prepared.forget_opened(connection, str(name))
@@ -164,8 +191,12 @@ class PostgresStore:
                 self._refuse_disabled(connection)
             allowed = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
             may, user = connection.execute(allowed).fetchone() or (False, "")
-            if not may or connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",):
-                raise InvalidInput(f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}.")
+            if not may or connection.execute(
+                "SHOW default_transaction_read_only"
+            ).fetchone() == ("on",):
+                raise InvalidInput(
+                    f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}."
+                )
 
     def destroy(self) -> None:
         """Rolls back every transaction of the store and drops its schema, whoever wrote to it."""
@@ -174,7 +205,9 @@ class PostgresStore:
         with self._pool.using() as connection:
             for handle in set(prepared.unfinished(connection, self.schema)):
                 prepared.drop(connection, self.schema, handle)
-            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
+            connection.execute(
+                sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema))
+            )
         self._known = False
 
     @property
@@ -187,7 +220,9 @@ class PostgresStore:
     def _place(self) -> str:
         return self._pool.place
 
-    def _read(self, statement: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
+    def _read(
+        self, statement: str, *parameters: str | int
+    ) -> Iterator[tuple[Any, ...]]:
         """The answer to a query on a connection of its own, which sees only what is committed."""
         if self._is_there():
             with self._pool.using() as connection:
@@ -203,7 +238,9 @@ class PostgresStore:
         """The connections, once the schema is there: several writers may try to create it at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+                connection.execute(
+                    "SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)]
+                )
                 if not _exists(connection, self.schema):
                     connection.execute(names.creation(self.schema, self.location))
             self._known = True
@@ -218,12 +255,22 @@ class PostgresStore:
         """A transaction whose rows become visible in the order of their numbers: the lock outlasts the commit."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
-            at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
+            at_once(
+                connection,
+                *BEGIN,
+                lock,
+                Step(statement, names.to_arrays(rows)),
+                Step("COMMIT"),
+            )
 
-    def _seal(self, connection: Connection, rows: Rows, given: dict[str, str | int]) -> None:
+    def _seal(
+        self, connection: Connection, rows: Rows, given: dict[str, str | int]
+    ) -> None:
         """The last steps of a transaction of one writer, in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-        at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, given), Step("COMMIT"))
+        at_once(
+            connection, *rows.steps(), lock, Step(prepared.SEAL, given), Step("COMMIT")
+        )
 
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
@@ -234,13 +281,15 @@ def sweep() -> list[str]:
     """Drops the stores of runs whose folders are gone; gives their schemas. For a server that is the lab's alone."""
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
-        commented = (
-            "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
-        )
+        commented = "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
         found = connection.execute(commented).fetchall()
     for schema, comment in found:
         location = Path(str(comment).removeprefix(names.MARK))
-        if names.schema_of(location) == schema and len(location.parents) > 1 and not location.parents[1].exists():
+        if (
+            names.schema_of(location) == schema
+            and len(location.parents) > 1
+            and not location.parents[1].exists()
+        ):
             with closing(PostgresStore(location)) as store:
                 store.destroy()
             dropped.append(schema)
@@ -252,7 +301,9 @@ def _exists(connection: Connection, schema: str) -> bool:
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     found = connection.execute(comment, [schema]).fetchone()
     if found is not None and not str(found[0]).startswith(names.MARK):
-        raise InvalidInput(f"The schema {schema} was not made by the lab; choose another location.")
+        raise InvalidInput(
+            f"The schema {schema} was not made by the lab; choose another location."
+        )
     return found is not None
 
 

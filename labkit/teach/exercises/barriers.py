@@ -8,7 +8,15 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import Closed
 from labkit.teach.exercises.constants import Prediction, Settings
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
 from labkit.teach.exercises.searching import search
 from labkit.teach.study import replay
 
@@ -22,12 +30,18 @@ def _aligns(ask: Asker, drill: AlignmentDrill, state: Any, action: Action) -> bo
     inputs, came, _ = question
     said = ask(*question)
     if type(said) is not dict or set(said) != {"read", "copy"}:
-        raise Unusable(f'{ask.call(*question)} returned {shown(said)}; return a dict with the keys "read" and "copy".')
+        raise Unusable(
+            f'{ask.call(*question)} returned {shown(said)}; return a dict with the keys "read" and "copy".'
+        )
     reads, copies = said["read"], said["copy"]
     if type(copies) is not bool or type(reads) is not list:
-        raise Unusable(f'{ask.told(*question)}: "read" must be a list of inputs, and "copy" True or False.')
+        raise Unusable(
+            f'{ask.told(*question)}: "read" must be a list of inputs, and "copy" True or False.'
+        )
     if any(type(each) is not int or not 0 <= each < inputs for each in reads):
-        raise Unusable(f'{ask.told(*question)}: "read" may hold the inputs 0 to {inputs - 1}.')
+        raise Unusable(
+            f'{ask.told(*question)}: "read" may hold the inputs 0 to {inputs - 1}.'
+        )
     if copies and came:
         return action.name == "snapshot"
     return action.name != "snapshot" and drill.into(action) in reads
@@ -61,7 +75,10 @@ def _third(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     stored = walk.until("crash")
     offsets = stored.facts["checkpoint_offsets"]
     assert isinstance(offsets, list)
-    return {"offset": offsets[0], "counts": str(stored.facts["checkpoint_counts"])}, str(walk.trace)
+    return {
+        "offset": offsets[0],
+        "counts": str(stored.facts["checkpoint_counts"]),
+    }, str(walk.trace)
 
 
 PREDICTION = Prediction("predicted_04", {"offset": int, "counts": str}, _third)
@@ -103,11 +120,21 @@ EXERCISES = (
         public=(
             Variant(
                 "two sources, one count",
-                (("sources", 2), ("counts", 1), ("words", "hello-hello"), ("crashes", 1)),
+                (
+                    ("sources", 2),
+                    ("counts", 1),
+                    ("words", "hello-hello"),
+                    ("crashes", 1),
+                ),
             ),
             Variant(
                 "one source longer than the other",
-                (("sources", 2), ("counts", 1), ("words", "hello-hello-hello"), ("crashes", 0)),
+                (
+                    ("sources", 2),
+                    ("counts", 1),
+                    ("words", "hello-hello-hello"),
+                    ("crashes", 0),
+                ),
             ),
         ),
         judge=judge_alignment,
@@ -134,7 +161,13 @@ EXERCISES = (
         public=(
             Variant(
                 "a crash and a cancellation",
-                (("words", "hello-hello"), ("sources", 2), ("counts", 1), ("crashes", 1), ("cancels", 1)),
+                (
+                    ("words", "hello-hello"),
+                    ("sources", 2),
+                    ("counts", 1),
+                    ("crashes", 1),
+                    ("cancels", 1),
+                ),
             ),
         ),
         judge=SETTINGS.judge,

@@ -32,14 +32,24 @@ def check(name: str) -> None:
         print("This runs real Spark and takes about twenty seconds.", flush=True)
     found = judged(exercise, namespace)
     if found is None:
-        what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") helps'
-        print(f"{name}: not attempted ({exercise.points} point{'s' * (exercise.points > 1)}); {what}.")
+        what = (
+            "write it, and the run unlocks"
+            if exercise.kind is Kind.PREDICT
+            else f'lab.hint("{name}") helps'
+        )
+        print(
+            f"{name}: not attempted ({exercise.points} point{'s' * (exercise.points > 1)}); {what}."
+        )
         return
     for line in _told(exercise, found):
         print(line)
     failed = next((each for each in found if not each.passed), found[-1])
     state = TRIED if not failed.passed else DONE
-    notes.note(name, state=state, points=exercise.points if state == DONE and not exercise.by_hand else 0)
+    notes.note(
+        name,
+        state=state,
+        points=exercise.points if state == DONE and not exercise.by_hand else 0,
+    )
     if exercise.kind is Kind.PREDICT and failed.passed:
         _keep_first(name, failed)
     if failed.trace:
@@ -80,7 +90,10 @@ def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
         hidden = exercise.kind not in (Kind.PREDICT, Kind.EXPLAIN)
         more = " When it is graded, other variants are used." if hidden else ""
         return [f"{head}{count} of {count} public checks passed.{more}", last.message]
-    lines = [f"{head}check {len(found)} of {count} failed ({exercise.public[len(found) - 1].name}).", last.message]
+    lines = [
+        f"{head}check {len(found)} of {count} failed ({exercise.public[len(found) - 1].name}).",
+        last.message,
+    ]
     if last.observed and last.observed.rstrip(".").lower() not in last.message.lower():
         lines.append(f"Observed: {last.observed}")
     if last.expected:
@@ -122,7 +135,15 @@ def progress(notebook: str | None = None) -> None:
         points = int(known.get("points", 0))
         got, most = got + points, most + exercise.points
         state = str(known.get("state", NOT_ATTEMPTED))
-        rows.append((exercise.name, exercise.kind, exercise.level, state, f"{points} of {exercise.points}"))
+        rows.append(
+            (
+                exercise.name,
+                exercise.kind,
+                exercise.level,
+                state,
+                f"{points} of {exercise.points}",
+            )
+        )
     print(columns([*rows, ("total", "", "", "", f"{got} of {most}")]))
 
 
@@ -132,10 +153,16 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
     In a notebook the stub comes as a new cell below; your own cell stays until you delete it.
     """
     exercises = [find(name)] if name is not None else list(EXERCISES.values())
-    call = f'lab.reset("{name}", confirm=True)' if name is not None else "lab.reset(confirm=True)"
+    call = (
+        f'lab.reset("{name}", confirm=True)'
+        if name is not None
+        else "lab.reset(confirm=True)"
+    )
     what = name or f"all {len(exercises)} exercises"
     if not confirm:
-        print(f"This drops your answer and the progress of {what}. To do so, run {call}.")
+        print(
+            f"This drops your answer and the progress of {what}. To do so, run {call}."
+        )
         return
     namespace = _namespace()
     for exercise in exercises:
@@ -159,7 +186,9 @@ def _give_back(stub: str) -> None:
 def stubs() -> dict[str, str]:
     """The stub of every exercise, as the notebooks have it; derived from their sources."""
     found: dict[str, str] = json.loads(
-        files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
+        files("labkit.teach.exercises")
+        .joinpath("stubs.json")
+        .read_text(encoding="utf-8")
     )
     return found
 
@@ -167,6 +196,8 @@ def stubs() -> dict[str, str]:
 def _namespace() -> dict[str, Any]:
     """The names of the cell that called: the frame below this module's own."""
     frame = inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("labkit."):
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(
+        "labkit."
+    ):
         frame = frame.f_back
     return frame.f_globals if frame is not None else {}

@@ -34,7 +34,9 @@ class Closed(Model[Any]):
         """What the drill enables and the learner's function allows."""
         drill, ask, allows = self.drill, self.ask, self._allows
         return [
-            each for each in drill.actions(state) if each.name not in drill.steps or allows(ask, drill, state, each)
+            each
+            for each in drill.actions(state)
+            if each.name not in drill.steps or allows(ask, drill, state, each)
         ]
 
     def apply(self, state: Any, action: Action) -> Any:
@@ -57,7 +59,9 @@ class Closed(Model[Any]):
         """What was asked in a state in which nothing is allowed any more."""
         if self.actions(state):
             return []
-        questions = (self.drill.question(state, each) for each in self.drill.actions(state))
+        questions = (
+            self.drill.question(state, each) for each in self.drill.actions(state)
+        )
         return [question for question in questions if question is not None]
 
     def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
@@ -92,7 +96,9 @@ class Run(Model[Busy]):
         if not state.todo:
             return free
         if state.todo[0] not in enabled:
-            raise Unusable(f"{self.ask.name} asks for {state.todo[0]}, which is not possible then.")
+            raise Unusable(
+                f"{self.ask.name} asks for {state.todo[0]}, which is not possible then."
+            )
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
@@ -103,12 +109,16 @@ class Run(Model[Busy]):
             return Busy(after, self._program(after, question))
         if self.drill.forgets(action, after):
             return Busy(after)
-        return Busy(after, state.todo[1:] if state.todo[:1] == (action,) else state.todo)
+        return Busy(
+            after, state.todo[1:] if state.todo[:1] == (action,) else state.todo
+        )
 
     def _program(self, after: Any, question: Question) -> tuple[Action, ...]:
         steps = a_list(self.ask, self.ask(*question), self._of)
         if len(steps) > MAX_STEPS:
-            raise Unusable(f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}.")
+            raise Unusable(
+                f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}."
+            )
         try:
             return tuple(self.drill.program(after, steps))
         except ValueError as error:

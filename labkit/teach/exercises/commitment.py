@@ -7,7 +7,14 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import Closed
 from labkit.teach.exercises.constants import Statements
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Variant,
+)
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.searching import search
 
@@ -20,14 +27,18 @@ def _returns(ask: Asker, drill: Any, state: Any, action: Action) -> bool:
     question = drill.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
-        raise Unusable(f'{ask.call(*question)} returned {shown(answer)}; return "abort", "commit" or "wait".')
+        raise Unusable(
+            f'{ask.call(*question)} returned {shown(answer)}; return "abort", "commit" or "wait".'
+        )
     return action.name == RETURNS[answer]
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of two-phase commit with crashes of anybody and lost messages."""
     drill: Any = make("recovery_drill", dict(variant.parameters))
-    return search(answer, "recover", lambda ask: Closed(drill, ask, _returns), "nobody_blocked")
+    return search(
+        answer, "recover", lambda ask: Closed(drill, ask, _returns), "nobody_blocked"
+    )
 
 
 def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
@@ -70,8 +81,14 @@ EXERCISES = (
         ),
         lines=5,
         public=(
-            Variant("two participants, one crash, one lost message", (("participants", 2), ("crashes", 1))),
-            Variant("two participants, two crashes", (("participants", 2), ("crashes", 2), ("losses", 0))),
+            Variant(
+                "two participants, one crash, one lost message",
+                (("participants", 2), ("crashes", 1)),
+            ),
+            Variant(
+                "two participants, two crashes",
+                (("participants", 2), ("crashes", 2), ("losses", 0)),
+            ),
         ),
         judge=judge_recovery,
         withheld=("labkit.sim.models.two_phase_commit.model",),
@@ -100,7 +117,10 @@ EXERCISES = (
                         "bad",
                         (
                             ("the yes is not logged", {**TWO, "broken": "forget_vote"}),
-                            ("who is in doubt aborts alone", {**TWO, "broken": "heuristic"}),
+                            (
+                                "who is in doubt aborts alone",
+                                {**TWO, "broken": "heuristic"},
+                            ),
                         ),
                     ),
                 ),
@@ -109,7 +129,10 @@ EXERCISES = (
                 "three participants",
                 (
                     ("good", (("all rules kept", THREE),)),
-                    ("bad", (("commit before all votes", {**THREE, "broken": "early"}),)),
+                    (
+                        "bad",
+                        (("commit before all votes", {**THREE, "broken": "early"}),),
+                    ),
                 ),
             ),
         ),
@@ -125,7 +148,10 @@ EXERCISES = (
         points=1,
         answer="blocked_answer",
         task="A participant has voted yes, and the coordinator is dead. What may it do?",
-        hints=("What could the coordinator have told somebody else before it died?", "Step through aborts_alone."),
+        hints=(
+            "What could the coordinator have told somebody else before it died?",
+            "Step through aborts_alone.",
+        ),
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,

@@ -9,7 +9,14 @@ from labkit.core.failpoints import POINTS, Order, Strategy, orders
 from labkit.runs.outcome import Outcome, crash, silent
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Text, named_values, said
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Variant,
+)
 
 NOTEBOOK = "07_crash_spark"
 CHOSEN = {
@@ -24,7 +31,9 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
         point = _point(chosen, variant["point"])
-        found, seen = _run(chosen, f"{point}@{variant['batch']}", int(variant["records_per_batch"]))
+        found, seen = _run(
+            chosen, f"{point}@{variant['batch']}", int(variant["records_per_batch"])
+        )
     except (Unusable, InvalidInput) as error:
         return Finding(False, str(error), general="These settings do not go together.")
     at = f"With {said(chosen)}, killed at {point}@{variant['batch']}"
@@ -35,9 +44,13 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
     if found.verdict.regression:
         back = found.verdict.regression[0]
         message = f"{at}: a reader saw a value jump back, at offset {back}."
-        general = f"With {said(chosen)}, killed once more, a reader saw a value jump back."
+        general = (
+            f"With {said(chosen)}, killed once more, a reader saw a value jump back."
+        )
         return Finding(False, message, seen, "no value jumps back", general=general)
-    return Finding(True, f"{at}: exactly-once, and no value jumped back. Seen: {seen}.", seen)
+    return Finding(
+        True, f"{at}: exactly-once, and no value jumped back. Seen: {seen}.", seen
+    )
 
 
 def _point(chosen: dict[str, Any], wanted: str) -> str:
@@ -46,12 +59,16 @@ def _point(chosen: dict[str, Any], wanted: str) -> str:
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
     if order not in possible:
-        raise InvalidInput(f'{strategy} takes the order {" or ".join(possible)}, or None; it is "{order}".')
+        raise InvalidInput(
+            f'{strategy} takes the order {" or ".join(possible)}, or None; it is "{order}".'
+        )
     known = [each.value for each in POINTS[strategy, Order(order)]]
     return wanted if wanted in known else "sink.after_pre_commit"
 
 
-def _run(chosen: dict[str, Any], at: str, records_per_batch: int) -> tuple[Outcome, str]:
+def _run(
+    chosen: dict[str, Any], at: str, records_per_batch: int
+) -> tuple[Outcome, str]:
     with TemporaryDirectory(prefix="labkit-exercise-") as folder:
         order = None if chosen["order"] in (None, "none") else chosen["order"]
         found = crash(
@@ -86,7 +103,12 @@ EXERCISES = (
         lines=1,
         public=(
             Variant(
-                "committed, not noted", (("point", "sink.after_commit"), ("batch", 0), ("records_per_batch", 1_000))
+                "committed, not noted",
+                (
+                    ("point", "sink.after_commit"),
+                    ("batch", 0),
+                    ("records_per_batch", 1_000),
+                ),
             ),
         ),
         judge=judge_sink,

@@ -5,7 +5,15 @@ from typing import Any
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction, Settings, Statements
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
 from labkit.teach.exercises.searching import search
 from labkit.teach.study import replay
 
@@ -25,7 +33,11 @@ def _weak_chain(chosen: dict[str, Any], variant: Variant) -> dict[str, object]:
 CHAIN = Settings(
     "chain_settings",
     "delivery",
-    {"retry": (True, False), "dedup": ("none", "connection", "volatile", "durable"), "ids": ("derived", "fresh")},
+    {
+        "retry": (True, False),
+        "dedup": ("none", "connection", "volatile", "durable"),
+        "ids": ("derived", "fresh"),
+    },
     ("no_loss", "no_duplicate", "ends"),
     _weak_chain,
 )
@@ -35,10 +47,14 @@ def _worked_twice(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = replay("delivery.worked_on_twice")
     executions = walk.facts["executions"]
     assert isinstance(executions, list)
-    return {"executions": max(executions), "effects": walk.verdict.rows}, str(walk.trace)
+    return {"executions": max(executions), "effects": walk.verdict.rows}, str(
+        walk.trace
+    )
 
 
-PREDICTION = Prediction("predicted_02", {"executions": int, "effects": int}, _worked_twice)
+PREDICTION = Prediction(
+    "predicted_02", {"executions": int, "effects": int}, _worked_twice
+)
 
 STATEMENTS = Statements(
     "tcp_answer",
@@ -91,8 +107,14 @@ EXERCISES = (
         lines=3,
         public=(
             Variant("one record, a loss, a crash", (("records", 1), ("duplicates", 0))),
-            Variant("two records, doubled", (("records", 2), ("drops", 0), ("duplicates", 1), ("crashes", 1))),
-            Variant("two under way", (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0))),
+            Variant(
+                "two records, doubled",
+                (("records", 2), ("drops", 0), ("duplicates", 1), ("crashes", 1)),
+            ),
+            Variant(
+                "two under way",
+                (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0)),
+            ),
         ),
         judge=judge_dedup,
         withheld=("labkit.sim.models.delivery.model",),
@@ -112,7 +134,12 @@ EXERCISES = (
             "Where does the last process keep the ids that it has seen, if it may die too?",
         ),
         lines=1,
-        public=(Variant("three processes, a crash, a loss", (("processes", 3), ("records", 1), ("duplicates", 0))),),
+        public=(
+            Variant(
+                "three processes, a crash, a loss",
+                (("processes", 3), ("records", 1), ("duplicates", 0)),
+            ),
+        ),
         judge=CHAIN.judge,
     ),
     Exercise(

@@ -72,7 +72,9 @@ def _cases(watch: "Watch", given: str) -> tuple[Case, ...]:
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
-            raise GradingError(f"{watch.model} has {MAX_STATES} states or more with {given}.")
+            raise GradingError(
+                f"{watch.model} has {MAX_STATES} states or more with {given}."
+            )
         if claim.where is None or claim.where(state):
             case = Case(watch.view(model, state), claim.holds(state), state)
             cases.setdefault(json.dumps(case[:2]), case)
@@ -95,7 +97,9 @@ class Watch:
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """By one variant: `good` and `bad` are systems, each a name and its parameters."""
         ask = Asker(answer, self.function)
-        systems = [(True, *each) for each in variant["good"]] + [(False, *each) for each in variant["bad"]]
+        systems = [(True, *each) for each in variant["good"]] + [
+            (False, *each) for each in variant["bad"]
+        ]
         try:
             for is_good, name, given in systems:
                 if found := self._look(ask, name, given, is_good=is_good):
@@ -103,18 +107,33 @@ class Watch:
         except Unusable as error:
             return unusable(self.function, error)
         good, bad = len(variant["good"]), len(variant["bad"])
-        return steady(ask, f"It accepts every state of what is good ({good}) and rejects what is broken ({bad})")
+        return steady(
+            ask,
+            f"It accepts every state of what is good ({good}) and rejects what is broken ({bad})",
+        )
 
-    def _look(self, ask: Asker, name: str, given: dict[str, object], *, is_good: bool) -> Finding | None:
+    def _look(
+        self, ask: Asker, name: str, given: dict[str, object], *, is_good: bool
+    ) -> Finding | None:
         for case in _cases(self, json.dumps(given)):
             said = ask(*case.question)
             if type(said) is not bool:
-                raise Unusable(f"{ask.call(*case.question)} returned {shown(said)}; return True or False.")
+                raise Unusable(
+                    f"{ask.call(*case.question)} returned {shown(said)}; return True or False."
+                )
             if (is_good and not said) or (said and not case.is_kept):
                 return self._wrong(ask, name, given, case, is_good=is_good)
         return None
 
-    def _wrong(self, ask: Asker, name: str, given: dict[str, object], case: Case, *, is_good: bool) -> Finding:
+    def _wrong(
+        self,
+        ask: Asker,
+        name: str,
+        given: dict[str, object],
+        case: Case,
+        *,
+        is_good: bool,
+    ) -> Finding:
         model = make(self.model, given)
         claim = self.claimed(model)
         trace = _trace_to(model, case.state)
@@ -122,11 +141,27 @@ class Watch:
         if is_good:
             message = f"{asked} answered False, and this is a state of a good system ({name}): {claim.sentence}"
             general = f"{self.function} rejects a state of a good system."
-            return Finding(False, message, f"a good system is rejected: {name}", "True", str(trace), at, general)
+            return Finding(
+                False,
+                message,
+                f"a good system is rejected: {name}",
+                "True",
+                str(trace),
+                at,
+                general,
+            )
         said = claim.because(case.state)
         message = f"{asked} answered True, and this does not hold there ({name}): {claim.sentence} {_start(said)}"
         general = f"{self.function} accepts a state of a broken system, where this does not hold: {claim.sentence}"
-        return Finding(False, message, f"a broken system is accepted: {name}", "False", str(trace), at, general)
+        return Finding(
+            False,
+            message,
+            f"a broken system is accepted: {name}",
+            "False",
+            str(trace),
+            at,
+            general,
+        )
 
 
 def _start(sentence: str) -> str:
@@ -135,5 +170,7 @@ def _start(sentence: str) -> str:
 
 def _trace_to(model: Model[Any], wanted: Any) -> Trace:
     """A shortest run to a state."""
-    claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
+    claim: Property[Any] = Property(
+        "reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: ""
+    )
     return explore(Watched(model, claim), max_states=MAX_STATES).violations[0].trace

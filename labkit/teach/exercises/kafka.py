@@ -7,7 +7,15 @@ from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.constants import Prediction, Statements
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
 from labkit.teach.exercises.searching import steady, unusable
 from labkit.teach.study import replay
 
@@ -24,21 +32,28 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     try:
         ticks = ask(*asked)
         if type(ticks) is not int or not ticks >= 1:
-            raise Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+            raise Unusable(
+                f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more."
+            )
     except Unusable as error:
         return unusable(ask.name, error)
     told = ask.told(*asked)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
         message = f"{told}, and with that a record can be lost: {loss.because}"
-        expected, general = "No schedule loses a record.", "With one of the answers a record can be lost."
-        return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
-    if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
-        message = (
-            f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
+        expected, general = (
+            "No schedule loses a record.",
+            "With one of the answers a record can be lost.",
         )
+        return Finding(
+            False, message, loss.because, expected, str(loss.trace), at, general
+        )
+    if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
+        message = f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
         general = "One of the answers is more than twice as long as needed."
-        return Finding(False, message, told, "At most twice of what is needed.", general=general)
+        return Finding(
+            False, message, told, "At most twice of what is needed.", general=general
+        )
     return steady(ask, f"No schedule loses a record: {told}")
 
 
@@ -47,7 +62,9 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
     interval, checkpoint, tolerated, downtime = asked
     given = {
         "partitions": 1,
-        "records": 2 if checkpoint > interval else 1,  # an earlier checkpoint delays one only if it has a record
+        "records": 2
+        if checkpoint > interval
+        else 1,  # an earlier checkpoint delays one only if it has a record
         "isolation": "read_committed",
         "interval": interval,
         "checkpoint_timeout": checkpoint,
@@ -63,7 +80,9 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
 
 def _burst(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = replay("kafka_log.burst_then_silence")
-    return {"lost": list(walk.verdict.lost), "restarts": walk.state.failures}, str(walk.trace)
+    return {"lost": list(walk.verdict.lost), "restarts": walk.state.failures}, str(
+        walk.trace
+    )
 
 
 PREDICTION = Prediction("predicted_09", {"lost": list, "restarts": int}, _burst)
@@ -93,7 +112,10 @@ EXERCISES = (
         answer="predicted_09",
         task="Two records at once, then nothing; the transaction is aborted after 5 s, the checkpoint comes after 10 s "
         "and completes. Which offsets are lost in the end, and how often does the job restart?",
-        hints=("Who notices that the transaction is gone, and when?", "The refused commit is only logged."),
+        hints=(
+            "Who notices that the transaction is gone, and when?",
+            "The refused commit is only logged.",
+        ),
         lines=1,
         public=(Variant("kafka_log.burst_then_silence"),),
         judge=PREDICTION.judge,
@@ -115,12 +137,22 @@ EXERCISES = (
         ),
         lines=1,
         public=(
-            Variant("nothing fails", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 0))),
-            Variant("the job may be down", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 2))),
             Variant(
-                "a checkpoint may take long", (("interval", 1), ("checkpoint", 3), ("tolerated", 0), ("downtime", 0))
+                "nothing fails",
+                (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 0)),
             ),
-            Variant("a checkpoint may expire", (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0))),
+            Variant(
+                "the job may be down",
+                (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 2)),
+            ),
+            Variant(
+                "a checkpoint may take long",
+                (("interval", 1), ("checkpoint", 3), ("tolerated", 0), ("downtime", 0)),
+            ),
+            Variant(
+                "a checkpoint may expire",
+                (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0)),
+            ),
         ),
         judge=judge_timeout,
         withheld=("labkit.sim.models.kafka_log.timeouts",),
@@ -134,7 +166,10 @@ EXERCISES = (
         points=1,
         answer="offsets_answer",
         task="A job with checkpoints copies from Kafka to Kafka. What are the offsets of its consumer group for?",
-        hints=("Which of them did the job look at when it started again?", "Look at the four copies above."),
+        hints=(
+            "Which of them did the job look at when it started again?",
+            "Look at the four copies above.",
+        ),
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,

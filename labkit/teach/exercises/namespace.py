@@ -44,7 +44,9 @@ class InNotebook:
         if function is ...:
             raise MissingSolution(f"{self._name} is not defined.")
         if not callable(function):
-            raise AnswerFailed(f"{self._name} must be a function, and is {shown(function)}.")
+            raise AnswerFailed(
+                f"{self._name} must be a function, and is {shown(function)}."
+            )
         asked = f"{self._name}({', '.join(map(shown, arguments))})"
         given = [deepcopy(each) for each in arguments]
         try:
@@ -53,9 +55,15 @@ class InNotebook:
         except NotImplementedError:
             raise MissingSolution(f"{self._name} raises NotImplementedError.") from None
         except _TooLong:
-            raise AnswerFailed(f"{asked} took longer than {SECONDS:.0f} seconds.") from None
-        except Exception as error:  # whatever the learner's code raises is what is to be told
-            raise AnswerFailed(f"{asked} raised {type(error).__name__}: {str(error)[:200]}.") from None
+            raise AnswerFailed(
+                f"{asked} took longer than {SECONDS:.0f} seconds."
+            ) from None
+        except (
+            Exception
+        ) as error:  # whatever the learner's code raises is what is to be told
+            raise AnswerFailed(
+                f"{asked} raised {type(error).__name__}: {str(error)[:200]}."
+            ) from None
         if answer is ...:
             raise MissingSolution(f"{self._name} returns '...'.")
         return plain(asked, answer)
@@ -65,7 +73,9 @@ def is_open(value: object) -> bool:
     """Whether nothing has been filled in: `...`, or a dict or list of nothing else."""
     if isinstance(value, dict):
         return bool(value) and all(map(is_open, value.values()))
-    return value is ... or (isinstance(value, list) and bool(value) and all(map(is_open, value)))
+    return value is ... or (
+        isinstance(value, list) and bool(value) and all(map(is_open, value))
+    )
 
 
 def plain(what: str, value: Any, depth: int = 0) -> Plain:
@@ -76,11 +86,17 @@ def plain(what: str, value: Any, depth: int = 0) -> Plain:
         return value
     if type(value) is float:
         if not math.isfinite(value):
-            raise AnswerFailed(f"{what} gives {value}, which is no number that JSON can carry.")
+            raise AnswerFailed(
+                f"{what} gives {value}, which is no number that JSON can carry."
+            )
         return value
     if depth < DEEPEST and type(value) is list:
         return [plain(what, each, depth + 1) for each in value]
-    if depth < DEEPEST and type(value) is dict and all(type(key) is str for key in value):
+    if (
+        depth < DEEPEST
+        and type(value) is dict
+        and all(type(key) is str for key in value)
+    ):
         return {key: plain(what, each, depth + 1) for key, each in value.items()}
     if value is ...:
         raise AnswerFailed(f"{what} has a '...' that is not filled in.")

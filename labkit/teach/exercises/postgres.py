@@ -10,10 +10,14 @@ NOTEBOOK = "08_postgres"
 def _prepared(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = simulate("sink.after_pre_commit", sink="two_phase", store="postgres")
     down, end = walk.until("crash"), walk.verdict
-    return {"rows_while_down": down.verdict.rows, "rows_in_the_end": end.rows}, str(walk.trace)
+    return {"rows_while_down": down.verdict.rows, "rows_in_the_end": end.rows}, str(
+        walk.trace
+    )
 
 
-PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _prepared)
+PREDICTION = Prediction(
+    "predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _prepared
+)
 
 STATEMENTS = Statements(
     "orphan_answer",
@@ -54,7 +58,10 @@ EXERCISES = (
         points=1,
         answer="orphan_answer",
         task="In the morning pg_prepared_xacts lists a transaction of a job that died at night. What do you do?",
-        hints=("Who knows whether it was decided?", "Look at what labkit.spark.start does before the query starts."),
+        hints=(
+            "Who knows whether it was decided?",
+            "Look at what labkit.spark.start does before the query starts.",
+        ),
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,

@@ -39,7 +39,9 @@ def _all() -> dict[str, dict[str, Any]]:
     try:
         if path.stat().st_size <= LARGEST:
             read = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(read, dict) and all(isinstance(each, dict) for each in read.values()):
+            if isinstance(read, dict) and all(
+                isinstance(each, dict) for each in read.values()
+            ):
                 return read
     except (OSError, ValueError):
         pass
@@ -52,7 +54,9 @@ def _write(known: dict[str, dict[str, Any]]) -> None:
     path = Path(NAME)
     part = path.with_suffix(".part")
     try:
-        part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        part.write_text(
+            json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
         part.replace(path)
     except OSError:
         part.unlink(missing_ok=True)

@@ -19,7 +19,17 @@ __all__ = ["EXERCISES", "find"]
 
 EXERCISES: dict[str, Exercise] = {
     exercise.name: exercise
-    for module in (guarantees, delivery, snapshots, barriers, commitment, sinks, crashes, postgres, kafka)
+    for module in (
+        guarantees,
+        delivery,
+        snapshots,
+        barriers,
+        commitment,
+        sinks,
+        crashes,
+        postgres,
+        kafka,
+    )
     for exercise in module.EXERCISES
 }
 
@@ -27,5 +37,7 @@ EXERCISES: dict[str, Exercise] = {
 def find(name: str) -> Exercise:
     """The exercise of this name. Raises `InvalidInput` with the nearest one."""
     if name not in EXERCISES:
-        raise InvalidInput(f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}")
+        raise InvalidInput(
+            f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}"
+        )
     return EXERCISES[name]

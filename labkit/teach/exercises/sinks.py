@@ -10,7 +10,15 @@ from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.keys import judge_key
 from labkit.teach.exercises.searching import search
@@ -22,7 +30,10 @@ NOTEBOOK = "06_sinks"
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Twice every schedule: with crashes anywhere, and with none in the window that a log cannot close."""
     for in_window in (True, False):
-        drill: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
+        drill: Any = make(
+            "confirmation_drill",
+            {**dict(variant.parameters), "crash_in_window": in_window},
+        )
         found = search(answer, "commit", partial(Run, drill, of="steps"), "ends")
         if not found.passed:
             break
@@ -32,27 +43,44 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job with two-phase commit, crashes and lost notifications."""
     drill: Any = make("resolution_drill", dict(variant.parameters))
-    return search(answer, "recover_and_commit", lambda ask: Run(drill, ask, "steps"), "ends")
+    return search(
+        answer, "recover_and_commit", lambda ask: Run(drill, ask, "steps"), "ends"
+    )
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
     """What an outside reader saw, in order."""
     assert isinstance(model, Pipeline)
     events = Judge(model.settings).history(state).events
-    return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
+    return (
+        [
+            [event.key, event.value]
+            for event in events
+            if isinstance(event, Observation)
+        ],
+    )
 
 
 WATCH = Watch("steady", "pipeline", "no_regression", _seen)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
-UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
+UPSERT: dict[str, object] = {
+    "words": "hello-hello",
+    "strategy": "idempotent",
+    "store": "sqlite",
+}
 
 
 def _half_flushed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = simulate("sink.mid_commit", sink="wal")
-    return {"lost": list(walk.verdict.lost), "duplicate": list(walk.verdict.duplicate)}, str(walk.trace)
+    return {
+        "lost": list(walk.verdict.lost),
+        "duplicate": list(walk.verdict.duplicate),
+    }, str(walk.trace)
 
 
-PREDICTION = Prediction("predicted_06", {"lost": list, "duplicate": list}, _half_flushed)
+PREDICTION = Prediction(
+    "predicted_06", {"lost": list, "duplicate": list}, _half_flushed
+)
 
 EXERCISES = (
     Exercise(
@@ -65,7 +93,10 @@ EXERCISES = (
         answer="predicted_06",
         task="wal, decision order, hello (offset 0), world (1), hello (2): killed when half of the three rows, rounded "
         "down, is flushed; world is flushed first. Which offsets are lost, which come twice?",
-        hints=("Does recovery know how far the flush had come?", "It flushes the whole log again."),
+        hints=(
+            "Does recovery know how far the flush had come?",
+            "It flushes the whole log again.",
+        ),
         lines=1,
         public=(Variant("wal, sink.mid_commit"),),
         judge=PREDICTION.judge,
@@ -88,7 +119,12 @@ EXERCISES = (
             Variant("one crash", (("words", "hello-world-hello"), ("crashes", 1))),
             Variant(
                 "the checkpoint folder is deleted",
-                (("words", "hello-hello-world"), ("records_per_batch", 1), ("crashes", 1), ("deletions", 1)),
+                (
+                    ("words", "hello-hello-world"),
+                    ("records_per_batch", 1),
+                    ("crashes", 1),
+                    ("deletions", 1),
+                ),
             ),
         ),
         judge=judge_key,
@@ -109,10 +145,17 @@ EXERCISES = (
         ),
         lines=4,
         public=(
-            Variant("two batches, one crash", (("words", "hello-world-hello"), ("records_per_batch", 2))),
+            Variant(
+                "two batches, one crash",
+                (("words", "hello-world-hello"), ("records_per_batch", 2)),
+            ),
             Variant(
                 "one batch of three, two crashes",
-                (("words", "hello-hello-world"), ("records_per_batch", 3), ("crashes", 2)),
+                (
+                    ("words", "hello-hello-world"),
+                    ("records_per_batch", 3),
+                    ("crashes", 2),
+                ),
             ),
         ),
         judge=judge_confirmation,
@@ -137,10 +180,18 @@ EXERCISES = (
         ),
         lines=4,
         public=(
-            Variant("two batches, one crash", (("words", "hello-world-hello"), ("records_per_batch", 2))),
+            Variant(
+                "two batches, one crash",
+                (("words", "hello-world-hello"), ("records_per_batch", 2)),
+            ),
             Variant(
                 "a lost notification, two crashes",
-                (("words", "hello-world"), ("records_per_batch", 1), ("crashes", 2), ("lost_notices", 1)),
+                (
+                    ("words", "hello-world"),
+                    ("records_per_batch", 1),
+                    ("crashes", 2),
+                    ("lost_notices", 1),
+                ),
             ),
         ),
         judge=judge_recovery,
@@ -172,14 +223,23 @@ EXERCISES = (
                         "good",
                         (
                             ("two_phase", WORDS),
-                            ("two_phase, two batches", {"words": "hello-hello-world", "records_per_batch": 2}),
-                            ("append, each word once", {"words": "hello-world", "strategy": "append"}),
+                            (
+                                "two_phase, two batches",
+                                {"words": "hello-hello-world", "records_per_batch": 2},
+                            ),
+                            (
+                                "append, each word once",
+                                {"words": "hello-world", "strategy": "append"},
+                            ),
                         ),
                     ),
                     (
                         "bad",
                         (
-                            ("a driver that was thought dead wakes up", {**UPSERT, "crashes": 0, "zombies": 1}),
+                            (
+                                "a driver that was thought dead wakes up",
+                                {**UPSERT, "crashes": 0, "zombies": 1},
+                            ),
                             ("append", {"words": "hello-hello", "strategy": "append"}),
                         ),
                     ),
@@ -188,8 +248,17 @@ EXERCISES = (
             Variant(
                 "two words",
                 (
-                    ("good", (("batch_marker", {**WORDS, "strategy": "batch_marker"}),)),
-                    ("bad", (("idempotent", {**UPSERT, **WORDS}), ("wal", {**WORDS, "strategy": "wal"}))),
+                    (
+                        "good",
+                        (("batch_marker", {**WORDS, "strategy": "batch_marker"}),),
+                    ),
+                    (
+                        "bad",
+                        (
+                            ("idempotent", {**UPSERT, **WORDS}),
+                            ("wal", {**WORDS, "strategy": "wal"}),
+                        ),
+                    ),
                 ),
             ),
         ),

@@ -93,12 +93,24 @@ EXERCISES = (
             Variant(
                 "two processes",
                 (
-                    ("good", (("markers", TWO), ("the world stops", {**TWO, "algorithm": "stop_the_world"}))),
+                    (
+                        "good",
+                        (
+                            ("markers", TWO),
+                            ("the world stops", {**TWO, "algorithm": "stop_the_world"}),
+                        ),
+                    ),
                     (
                         "bad",
                         (
-                            ("everybody copies when it likes", {**TWO, "algorithm": "naive"}),
-                            ("channels are not saved", {**TWO, "broken": "forget_channels"}),
+                            (
+                                "everybody copies when it likes",
+                                {**TWO, "algorithm": "naive"},
+                            ),
+                            (
+                                "channels are not saved",
+                                {**TWO, "broken": "forget_channels"},
+                            ),
                         ),
                     ),
                 ),
@@ -107,7 +119,15 @@ EXERCISES = (
                 "three processes",
                 (
                     ("good", (("markers", THREE),)),
-                    ("bad", (("markers are sent late", {**THREE, "broken": "late_markers"}),)),
+                    (
+                        "bad",
+                        (
+                            (
+                                "markers are sent late",
+                                {**THREE, "broken": "late_markers"},
+                            ),
+                        ),
+                    ),
                 ),
             ),
         ),

@@ -12,4 +12,14 @@ from labkit.teach.hands_on.copying import Copied, copy, ten_steps
 from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
 from labkit.teach.hands_on.postgres import Postgres, Session, postgres
 
-__all__ = ["Copied", "Kafka", "Postgres", "Session", "Topic", "copy", "kafka", "postgres", "ten_steps"]
+__all__ = [
+    "Copied",
+    "Kafka",
+    "Postgres",
+    "Session",
+    "Topic",
+    "copy",
+    "kafka",
+    "postgres",
+    "ten_steps",
+]

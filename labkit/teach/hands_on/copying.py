@@ -28,8 +28,15 @@ Trusted = Literal["checkpoint", "group"]
 class CopyJob:
     """One incarnation of the job. `incarnation` must differ between two that use the same checkpoint."""
 
-    def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
-        self._source, self._sink, self._checkpoint, self._incarnation = source, sink, checkpoint, incarnation
+    def __init__(
+        self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1
+    ) -> None:
+        self._source, self._sink, self._checkpoint, self._incarnation = (
+            source,
+            sink,
+            checkpoint,
+            incarnation,
+        )
         self._number = 0
         self.position = 0
         """The offset of the next record to read."""
@@ -102,9 +109,17 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
     """
     if trusts not in ("checkpoint", "group") or not 0 <= group_says <= records:
-        raise InvalidInput(f"trusts is 'checkpoint' or 'group', and group_says is from 0 to {records}.")
-    source, sink, checkpoint = kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json"
-    rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
+        raise InvalidInput(
+            f"trusts is 'checkpoint' or 'group', and group_says is from 0 to {records}."
+        )
+    source, sink, checkpoint = (
+        kafka.topic(),
+        kafka.topic(),
+        kafka.folder() / "checkpoint.json",
+    )
+    rows = [
+        Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)
+    ]
     source.store.append(*rows)
     first = CopyJob(source, sink, checkpoint, 1)
     first.start()
@@ -116,7 +131,9 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     while second.checkpoint(records):
         pass
     expected = [Record(row.offset, row.key, row.value) for row in rows]
-    return Copied(judge(expected, History([*sink.store.history(), Reading("end")])), started_at)
+    return Copied(
+        judge(expected, History([*sink.store.history(), Reading("end")])), started_at
+    )
 
 
 class Steps:
@@ -128,7 +145,9 @@ class Steps:
     def first(self, word: str, isolation: str) -> int | None:
         """The number, from 1, of the first step after which a reader at this level gets the word; None if none does."""
         for number, (_, look) in enumerate(self.steps, start=1):
-            if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
+            if look is not None and word in (
+                look.committed if isolation == READ_COMMITTED else look.uncommitted
+            ):
                 return number
         return None
 
@@ -148,7 +167,12 @@ def ten_steps(kafka: Kafka) -> Steps:
     source, sink = kafka.topic(), kafka.topic()
     source.plain("hello", "world")
     job = CopyJob(source, sink, kafka.folder() / "checkpoint.json")
-    return Steps([(said, sink.look() if is_certain else None) for said, is_certain in _way(sink, job)])
+    return Steps(
+        [
+            (said, sink.look() if is_certain else None)
+            for said, is_certain in _way(sink, job)
+        ]
+    )
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
@@ -183,4 +207,8 @@ def _write(transaction: KafkaTransaction, entry: Entry) -> None:
 
 
 def _shown(look: Look) -> tuple[str, str, str]:
-    return ", ".join(look.open) or "-", " ".join(look.uncommitted) or "-", " ".join(look.committed) or "-"
+    return (
+        ", ".join(look.open) or "-",
+        " ".join(look.uncommitted) or "-",
+        " ".join(look.committed) or "-",
+    )

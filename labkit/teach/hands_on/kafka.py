@@ -40,8 +40,16 @@ class Look:
         """The two readers side by side, and the open transactions by their names."""
         rows = [
             ("", "can read up to", "gets"),
-            (READ_UNCOMMITTED, f"{self.end}, the end", " ".join(self.uncommitted) or "-"),
-            (READ_COMMITTED, f"{self.stable}, the last stable offset", " ".join(self.committed) or "-"),
+            (
+                READ_UNCOMMITTED,
+                f"{self.end}, the end",
+                " ".join(self.uncommitted) or "-",
+            ),
+            (
+                READ_COMMITTED,
+                f"{self.stable}, the last stable offset",
+                " ".join(self.committed) or "-",
+            ),
         ]
         return f"{columns(rows)}\nopen transactions: {', '.join(self.open) or 'none'}"
 
@@ -99,9 +107,13 @@ class Topic:
         """The same for any handle; gives the name of the answer. Raises `InvalidInput` for one without a vote."""
         vote = self.store.journal.vote(handle)
         if vote is None:
-            raise InvalidInput(f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit by.")
+            raise InvalidInput(
+                f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit by."
+            )
         name = self.store.topic.transactional_id(handle)
-        return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
+        return self.store.topic.coordinators.end(
+            name, vote.producer, commit=True
+        ).__name__
 
     def abort(self, name: str) -> str:
         """Aborts by initialising the id, which also fences the writer."""
@@ -116,20 +128,36 @@ class Topic:
 
     def plain(self, *words: str) -> str:
         """Writes records without a transaction."""
-        self.store.append(*(Observation(next(self._numbers), word, 1, 0, 1) for word in words))
+        self.store.append(
+            *(Observation(next(self._numbers), word, 1, 0, 1) for word in words)
+        )
         return "written without a transaction"
 
     def look(self) -> Look:
         """What two readers get that begin at the first record now."""
         early, late = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
-        opened = [described.name.partition(".")[2] for described in self.store.transactions()]
-        end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
+        opened = [
+            described.name.partition(".")[2] for described in self.store.transactions()
+        ]
+        end = Reader(
+            self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED
+        ).end()
         words = [[entry.row.key for entry in entries] for entries in (early, late)]
-        return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
+        return Look(
+            words[0],
+            words[1],
+            end,
+            self.store.last_stable_offset(),
+            [_name(each) for each in opened],
+        )
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
         """The records from an offset on that a reader at this level gets now."""
-        return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
+        return list(
+            Reader(self.store.topic.address, self.store.topic.name(), isolation).read(
+                start
+            )
+        )
 
     def wait_until_aborted(self, *names: str) -> str:
         """Asks the coordinator until it has aborted these by itself; raises `ServiceUnavailable` after `PATIENCE`."""
@@ -137,7 +165,9 @@ class Topic:
         deadline = time.monotonic() + PATIENCE
         while missing := [each for each in ids if each not in self.store.expired()]:
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"waited {PATIENCE:g} s until Kafka aborts {missing[0]}")
+                raise ServiceUnavailable(
+                    f"waited {PATIENCE:g} s until Kafka aborts {missing[0]}"
+                )
             time.sleep(0.1)
         return f"{', '.join(names)}: aborted by the coordinator, whose time was over"
 
@@ -150,7 +180,9 @@ class Topic:
     def _transaction(self, name: str) -> KafkaTransaction:
         found = self._open.get(name)
         if not isinstance(found, KafkaTransaction):
-            raise InvalidInput(f"{name}: no such transaction was begun; topic.begin({name!r}) comes first.")
+            raise InvalidInput(
+                f"{name}: no such transaction was begun; topic.begin({name!r}) comes first."
+            )
         return found
 
 

@@ -44,12 +44,16 @@ class Reply:
     def value(self) -> Any:
         """The first value of the first row of the last statement. Raises `InvalidInput` where there is no row."""
         if not self.rows:
-            raise InvalidInput(f"{self.name}: there is no row ({self.answers[-1].said}).")
+            raise InvalidInput(
+                f"{self.name}: there is no row ({self.answers[-1].said})."
+            )
         return self.rows[0][0]
 
     def __str__(self) -> str:
         """One line a statement with the server's word for it, a table for rows, an error with its code."""
-        return "\n".join(line for answer in self.answers for line in self._lines(answer))
+        return "\n".join(
+            line for answer in self.answers for line in self._lines(answer)
+        )
 
     __repr__ = __str__
 
@@ -58,14 +62,24 @@ class Reply:
             return [f"{self.name}: ERROR {answer.code}: {answer.said}"]
         if not answer.names:
             return [f"{self.name}: {answer.said}"]
-        table = columns([list(answer.names), *([_shown(cell) for cell in row] for row in answer.rows)])
-        return [f"{self.name}: {line}" for line in (*table.splitlines(), *([] if answer.rows else ["(no row)"]))]
+        table = columns(
+            [
+                list(answer.names),
+                *([_shown(cell) for cell in row] for row in answer.rows),
+            ]
+        )
+        return [
+            f"{self.name}: {line}"
+            for line in (*table.splitlines(), *([] if answer.rows else ["(no row)"]))
+        ]
 
 
 class Session:
     """One connection under a name."""
 
-    def __init__(self, server: "Postgres", name: str, connection: SqlConnection) -> None:
+    def __init__(
+        self, server: "Postgres", name: str, connection: SqlConnection
+    ) -> None:
         self._server, self.name, self._connection = server, name, connection
 
     def run(self, *statements: str) -> Reply:
@@ -79,7 +93,9 @@ class Session:
             if answers[-1].code:
                 break
         if not answers:
-            raise InvalidInput("session.run() needs a statement, as in session.run('SELECT 1').")
+            raise InvalidInput(
+                "session.run() needs a statement, as in session.run('SELECT 1')."
+            )
         return Reply(self.name, answers)
 
     def crash(self) -> None:
@@ -117,12 +133,17 @@ class Postgres:
 
     def session(self, name: str) -> Session:
         """A new connection; all sessions see the same tables."""
-        self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
+        self._sessions.append(
+            Session(self, name, SqlConnection(self.address, self._schema))
+        )
         return self._sessions[-1]
 
     def until(self, condition: str) -> None:
         """Asks until a query gives true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
-        connection, deadline = SqlConnection(self.address, self._schema), time.monotonic() + PATIENCE
+        connection, deadline = (
+            SqlConnection(self.address, self._schema),
+            time.monotonic() + PATIENCE,
+        )
         try:
             while connection.execute(condition).rows != [(True,)]:
                 if time.monotonic() > deadline:
@@ -162,7 +183,9 @@ def postgres() -> Postgres:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    found = Postgres(private.find(addresses.POSTGRES, partial(tied_postgres, "--no-sync")))
+    found = Postgres(
+        private.find(addresses.POSTGRES, partial(tied_postgres, "--no-sync"))
+    )
     if not found.is_private:
         private.at_end(found.clean)
     _last.append(found)

@@ -30,8 +30,14 @@ def notebook_folder(given: Path | None = None) -> Path:
     for place in places:
         if next(place.glob("*.ipynb"), None) is not None:
             return place.absolute()
-    looked = f"{given}: there is no notebook in this folder" if given else "there is no folder with notebooks here"
-    raise InvalidInput(f"{looked}; name the one with 00_start.ipynb: labkit lab FOLDER.")
+    looked = (
+        f"{given}: there is no notebook in this folder"
+        if given
+        else "there is no folder with notebooks here"
+    )
+    raise InvalidInput(
+        f"{looked}; name the one with 00_start.ipynb: labkit lab FOLDER."
+    )
 
 
 def first_notebook(folder: Path) -> str:
@@ -54,10 +60,18 @@ def check_port(port: int) -> None:
             ) from None
 
 
-def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
+def command(
+    folder: Path, *, port: int | None = None, browser: bool = True
+) -> list[str]:
     """What starts JupyterLab on a folder; without a port it takes 8888 or the next free one."""
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
-    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
+    words = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={folder}",
+        f"--LabApp.default_url={page}",
+    ]
     words += ["--ServerApp.ip=127.0.0.1", "--ServerApp.log_level=WARN"]
     if port is not None:
         words += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
@@ -72,5 +86,7 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables for it: the lab's settings are found before anybody else's."""
     found = dict(os.environ if given is None else given)
     for variable, place in SEARCHED.items():
-        found[variable] = os.pathsep.join(filter(None, [str(place), found.get(variable)]))
+        found[variable] = os.pathsep.join(
+            filter(None, [str(place), found.get(variable)])
+        )
     return found

@@ -14,7 +14,10 @@ def _alignment(model: Barriers, action: Action) -> Place:
     if action.name != "snapshot":
         return barriers.place(model, action)
     which = action.which
-    return Place(f"count{which}" if which < model.settings.counts else "sink", touches=("coordinator",))
+    return Place(
+        f"count{which}" if which < model.settings.counts else "sink",
+        touches=("coordinator",),
+    )
 
 
 def _deduplication(model: Any, action: Action) -> Place:

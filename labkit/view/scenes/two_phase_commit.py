@@ -1,12 +1,21 @@
 """Two-phase commit as a picture: the coordinator, the participants, and a queue each way between them.
 
-It draws both abstractions: processes that fail (`labkit.sim.models.two_phase_commit.model`) and the textbook's, which do not.
+It draws both abstractions: processes that fail (`labkit.sim.models.two_phase_commit.model`) and the textbook's,
+which do not.
 """
 
 from typing import Any
 
 from labkit.sim.model import Action
-from labkit.sim.models.two_phase_commit.parts import Participant, Phase, Queue, State, holds_locks, in_doubt, names
+from labkit.sim.models.two_phase_commit.parts import (
+    Participant,
+    Phase,
+    Queue,
+    State,
+    holds_locks,
+    in_doubt,
+    names,
+)
 from labkit.sim.models.two_phase_commit.textbook import Position, Textbook
 from labkit.sim.models.two_phase_commit.textbook import State as TextbookState
 from labkit.view.scene import (
@@ -36,7 +45,12 @@ _BELIEF = {
     Phase.FORGOTTEN: "all acknowledged: forgotten",
 }
 
-_OUTCOMES = {"commit": Kind.COMMITTED, "abort": Kind.ABORTED, "abort_alone": Kind.ABORTED, "prepared": Kind.PREPARED}
+_OUTCOMES = {
+    "commit": Kind.COMMITTED,
+    "abort": Kind.ABORTED,
+    "abort_alone": Kind.ABORTED,
+    "prepared": Kind.PREPARED,
+}
 
 
 def scene(model: Any, state: Any) -> Scene:
@@ -56,21 +70,38 @@ def _with_failures(state: State) -> Scene:
             "coordinator",
             _BELIEF[phase],
             (
-                field(coordinator, "log", "log", tokens=_log(log), value="" if log else "empty"),
+                field(
+                    coordinator,
+                    "log",
+                    "log",
+                    tokens=_log(log),
+                    value="" if log else "empty",
+                ),
                 field(coordinator, "phase", "believes", _believed(phase, phase)),
                 field(coordinator, "votes", "yes of", _believed(phase, names(votes))),
-                field(coordinator, "acks", "acknowledged by", _believed(phase, names(acks))),
+                field(
+                    coordinator,
+                    "acks",
+                    "acknowledged by",
+                    _believed(phase, names(acks)),
+                ),
             ),
             (Mark.DOWN,) * (phase is Phase.DOWN),
             tall=True,
         )
     ]
-    boxes += [_participant(which, each) for which, each in enumerate(state.participants)]
+    boxes += [
+        _participant(which, each) for which, each in enumerate(state.participants)
+    ]
     channels: list[Channel] = []
     for which in range(len(state.participants)):
         channels.append(_queue("to", which, state.outward[which]))
         channels.append(_queue("from", which, state.inward[which]))
-    return Scene(tuple(boxes), tuple(channels), may_follow(("crashes", "losses"), (state.crashes, state.losses)))
+    return Scene(
+        tuple(boxes),
+        tuple(channels),
+        may_follow(("crashes", "losses"), (state.crashes, state.losses)),
+    )
 
 
 def _queue(way: str, which: int, queue: Queue) -> Channel:
@@ -82,15 +113,27 @@ def _queue(way: str, which: int, queue: Queue) -> Channel:
 def _participant(which: int, participant: Participant) -> Box:
     log, phase = participant
     marks = [Mark.DOWN] * (phase is Phase.DOWN)
-    marks += [Mark.IN_DOUBT] * in_doubt(participant) + [Mark.LOCKED] * holds_locks(participant)
-    transfer = Row(_OUTCOMES.get(log[-1] if log else "", Kind.OPEN), "its part of the transfer", _part(log))
+    marks += [Mark.IN_DOUBT] * in_doubt(participant) + [Mark.LOCKED] * holds_locks(
+        participant
+    )
+    transfer = Row(
+        _OUTCOMES.get(log[-1] if log else "", Kind.OPEN),
+        "its part of the transfer",
+        _part(log),
+    )
     return Box(
         f"participant{which}",
         1,
         f"participant {which}",
         _BELIEF[phase],
         (
-            field(participant, "log", "log", tokens=_log(log), value="" if log else "empty"),
+            field(
+                participant,
+                "log",
+                "log",
+                tokens=_log(log),
+                value="" if log else "empty",
+            ),
             field(participant, "phase", "believes", _believed(phase, phase)),
             transfer,
         ),
@@ -107,7 +150,12 @@ def _log(log: tuple[Any, ...]) -> tuple[Token, ...]:
 
 
 def _part(log: tuple[Any, ...]) -> str:
-    words = {"commit": "done", "abort": "undone", "abort_alone": "undone alone", "prepared": "promised"}
+    words = {
+        "commit": "done",
+        "abort": "undone",
+        "abort_alone": "undone alone",
+        "prepared": "promised",
+    }
     return words[log[-1]] if log else "not promised"
 
 
@@ -115,17 +163,38 @@ def _textbook(state: TextbookState) -> Scene:
     decision, participants, sent, heard = state
     said = "undecided" if decision is Position.WORKING else decision.value
     # The textbook's processes never fail, so that nothing of theirs is volatile.
-    rows = (Row(Kind.PLAIN, "has heard the yes of", names(heard)), Row(Kind.PLAIN, "decision", said))
+    rows = (
+        Row(Kind.PLAIN, "has heard the yes of", names(heard)),
+        Row(Kind.PLAIN, "decision", said),
+    )
     boxes = [Box("coordinator", 0, "coordinator", said, rows, tall=True)]
     channels = []
     for which, position in enumerate(participants):
-        kind = {"prepared": Kind.PREPARED, "committed": Kind.COMMITTED, "aborted": Kind.ABORTED}
+        kind = {
+            "prepared": Kind.PREPARED,
+            "committed": Kind.COMMITTED,
+            "aborted": Kind.ABORTED,
+        }
         row = Row(kind.get(position, Kind.OPEN), "its part", position.value)
         marks = (Mark.IN_DOUBT,) * (position is Position.PREPARED)
-        boxes.append(Box(f"participant{which}", 1, f"participant {which}", position.value, (row,), marks))
+        boxes.append(
+            Box(
+                f"participant{which}",
+                1,
+                f"participant {which}",
+                position.value,
+                (row,),
+                marks,
+            )
+        )
         under_way = sent >> which & 1 and not heard >> which & 1
         channels.append(
-            Channel(f"from{which}", f"participant{which}", "coordinator", (slip("yes"),) if under_way else ())
+            Channel(
+                f"from{which}",
+                f"participant{which}",
+                "coordinator",
+                (slip("yes"),) if under_way else (),
+            )
         )
     return Scene(tuple(boxes), tuple(channels), "nothing can fail here")
 
@@ -149,9 +218,15 @@ def place(model: Any, action: Action) -> Place:
     name, which = action
     if isinstance(model, Textbook):
         told = ("coordinator",) * name.startswith("learn")
-        return Place("coordinator" if which < 0 or name == "hear" else f"participant{which}", touches=told)
+        return Place(
+            "coordinator" if which < 0 or name == "hear" else f"participant{which}",
+            touches=told,
+        )
     at_coordinator = which < 0 or name in _OF_COORDINATOR
-    return Place("coordinator" if at_coordinator else f"participant{which}", _EVENTS.get(name, Event.STEP))
+    return Place(
+        "coordinator" if at_coordinator else f"participant{which}",
+        _EVENTS.get(name, Event.STEP),
+    )
 
 
 DRAWING = Drawing(scene, place)

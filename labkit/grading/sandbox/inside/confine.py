@@ -33,7 +33,11 @@ def confine(job: Job) -> None:
     """Shows this process its own small machine and drops every right. Raises `OSError`."""
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
-        build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
+        build_root(
+            job.place,
+            job.limits,
+            job.place.user if job.level is Level.NAMESPACES else os.geteuid(),
+        )
     limit(job.limits)
     if job.level is Level.NAMESPACES:
         os.setgroups([])
@@ -42,7 +46,9 @@ def confine(job: Job) -> None:
         _own_users(job.place.user, job.place.user)
     if job.level is not Level.PLAIN:
         # Only now: set before, it would be a limit for all sandboxes of this user together, also of another batch.
-        resource.setrlimit(resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes))
+        resource.setrlimit(
+            resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes)
+        )
         # In a further one the learner's code would be root, and could mount memory that no limit counts.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         linux.drop_privileges()
@@ -71,7 +77,9 @@ def limit(limits: Limits) -> None:
         resource.RLIMIT_CORE: 0,
     }
     for name, most in chosen.items():
-        with nullcontext() if sys.platform == "linux" else suppress(ValueError, OSError):
+        with (
+            nullcontext() if sys.platform == "linux" else suppress(ValueError, OSError)
+        ):
             resource.setrlimit(name, (most, most))
 
 
@@ -84,7 +92,13 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
     for folder in place.shown:
         _show(root, folder)
     for folder in place.masked:
-        linux.mount("tmpfs", root + folder, "tmpfs", linux.NOSUID | linux.NODEV | linux.RDONLY, "size=4k,mode=755")
+        linux.mount(
+            "tmpfs",
+            root + folder,
+            "tmpfs",
+            linux.NOSUID | linux.NODEV | linux.RDONLY,
+            "size=4k,mode=755",
+        )
     for name in ("/tmp", "/dev/shm", HOME):
         Path(root + name).mkdir(parents=True, exist_ok=True)
         Path(root + name).chmod(0o1777)
@@ -95,7 +109,9 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
     linux.mount("proc", root + "/proc", "proc", linux.NOSUID | linux.NODEV)
     etc = Path(root + "/etc")
     etc.mkdir(exist_ok=True)
-    (etc / "passwd").write_text(f"{_NAME}:x:{user}:{user}::{HOME}:/bin/sh\n", encoding="ascii")
+    (etc / "passwd").write_text(
+        f"{_NAME}:x:{user}:{user}::{HOME}:/bin/sh\n", encoding="ascii"
+    )
     (etc / "group").write_text(f"{_NAME}:x:{user}:\n", encoding="ascii")
     linux.change_root(root)
 
@@ -113,4 +129,8 @@ def _show(root: str, folder: str) -> None:
         place.touch()
     linux.mount(folder, str(place), flags=linux.BIND | linux.REC)
     kept = os.statvfs(place).f_flag & (linux.NODEV | os.ST_NOEXEC)
-    linux.mount("none", str(place), flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | kept)
+    linux.mount(
+        "none",
+        str(place),
+        flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | kept,
+    )

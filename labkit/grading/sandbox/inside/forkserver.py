@@ -35,9 +35,25 @@ _AHEAD = (
         "labkit.grading.sandbox.inside.running",
         "labkit.grading.sandbox.inside.serving",
     ),
-    *("ipykernel.kernelapp", "ipykernel.ipkernel", "jupyter_client.asynchronous", "tornado.locks", "tornado.queues"),
-    *("IPython.core.completer", "IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger"),
-    *("IPython.core.magics", "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
+    *(
+        "ipykernel.kernelapp",
+        "ipykernel.ipkernel",
+        "jupyter_client.asynchronous",
+        "tornado.locks",
+        "tornado.queues",
+    ),
+    *(
+        "IPython.core.completer",
+        "IPython.core.completerlib",
+        "IPython.core.debugger",
+        "IPython.core.logger",
+    ),
+    *(
+        "IPython.core.magics",
+        "IPython.core.oinspect",
+        "IPython.extensions.storemagic",
+        "tornado.platform.asyncio",
+    ),
     *("sqlite3", "pydoc", "encodings.latin_1", "labkit.lab"),
 )
 
@@ -119,7 +135,9 @@ def _end_children() -> None:
     select.select([], [], [], _POLL)
 
 
-def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
+def _sandbox(
+    job: Job, control: socket.socket, connections: list[socket.socket]
+) -> NoReturn:
     """In a forked process: leaves the machine, and waits for the process that runs the notebook."""
     from labkit.grading.sandbox.inside import confine, running
 

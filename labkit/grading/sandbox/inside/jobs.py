@@ -69,5 +69,13 @@ class Job:
 def job_of(told: dict[str, Any]) -> Job:
     """A job from its JSON."""
     shown = told["place"]
-    place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
-    return Job(Level(told["level"]), place, Limits(**told["limits"]), tuple(told["names"]), told["environment"])
+    place = Place(
+        shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"]
+    )
+    return Job(
+        Level(told["level"]),
+        place,
+        Limits(**told["limits"]),
+        tuple(told["names"]),
+        told["environment"],
+    )

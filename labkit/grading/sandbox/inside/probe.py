@@ -55,7 +55,12 @@ def _python(environment: dict[str, str]) -> str:
 
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _TRIED], env=environment, capture_output=True, timeout=50, cwd="/", check=False
+            [sys.executable, "-c", _TRIED],
+            env=environment,
+            capture_output=True,
+            timeout=50,
+            cwd="/",
+            check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"Python does not start in it: {error}"

@@ -68,7 +68,9 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         def papermill_execute_cells(self) -> None:
             last = len(self.nb.cells) - 1
             self.on_cell_start = telling.starts
-            self.timeout_func = lambda cell: None if cell is self.nb.cells[last] else limits.cell_seconds
+            self.timeout_func = lambda cell: (
+                None if cell is self.nb.cells[last] else limits.cell_seconds
+            )
             try:
                 super().papermill_execute_cells()
             except CellTimeoutError:  # told here, before Jupyter takes its time to end a kernel that does not listen
@@ -83,22 +85,40 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         """Papermill's own with that client and the kernel that waits."""
 
         @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
+        def execute_managed_notebook(
+            cls, nb_man: Any, kernel_name: str, **_: Any
+        ) -> None:
             manager = manager_class(waiting)
-            Client(nb_man, kernel_manager_class=manager, kernel_name=kernel_name, allow_errors=True).execute()
+            Client(
+                nb_man,
+                kernel_manager_class=manager,
+                kernel_name=kernel_name,
+                allow_errors=True,
+            ).execute()
 
     def look_at_kernel(_number: int, _frame: FrameType | None) -> None:
         if waiting.poll() is not None:
             telling.end("dead")
 
-    signal.signal(signal.SIGCHLD, look_at_kernel)  # Jupyter's client looks once a second
+    signal.signal(
+        signal.SIGCHLD, look_at_kernel
+    )  # Jupyter's client looks once a second
     try:
-        notebook = nbformat.from_dict(json.loads(receive(telling.connection, MOST_NOTEBOOK)))
+        notebook = nbformat.from_dict(
+            json.loads(receive(telling.connection, MOST_NOTEBOOK))
+        )
         papermill_engines.register(ENGINE, Engine)
         execute_notebook(
-            notebook, None, engine_name=ENGINE, kernel_name="python3", progress_bar=False, autosave_cell_every=0
+            notebook,
+            None,
+            engine_name=ENGINE,
+            kernel_name="python3",
+            progress_bar=False,
+            autosave_cell_every=0,
         )
-    except BaseException as error:  # whatever it is, it must be told, and this process must end
+    except (
+        BaseException
+    ) as error:  # whatever it is, it must be told, and this process must end
         telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
     telling.end("failed", because="papermill came back without an end")
 

@@ -43,13 +43,20 @@ def forbid() -> None:
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return
-    steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURES[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
+    steps = [
+        (_LOAD, 0, 0, 4),
+        (_EQUAL, 1, 0, _ARCHITECTURES[machine]),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, 0),
+    ]
     steps += [(_AT_LEAST, 0, 1, _OTHER_NUMBERS), (_RETURN, 0, 0, _REFUSE)]
     for numbers in _FORBIDDEN.values():
         steps += [(_EQUAL, 0, 1, numbers[machine]), (_RETURN, 0, 0, _REFUSE)]
     steps.append((_RETURN, 0, 0, _ALLOW))
     code = b"".join(
-        first.to_bytes(2, "little") + bytes([when, otherwise]) + value.to_bytes(4, "little")
+        first.to_bytes(2, "little")
+        + bytes([when, otherwise])
+        + value.to_bytes(4, "little")
         for first, when, otherwise, value in steps
     )
     memory = ctypes.create_string_buffer(code, len(code))

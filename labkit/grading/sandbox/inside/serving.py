@@ -55,7 +55,9 @@ def serve() -> None:
 def _until_over(connection: socket.socket, dead: int) -> None:
     """Waits until the other side has closed, or the process that answers is gone."""
     poll = select.poll()
-    poll.register(connection, getattr(select, "POLLRDHUP", 0))  # a hang-up is always reported
+    poll.register(
+        connection, getattr(select, "POLLRDHUP", 0)
+    )  # a hang-up is always reported
     poll.register(dead, 0)
     poll.poll()
 
@@ -80,16 +82,22 @@ def _silence() -> None:
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - it ends with the process
 
 
-def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dict[str, Any]:
+def _reply(
+    names: Mapping[str, Any], name: str, question: dict[str, Any]
+) -> dict[str, Any]:
     try:
         if "hello" in question:
             return {"plain": True}
         if name not in names:
-            return {"failed": f"{name} is not defined: its cell failed, or gives it another name"}
+            return {
+                "failed": f"{name} is not defined: its cell failed, or gives it another name"
+            }
         answer = names[name]
         if answer is not ... and "arguments" in question:
             if not callable(answer):
-                raise NotPlain(f"no function: it is of type {type(answer).__name__[:60]}")
+                raise NotPlain(
+                    f"no function: it is of type {type(answer).__name__[:60]}"
+                )
             answer = answer(*question["arguments"])
         elif _unwritten(answer):
             answer = ...
@@ -127,7 +135,9 @@ def plain(value: Any, depth: int = 0) -> Any:
         if not all(type(key) is str for key in value):
             raise NotPlain("a dict with keys that are no strings")
         return {key: plain(part, depth + 1) for key, part in value.items()}
-    raise NotPlain(f"a value of type {type(value).__name__[:60]}; give bool, int, float, str, list, dict or None")
+    raise NotPlain(
+        f"a value of type {type(value).__name__[:60]}; give bool, int, float, str, list, dict or None"
+    )
 
 
 def _said(error: BaseException) -> str:

@@ -54,27 +54,48 @@ class Barriers(Model[State]):
         super().__init__(values)
         chosen = self.settings = settings(values)
         self.schedule = Schedule(chosen)
-        self._rules: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in SENTENCES}
+        self._rules: dict[str, Callable[[State, int], State]] = {
+            name: getattr(self, f"_{name}") for name in SENTENCES
+        }
         self._sink = chosen.counts
-        self._appends, self._overtakes = not chosen.transactional, chosen.rules.overtakes
+        self._appends, self._overtakes = (
+            not chosen.transactional,
+            chosen.rules.overtakes,
+        )
         self._at_once = chosen.copying is Copying.INSTANT
         self._channels = chosen.channels
         self._logs = [
-            [(chosen.readers[record], bytes((record,))) for record in range(source, len(chosen.words), chosen.sources)]
+            [
+                (chosen.readers[record], bytes((record,)))
+                for record in range(source, len(chosen.words), chosen.sources)
+            ]
             for source in range(chosen.sources)
         ]
         # What one process does is worked out once: a search meets it in very many states of the job.
         self._arrive, self._overtake = cache(arrive), cache(overtake)
         self._read_on, self._ended = cache(self._moved), cache(self._at_end)
-        self._noted, self._finished, self._logged = cache(noted), cache(finished), cache(logged)
-        self._excused, self._completed = cache(excused), cache(partial(completed, chosen))
+        self._noted, self._finished, self._logged = (
+            cache(noted),
+            cache(finished),
+            cache(logged),
+        )
+        self._excused, self._completed = (
+            cache(excused),
+            cache(partial(completed, chosen)),
+        )
         self._crashed: Callable[[Coordinator], Coordinator] = cache(crash)
         self._spent = cache(_with_a_crash_less)
-        count, sink = (cache(partial(take, chosen.rules, is_sink=is_sink)) for is_sink in (False, True))
+        count, sink = (
+            cache(partial(take, chosen.rules, is_sink=is_sink))
+            for is_sink in (False, True)
+        )
         self._takes = [count] * chosen.counts + [sink]
         # Every field of a task is volatile, so that all dead ones are alike.
         started = self.initial()
-        self._dead = tuple(map(crash, started.sources)), tuple(map(crash, started.operators))
+        self._dead = (
+            tuple(map(crash, started.sources)),
+            tuple(map(crash, started.operators)),
+        )
         self._claims = claims(chosen, self.text)
 
     def initial(self) -> State:
@@ -98,17 +119,34 @@ class Barriers(Model[State]):
         count, item = self._logs[which][sources[which].position]
         reader = self._arrive(operators[count], which, item)
         operators = (*operators[:count], reader, *operators[count + 1 :])
-        return as_state((coordinator, self._read_on(sources, which), operators, visible, prepared, faults))
+        return as_state(
+            (
+                coordinator,
+                self._read_on(sources, which),
+                operators,
+                visible,
+                prepared,
+                faults,
+            )
+        )
 
     @staticmethod
     def _moved(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:
         position, epoch, ended = sources[which]
-        return (*sources[:which], Source(position + 1, epoch, ended), *sources[which + 1 :])
+        return (
+            *sources[:which],
+            Source(position + 1, epoch, ended),
+            *sources[which + 1 :],
+        )
 
     @staticmethod
     def _at_end(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:
         position, epoch, _ = sources[which]
-        return (*sources[:which], Source(position, epoch, ended=True), *sources[which + 1 :])
+        return (
+            *sources[:which],
+            Source(position, epoch, ended=True),
+            *sources[which + 1 :],
+        )
 
     def _inject(self, state: State, task: int) -> State:
         """A source puts its oldest barrier that is still wanted into its channels."""
@@ -116,40 +154,63 @@ class Barriers(Model[State]):
         if task >= len(sources):
             return self._seal_last(state)
         position, epoch, ended = sources[task]
-        wanted = next(checkpoint.id for checkpoint in coordinator.pending if checkpoint.id > epoch)
+        wanted = next(
+            checkpoint.id for checkpoint in coordinator.pending if checkpoint.id > epoch
+        )
         coordinator = self._noted(coordinator, wanted, task, position)
         coordinator = self._finished(coordinator, wanted, task, self._at_once)
         coordinator, operators = self._to_counts(coordinator, operators, task, wanted)
-        sources = (*sources[:task], Source(position, wanted, ended), *sources[task + 1 :])
+        sources = (
+            *sources[:task],
+            Source(position, wanted, ended),
+            *sources[task + 1 :],
+        )
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _to_counts(
-        self, coordinator: Coordinator, operators: tuple[Operator, ...], source: int, number: int
+        self,
+        coordinator: Coordinator,
+        operators: tuple[Operator, ...],
+        source: int,
+        number: int,
     ) -> tuple[Coordinator, tuple[Operator, ...]]:
         """A barrier goes to every count."""
         reached, barrier = [], bytes((BARRIER + number,))
         for count, operator in enumerate(operators[:-1]):
             if self._overtakes:
                 channel = count * len(self._logs) + source
-                coordinator, after = self._ahead(coordinator, operator, source, barrier, channel)
+                coordinator, after = self._ahead(
+                    coordinator, operator, source, barrier, channel
+                )
             else:
                 after = self._arrive(operator, source, barrier)
             reached.append(after)
         return coordinator, (*reached, operators[-1])
 
     def _ahead(
-        self, coordinator: Coordinator, operator: Operator, into: int, barrier: bytes, channel: int
+        self,
+        coordinator: Coordinator,
+        operator: Operator,
+        into: int,
+        barrier: bytes,
+        channel: int,
     ) -> tuple[Coordinator, Operator]:
         """A barrier overtakes, and the records that it leaves behind are saved."""
         after, records = self._overtake(operator, into, barrier)
         if records and self.settings.rules.saves:
-            coordinator = self._logged(coordinator, barrier[0] - BARRIER, channel, records)
+            coordinator = self._logged(
+                coordinator, barrier[0] - BARRIER, channel, records
+            )
         return coordinator, after
 
     def _seal_last(self, state: State) -> State:
         """All inputs of the sink have ended, so that no barrier can come: the coordinator asks the sink itself."""
         sink = state.operators[-1]
-        wanted = next(checkpoint.id for checkpoint in state.coordinator.pending if checkpoint.id > sink.done)
+        wanted = next(
+            checkpoint.id
+            for checkpoint in state.coordinator.pending
+            if checkpoint.id > sink.done
+        )
         after, rows = copy(sink, wanted, is_sink=True)
         taken = Taken(after, sealed=rows, copied=wanted, whole=wanted)
         return self._told(state, self.settings.counts * len(self._logs), taken)
@@ -157,7 +218,10 @@ class Barriers(Model[State]):
     def _finish(self, state: State, which: int) -> State:
         """The end of the input goes into every channel, and counts as every later barrier."""
         coordinator, sources, operators, visible, prepared, faults = state
-        operators = (*map(self._arrive, operators[:-1], repeat(which), repeat(END)), operators[-1])
+        operators = (
+            *map(self._arrive, operators[:-1], repeat(which), repeat(END)),
+            operators[-1],
+        )
         if coordinator.pending:
             position, epoch, _ = sources[which]
             coordinator = self._excused(coordinator, epoch, which, position)
@@ -170,7 +234,9 @@ class Barriers(Model[State]):
         """A task takes what is next in a channel, a record or a barrier or an end, and passes on what it has to."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
-        after, sent, _, _, _, _, ended, told = taken = self._takes[which](operators[which], into)
+        after, sent, _, _, _, _, ended, told = taken = self._takes[which](
+            operators[which], into
+        )
         if told or (ended and coordinator.pending):
             return self._told(state, channel, taken)
         if which < self._sink:
@@ -213,7 +279,9 @@ class Barriers(Model[State]):
         """A count passes on a record, or a barrier, or its end, or both of these."""
         if self._overtakes and BARRIER <= items[0] < ENDED:
             channel = self._sink * len(self._logs) + count
-            coordinator, sink = self._ahead(coordinator, sink, count, items[:1], channel)
+            coordinator, sink = self._ahead(
+                coordinator, sink, count, items[:1], channel
+            )
             items = items[1:]
         return coordinator, self._arrive(sink, count, items) if items else sink
 
@@ -221,41 +289,79 @@ class Barriers(Model[State]):
 
     def _trigger(self, state: State, _: int) -> State:
         coordinator, sources, operators, visible, prepared, faults = state
-        checkpoint = opened(self.settings, coordinator.triggered + 1, sources, operators)
-        return as_state((with_checkpoint(coordinator, checkpoint), sources, operators, visible, prepared, faults))
+        checkpoint = opened(
+            self.settings, coordinator.triggered + 1, sources, operators
+        )
+        return as_state(
+            (
+                with_checkpoint(coordinator, checkpoint),
+                sources,
+                operators,
+                visible,
+                prepared,
+                faults,
+            )
+        )
 
     def _copy(self, state: State, _: int) -> State:
         """No barrier: the checkpoint is complete at once."""
-        checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
-        state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
+        checkpoint = copied_now(
+            self.settings, state.coordinator.triggered + 1, state.operators
+        )
+        state = state._replace(
+            coordinator=with_checkpoint(state.coordinator, checkpoint)
+        )
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
         state = self._told(
-            state, self.settings.counts * len(self._logs), Taken(sink, sealed=rows, copied=checkpoint.id)
+            state,
+            self.settings.counts * len(self._logs),
+            Taken(sink, sealed=rows, copied=checkpoint.id),
         )
         return self._complete(state, checkpoint.id)
 
     def _store(self, state: State, task: int) -> State:
         """The oldest copy of a task is stored and acknowledged."""
         pending, bit = state.coordinator.pending, 1 << task
-        number = next(checkpoint.id for checkpoint in pending if checkpoint.taken & ~checkpoint.acked & bit)
-        return state._replace(coordinator=self._finished(state.coordinator, number, task, is_stored=True))
+        number = next(
+            checkpoint.id
+            for checkpoint in pending
+            if checkpoint.taken & ~checkpoint.acked & bit
+        )
+        return state._replace(
+            coordinator=self._finished(state.coordinator, number, task, is_stored=True)
+        )
 
     def _complete(self, state: State, number: int) -> State:
         """The checkpoint is stored: the decision."""
         coordinator, sources, operators, visible, prepared, faults = state
-        return as_state((self._completed(coordinator, number), sources, operators, visible, prepared, faults))
+        return as_state(
+            (
+                self._completed(coordinator, number),
+                sources,
+                operators,
+                visible,
+                prepared,
+                faults,
+            )
+        )
 
     def _announce(self, state: State, _: int) -> State:
         """The notification reaches the sink, which commits everything up to the checkpoint."""
-        visible, prepared = committed(state.visible, state.prepared, self.schedule.announced(state.coordinator))
+        visible, prepared = committed(
+            state.visible, state.prepared, self.schedule.announced(state.coordinator)
+        )
         return state._replace(visible=visible, prepared=prepared)
 
     def _expire(self, state: State, number: int) -> State:
         """The coordinator gives a checkpoint up, and the job goes on; a sealed transaction commits with a later one."""
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
         if self.settings.broken is Broken.ABORT_EXPIRED:
-            prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
-        left = [checkpoint for checkpoint in coordinator.pending if checkpoint.id != number]
+            prepared = tuple(
+                transaction for transaction in prepared if transaction[0] != number
+            )
+        left = [
+            checkpoint for checkpoint in coordinator.pending if checkpoint.id != number
+        ]
         return state._replace(
             coordinator=with_pending(coordinator, left),
             prepared=prepared,
@@ -267,7 +373,16 @@ class Barriers(Model[State]):
     def _crash(self, state: State, _which: int) -> State:
         coordinator, _, _, visible, prepared, faults = state
         sources, operators = self._dead
-        return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
+        return as_state(
+            (
+                self._crashed(coordinator),
+                sources,
+                operators,
+                visible,
+                prepared,
+                self._spent(faults),
+            )
+        )
 
     def _cancel(self, state: State, _which: int) -> State:
         """Somebody cancels the job; unlike after a crash its checkpoints may be deleted."""
@@ -276,14 +391,23 @@ class Barriers(Model[State]):
         if not self.settings.keeps_cancelled:
             down = down._replace(completed=())
         sources, operators = self._dead
-        return State(down, sources, operators, visible, prepared, faults._replace(cancels=faults.cancels - 1))
+        return State(
+            down,
+            sources,
+            operators,
+            visible,
+            prepared,
+            faults._replace(cancels=faults.cancels - 1),
+        )
 
     def _restore(self, state: State, _: int) -> State:
         """The latest complete checkpoint is loaded; what it decided is committed, everything later is aborted."""
         coordinator, kept = state.coordinator, state.coordinator.completed
         which = 0 if self.settings.broken is Broken.OLDER_CHECKPOINT else -1
         loaded = kept[which] if kept else None
-        visible, _aborted = committed(state.visible, state.prepared, loaded.id if loaded else 0)
+        visible, _aborted = committed(
+            state.visible, state.prepared, loaded.id if loaded else 0
+        )
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
     def properties(self) -> Sequence[Property[State]]:
@@ -310,4 +434,8 @@ def _paced(state: State, action: Action) -> State:
     """The minimum pause passes with the steps of the tasks."""
     coordinator = state.coordinator
     passed = action.name in _STEPS
-    return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state
+    return (
+        state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1))
+        if passed
+        else state
+    )

@@ -34,14 +34,18 @@ def play(model: Barriers, script: str) -> Replay:
             _settle(walk)
         else:
             walk.forward(Action.parse(step))
-    while going_on := [action for action in model.actions(walk.state) if action.name not in _FAULTS]:
+    while going_on := [
+        action for action in model.actions(walk.state) if action.name not in _FAULTS
+    ]:
         unasked = [action for action in going_on if action.name not in _ASKED]
         walk.forward((unasked or going_on)[0])
     return walk
 
 
 def _settle(walk: Replay) -> None:
-    while settling := [action for action in walk.model.actions(walk.state) if action.name in _SETTLES]:
+    while settling := [
+        action for action in walk.model.actions(walk.state) if action.name in _SETTLES
+    ]:
         walk.forward(settling[0])
 
 
@@ -125,7 +129,13 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "expired_and_aborted": Scenario(
         "The same, but its transaction is aborted: the source does not go back, so the row is lost.",
-        {**_ONE, "expiries": 1, "crashes": 0, "checkpoints": 2, "broken": "abort_expired"},
+        {
+            **_ONE,
+            "expiries": 1,
+            "crashes": 0,
+            "checkpoints": 2,
+            "broken": "abort_expired",
+        },
         "read(0) trigger inject(0) process(0) take_barrier(0) take_barrier(1) process(2) take_barrier(2) "
         "take_barrier(3) expire(1) read(0) trigger inject(0) settle",
     ),
@@ -197,4 +207,6 @@ def scenario(name: str) -> Scenario:
 def trace_of(name: str) -> Trace:
     """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
     found = scenario(name)
-    return play(Barriers(settle("barriers", PARAMETERS, found.given)), found.script).trace
+    return play(
+        Barriers(settle("barriers", PARAMETERS, found.given)), found.script
+    ).trace

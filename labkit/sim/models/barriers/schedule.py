@@ -10,7 +10,15 @@ from labkit.sim.model import Action
 from labkit.sim.models.barriers.checkpoints import decided
 from labkit.sim.models.barriers.narration import SENTENCES
 from labkit.sim.models.barriers.operators import is_blocked
-from labkit.sim.models.barriers.parts import BARRIER, END, ENDED, Checkpoint, Coordinator, Operator, State
+from labkit.sim.models.barriers.parts import (
+    BARRIER,
+    END,
+    ENDED,
+    Checkpoint,
+    Coordinator,
+    Operator,
+    State,
+)
 from labkit.sim.models.barriers.settings import Broken, Copying, Settings
 
 
@@ -23,8 +31,12 @@ class Schedule:
         self._needed = sink if settings.broken is Broken.SINK_ACK else everyone
         self._stands = settings.copying is Copying.STANDING
         self._alone = {name: Action(name) for name in SENTENCES}
-        self._of = {name: [Action(name, which) for which in range(64)] for name in SENTENCES}
-        self._trigger = self._alone["copy" if settings.broken is Broken.SINK_OFFSET else "trigger"]
+        self._of = {
+            name: [Action(name, which) for which in range(64)] for name in SENTENCES
+        }
+        self._trigger = self._alone[
+            "copy" if settings.broken is Broken.SINK_OFFSET else "trigger"
+        ]
         self._all_ended = END * settings.counts
         self._announce, self._crash = self._alone["announce"], self._alone["crash"]
         self._checkpoints, self._concurrent = settings.checkpoints, settings.concurrent
@@ -47,7 +59,11 @@ class Schedule:
         enabled: list[Action] = []
         self._coordinator_actions(state, enabled)
         self._task_actions(state, enabled)
-        if has_all and coordinator.pending and operators[-1].done < coordinator.pending[-1].id:
+        if (
+            has_all
+            and coordinator.pending
+            and operators[-1].done < coordinator.pending[-1].id
+        ):
             enabled.append(self._injects[-1])
         if crashes:
             enabled.append(self._crash)
@@ -85,12 +101,18 @@ class Schedule:
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
             return True
-        if pending or not self.settings.transactional or not all(source.ended for source in state.sources):
+        if (
+            pending
+            or not self.settings.transactional
+            or not all(source.ended for source in state.sources)
+        ):
             return False
         sink, prepared = state.operators[-1], state.prepared
         if min(sink.at) < ENDED:
             return self.settings.broken is not Broken.SINK_OFFSET
-        return sink.state != sink.sealed or (bool(prepared) and prepared[-1][0] > decided(completed))
+        return sink.state != sink.sealed or (
+            bool(prepared) and prepared[-1][0] > decided(completed)
+        )
 
     def _checkpoint_actions(self, state: State, enabled: list[Action]) -> None:
         pending, expiries = state.coordinator.pending, state.faults.expiries
@@ -100,7 +122,11 @@ class Schedule:
             if expiries:
                 enabled.append(self._of["expire"][checkpoint.id])
         if waiting := _waiting(pending):
-            enabled += [self._of["store"][task] for task in range(self.settings.tasks) if waiting >> task & 1]
+            enabled += [
+                self._of["store"][task]
+                for task in range(self.settings.tasks)
+                if waiting >> task & 1
+            ]
 
     def _is_complete(self, checkpoint: Checkpoint) -> bool:
         return not self._needed & ~checkpoint.acked
@@ -108,7 +134,11 @@ class Schedule:
     def announced(self, coordinator: Coordinator) -> int:
         """Up to which checkpoint the sink is told to commit."""
         if self.settings.broken is Broken.ANNOUNCE_FIRST:
-            full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
+            full = [
+                checkpoint.id
+                for checkpoint in coordinator.pending
+                if self._is_complete(checkpoint)
+            ]
             return max(full, default=decided(coordinator.completed))
         return decided(coordinator.completed)
 
@@ -118,7 +148,13 @@ class Schedule:
         for into, queue in enumerate(operator.inputs):
             if queue and not is_blocked(settings.rules, operator, into):
                 item = queue[0]
-                name = "process" if item < BARRIER else "take_end" if item == ENDED else "take_barrier"
+                name = (
+                    "process"
+                    if item < BARRIER
+                    else "take_end"
+                    if item == ENDED
+                    else "take_barrier"
+                )
                 offered.append(self._of[name][first + into])
         return tuple(offered)
 
@@ -136,4 +172,6 @@ def is_over(settings: Settings, state: State) -> bool:
     sink = state.operators[-1]
     if not state.coordinator.running or min(sink.at) < ENDED:
         return False
-    return not settings.transactional or (sink.state == sink.sealed and not state.prepared)
+    return not settings.transactional or (
+        sink.state == sink.sealed and not state.prepared
+    )

@@ -15,17 +15,35 @@ from labkit.sim.models.changelog.table import has, visible
 
 def is_settled(state: State) -> bool:
     """Whether both are up, the query has caught up with itself, and every message is read and noted."""
-    (_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest = state
-    return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
+    (
+        (_, _, query_is_up, offset, _),
+        (_, stored, is_up, position, _),
+        network,
+        topic,
+        _,
+        furthest,
+    ) = state
+    return (
+        query_is_up
+        and is_up
+        and not network
+        and offset == furthest
+        and stored == position == len(topic)
+    )
 
 
 def listed(table: Table) -> str:
     """A table in words."""
-    rows = [f"{row.key} = {row.value}" + (f" ({row.times} times)" if row.times != 1 else "") for row in table]
+    rows = [
+        f"{row.key} = {row.value}" + (f" ({row.times} times)" if row.times != 1 else "")
+        for row in table
+    ]
     return ", ".join(rows) or "nothing"
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
+def claims(
+    settings: Settings, text: Callable[[State], str]
+) -> Sequence[Property[State]]:
     """Equality at every prefix and at the end; what an error looks like; what can be seen on the way."""
     found = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:
@@ -35,11 +53,24 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
     last = len(settings.words)
     some = Mood.SOMETIMES
     found.append(
-        Property("all_read", some, "All is read.", lambda state: state.furthest == last, text, is_settled),
+        Property(
+            "all_read",
+            some,
+            "All is read.",
+            lambda state: state.furthest == last,
+            text,
+            is_settled,
+        ),
     )
     if _can_have_gap(settings):
         found.append(
-            Property("gap", some, "For a moment a key is missing, though it is in the result.", _has_gap, text)
+            Property(
+                "gap",
+                some,
+                "For a moment a key is missing, though it is in the result.",
+                _has_gap,
+                text,
+            )
         )
     return found
 
@@ -50,7 +81,9 @@ def _equal(settings: Settings, state: State) -> bool:
 
 def _difference(settings: Settings, state: State) -> str:
     table, right = visible(state.consumer.table), batch(settings, state.furthest)
-    wrong = next((row for row in table if row not in right), None) or next(row for row in right if row not in table)
+    wrong = next((row for row in table if row not in right), None) or next(
+        row for row in right if row not in table
+    )
     where = "in the table" if wrong in table else "missing"
     row = listed((wrong,))
     return f"after {state.furthest} records {row} is {where}: it has {listed(table)}, the batch query {listed(right)}."
@@ -129,6 +162,12 @@ def _has_gap(state: State) -> bool:
         return True
     if not 0 < position < len(state.topic):
         return False
-    (kind, key, _, offset), (next_kind, next_key, _, next_offset) = state.topic[position - 1 : position + 1]
-    is_half = kind is Kind.RETRACT and (next_kind, next_key, next_offset) == (Kind.ADD, key, offset)
+    (kind, key, _, offset), (next_kind, next_key, _, next_offset) = state.topic[
+        position - 1 : position + 1
+    ]
+    is_half = kind is Kind.RETRACT and (next_kind, next_key, next_offset) == (
+        Kind.ADD,
+        key,
+        offset,
+    )
     return is_half and not has(table, key)

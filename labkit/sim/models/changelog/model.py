@@ -9,7 +9,16 @@ from collections.abc import Callable, Sequence
 from labkit.sim.model import Action, Model, Property, crash
 from labkit.sim.models.changelog.claims import claims, is_settled
 from labkit.sim.models.changelog.narration import sentence, text
-from labkit.sim.models.changelog.parts import TAKES_BACK, Budget, Consumer, Kind, Message, Query, State, Table
+from labkit.sim.models.changelog.parts import (
+    TAKES_BACK,
+    Budget,
+    Consumer,
+    Kind,
+    Message,
+    Query,
+    State,
+    Table,
+)
 from labkit.sim.models.changelog.query import counted, messages, with_count
 from labkit.sim.models.changelog.settings import VERSION, settings
 from labkit.sim.models.changelog.table import applied, has, without
@@ -24,11 +33,15 @@ class Changelog(Model[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings = settings(values)
-        self._acts: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in ACTIONS}
+        self._acts: dict[str, Callable[[State, int], State]] = {
+            name: getattr(self, f"_{name}") for name in ACTIONS
+        }
 
     def initial(self) -> State:
         """No record is processed, and the table is empty."""
-        return State(Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget)
+        return State(
+            Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget
+        )
 
     def actions(self, state: State) -> Sequence[Action]:
         """The query, the message that arrives next, the consumer; then what goes wrong."""
@@ -70,14 +83,22 @@ class Changelog(Model[State]):
                 found.append(Action("apply", position))
 
     def _must_delete(self, consumer: Consumer, message: Message) -> bool:
-        return self.settings.deletes_first and message.kind is Kind.UPSERT and has(consumer.table, message.key)
+        return (
+            self.settings.deletes_first
+            and message.kind is Kind.UPSERT
+            and has(consumer.table, message.key)
+        )
 
     def _wrong(self, state: State, found: list[Action]) -> None:
         budget, network = state.budget, state.network
         is_done = is_settled(state) and state.furthest == len(self.settings.words)
         if budget.crashes and state.consumer.is_up and not is_done:
             found.append(Action("crash"))
-        if budget.query_crashes and state.query.is_up and state.query.saved < state.query.offset:
+        if (
+            budget.query_crashes
+            and state.query.is_up
+            and state.query.saved < state.query.offset
+        ):
             found.append(Action("crash_query"))
         if network and (self.settings.hits_any or network[0].kind in TAKES_BACK):
             if budget.losses:
@@ -88,12 +109,18 @@ class Changelog(Model[State]):
             found.append(Action("overtake"))
         if budget.expiries and state.query.is_up:
             known = dict(state.query.counts)
-            found += [Action("expire", number) for number, key in enumerate(self.settings.keys) if key in known]
+            found += [
+                Action("expire", number)
+                for number, key in enumerate(self.settings.keys)
+                if key in known
+            ]
 
     def _can_swap(self, network: tuple[Message, ...]) -> bool:
         if len(network) < 2:
             return False
-        return self.settings.hits_any or any(message.kind in TAKES_BACK for message in network[:2])
+        return self.settings.hits_any or any(
+            message.kind in TAKES_BACK for message in network[:2]
+        )
 
     def apply(self, state: State, action: Action) -> State:
         """One step of somebody, or one thing that goes wrong."""
@@ -105,13 +132,24 @@ class Changelog(Model[State]):
         saved, saved_counts, is_up, _, counts = state.query
         key = self.settings.words[offset]
         old = counted(counts, key)
-        query = Query(saved, saved_counts, is_up, offset + 1, with_count(counts, key, old + 1))
+        query = Query(
+            saved, saved_counts, is_up, offset + 1, with_count(counts, key, old + 1)
+        )
         network = (*state.network, *messages(self.settings, key, old, offset))
-        return State(query, state.consumer, network, state.topic, state.budget, max(state.furthest, offset + 1))
+        return State(
+            query,
+            state.consumer,
+            network,
+            state.topic,
+            state.budget,
+            max(state.furthest, offset + 1),
+        )
 
     def _checkpoint(self, state: State, _: int) -> State:
         query = state.query
-        return state._replace(query=query._replace(saved=query.offset, saved_counts=query.counts))
+        return state._replace(
+            query=query._replace(saved=query.offset, saved_counts=query.counts)
+        )
 
     def _arrive(self, state: State, _: int) -> State:
         return _moved(state, state.network[1:], (*state.topic, state.network[0]))
@@ -120,7 +158,9 @@ class Changelog(Model[State]):
         return _moved(_spent(state, "losses"), state.network[1:], state.topic)
 
     def _repeat(self, state: State, _: int) -> State:
-        return _moved(_spent(state, "repeats"), state.network, (*state.topic, state.network[0]))
+        return _moved(
+            _spent(state, "repeats"), state.network, (*state.topic, state.network[0])
+        )
 
     def _overtake(self, state: State, _: int) -> State:
         first, second, *rest = state.network
@@ -136,17 +176,32 @@ class Changelog(Model[State]):
 
     def _restart_query(self, state: State, _: int) -> State:
         saved, saved_counts, *_rest = state.query
-        return state._replace(query=Query(saved, saved_counts, is_up=True, offset=saved, counts=saved_counts))
+        return state._replace(
+            query=Query(
+                saved, saved_counts, is_up=True, offset=saved, counts=saved_counts
+            )
+        )
 
     # The consumer.
 
     def _apply(self, state: State, position: int) -> State:
-        return self._read_on(state, applied(state.consumer.table, state.topic[position], owes=self.settings.owes))
+        return self._read_on(
+            state,
+            applied(
+                state.consumer.table, state.topic[position], owes=self.settings.owes
+            ),
+        )
 
     def _delete(self, state: State, position: int) -> State:
         table = without(state.consumer.table, state.topic[position].key)
-        stored = position + 1 if self.settings.broken == "stored_at_delete" else state.consumer.stored
-        consumer = Consumer(table, stored, is_up=True, position=position, has_deleted=True)
+        stored = (
+            position + 1
+            if self.settings.broken == "stored_at_delete"
+            else state.consumer.stored
+        )
+        consumer = Consumer(
+            table, stored, is_up=True, position=position, has_deleted=True
+        )
         return state._replace(consumer=consumer)
 
     def _insert(self, state: State, position: int) -> State:
@@ -156,7 +211,14 @@ class Changelog(Model[State]):
         query, (_, stored, is_up, position, _), network, topic, budget, furthest = state
         if self.settings.position == "with_table":
             stored = position + 1
-        return State(query, Consumer(table, stored, is_up, position + 1), network, topic, budget, furthest)
+        return State(
+            query,
+            Consumer(table, stored, is_up, position + 1),
+            network,
+            topic,
+            budget,
+            furthest,
+        )
 
     def _store_position(self, state: State, position: int) -> State:
         return state._replace(consumer=state.consumer._replace(stored=position))
@@ -166,7 +228,9 @@ class Changelog(Model[State]):
 
     def _restart(self, state: State, _: int) -> State:
         table, stored, *_rest = state.consumer
-        return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
+        return state._replace(
+            consumer=Consumer(table, stored, is_up=True, position=stored)
+        )
 
     def properties(self) -> Sequence[Property[State]]:
         """That the table equals the batch query, and what else is claimed of it."""
@@ -188,7 +252,9 @@ ACTIONS = (
 )
 
 
-def _moved(state: State, network: tuple[Message, ...], topic: tuple[Message, ...]) -> State:
+def _moved(
+    state: State, network: tuple[Message, ...], topic: tuple[Message, ...]
+) -> State:
     query, consumer, _, _, budget, furthest = state
     return State(query, consumer, network, topic, budget, furthest)
 

@@ -29,7 +29,9 @@ SENTENCES = {
 def sentence(settings: Settings, action: Action) -> str:
     """What happens."""
     words, keys = settings.words, settings.keys
-    return SENTENCES[action.name].format(which=action.which, word=_at(words, action.which), key=_at(keys, action.which))
+    return SENTENCES[action.name].format(
+        which=action.which, word=_at(words, action.which), key=_at(keys, action.which)
+    )
 
 
 def _at(words: tuple[str, ...], which: int) -> str:
@@ -40,10 +42,22 @@ def text(state: State) -> str:
     """Query, messages, consumer, and what may still go wrong."""
     query, consumer, network, topic, budget, furthest = state
     counts = _all(f"{key}={count}" for key, count in query.counts)
-    now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"
+    now = (
+        f"at {query.offset} of {furthest}, counts {counts}"
+        if query.is_up
+        else f"down, had come to {furthest}"
+    )
     saved = _all(f"{key}={count}" for key, count in query.saved_counts)
-    at = f"at {consumer.position}" + " between delete and insert" * consumer.has_deleted if consumer.is_up else "down"
-    left = [f"{count} {name}" for name, count in zip(Budget._fields, budget, strict=True) if count]
+    at = (
+        f"at {consumer.position}" + " between delete and insert" * consumer.has_deleted
+        if consumer.is_up
+        else "down"
+    )
+    left = [
+        f"{count} {name}"
+        for name, count in zip(Budget._fields, budget, strict=True)
+        if count
+    ]
     return "; ".join(
         (
             f"query {now}, saved {query.saved}: {saved}",

@@ -22,7 +22,9 @@ def with_count(counts: Counts, key: str, count: int) -> Counts:
     return tuple(sorted((each, number) for each, number in changed.items() if number))
 
 
-def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Message, ...]:
+def messages(
+    settings: Settings, key: str, old: int, offset: int
+) -> tuple[Message, ...]:
     """What the query sends when a key's count grows by one."""
     new = old + 1
     was, stays = settings.shows(old), settings.shows(new)
@@ -31,10 +33,21 @@ def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Messa
     if settings.encoding is Encoding.UPSERT:
         if stays:
             return (Message(Kind.UPSERT, key, new, offset),)
-        return (Message(Kind.DELETE, key, old, offset),) if was and settings.broken != "no_delete" else ()
+        return (
+            (Message(Kind.DELETE, key, old, offset),)
+            if was and settings.broken != "no_delete"
+            else ()
+        )
     found = []
     if was and settings.broken != "add_only":
-        found.append(Message(Kind.RETRACT, key, new if settings.broken == "retract_new" else old, offset))
+        found.append(
+            Message(
+                Kind.RETRACT,
+                key,
+                new if settings.broken == "retract_new" else old,
+                offset,
+            )
+        )
     if stays:
         found.append(Message(Kind.ADD, key, new, offset))
     return tuple(found)
@@ -51,4 +64,10 @@ def batch(settings: Settings, records: int) -> Table:
             so_far[word] += 1
             rows.append(Row(word, so_far[word]))
         return tuple(sorted(rows))
-    return tuple(sorted(Row(word, count) for word, count in Counter(words).items() if settings.shows(count)))
+    return tuple(
+        sorted(
+            Row(word, count)
+            for word, count in Counter(words).items()
+            if settings.shows(count)
+        )
+    )

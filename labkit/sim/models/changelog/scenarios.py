@@ -119,7 +119,9 @@ SCENARIOS: dict[str, Scenario] = {
     ),
 }
 
-_WRONG = frozenset(("crash", "crash_query", "lose", "repeat", "overtake", "expire", "checkpoint"))
+_WRONG = frozenset(
+    ("crash", "crash_query", "lose", "repeat", "overtake", "expire", "checkpoint")
+)
 
 
 def play(model: Changelog, steps: str) -> Replay:
@@ -127,7 +129,9 @@ def play(model: Changelog, steps: str) -> Replay:
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))
-    while quiet := [action for action in model.actions(walk.state) if action.name not in _WRONG]:
+    while quiet := [
+        action for action in model.actions(walk.state) if action.name not in _WRONG
+    ]:
         walk.forward(quiet[-1])  # the consumer first, so that it is seen to follow
     return walk
 
@@ -140,4 +144,6 @@ def scenario(name: str) -> Scenario:
 def trace_of(name: str) -> Trace:
     """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
     found = scenario(name)
-    return play(Changelog(settle("changelog", PARAMETERS, found.given)), found.steps).trace
+    return play(
+        Changelog(settle("changelog", PARAMETERS, found.given)), found.steps
+    ).trace

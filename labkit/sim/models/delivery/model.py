@@ -16,12 +16,31 @@ from labkit.sim.model import Action, Model, Property, crash
 from labkit.sim.models.delivery import network
 from labkit.sim.models.delivery.claims import claims
 from labkit.sim.models.delivery.narration import sentence, text
-from labkit.sim.models.delivery.parts import Hop, Ids, Message, Process, Seen, Stage, State
+from labkit.sim.models.delivery.parts import (
+    Hop,
+    Ids,
+    Message,
+    Process,
+    Seen,
+    Stage,
+    State,
+)
 from labkit.sim.models.delivery.settings import VERSION, Settings, settings
 from labkit.sim.parameters import Values
 
 _AT_PROCESS = (
-    *("send", "send_early", "hear", "receive", "discard", "store", "produce", "note", "ack", "collect"),
+    *(
+        "send",
+        "send_early",
+        "hear",
+        "receive",
+        "discard",
+        "store",
+        "produce",
+        "note",
+        "ack",
+        "collect",
+    ),
     *("crash", "restart", "drop", "drop_ack", "duplicate", "reorder"),
 )
 
@@ -34,18 +53,29 @@ class Delivery(Model[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings: Settings = settings(values)
-        self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in _AT_PROCESS}
+        self._of = {
+            name: [Action(name, p) for p in range(self.settings.processes)]
+            for name in _AT_PROCESS
+        }
         self._rules: dict[str, Callable[[State, int], State]] = {
             name: getattr(self, f"_{name}") for name in _AT_PROCESS
         }
 
     def initial(self) -> State:
         """The source has every record in its log; nobody else has anything."""
-        records = tuple(Message(record, record) for record in range(self.settings.records))
+        records = tuple(
+            Message(record, record) for record in range(self.settings.records)
+        )
         others = (Process(stage=Stage.IDLE),) * self.settings.last
         made = self.settings.records if self.settings.fresh else 0
         hops = (Hop(),) * self.settings.last
-        return State((Process(records, stage=Stage.IDLE), *others), hops, (), made, self.settings.faults)
+        return State(
+            (Process(records, stage=Stage.IDLE), *others),
+            hops,
+            (),
+            made,
+            self.settings.faults,
+        )
 
     def actions(self, state: State) -> Sequence[Action]:
         """Every process as receiver and as sender, then what goes wrong with it and on the way to it."""
@@ -63,13 +93,21 @@ class Delivery(Model[State]):
                 self._wrong(state, which, enabled)
         return enabled
 
-    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+    def _receiver_actions(
+        self, state: State, which: int, enabled: list[Action]
+    ) -> None:
         process, of = state.processes[which], self._of
         stage = process.stage
         if stage is Stage.IDLE:
             forward = state.hops[which - 1].forward
             if forward:
-                enabled.append(of["discard" if self._is_known(state, which, forward[0].name) else "receive"][which])
+                enabled.append(
+                    of[
+                        "discard"
+                        if self._is_known(state, which, forward[0].name)
+                        else "receive"
+                    ][which]
+                )
         elif stage is Stage.WORKING:
             enabled.append(of["produce" if self._waits(which) else "store"][which])
         elif stage is Stage.STORED:
@@ -117,7 +155,9 @@ class Delivery(Model[State]):
             return () if process.output is None else (process.output,)
         return process.outbox[: self.settings.window]
 
-    def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
+    def _unsent(
+        self, state: State, which: int
+    ) -> tuple[Message | None, Message | None]:
         """The oldest record of which nothing is under way, so that its timeout is right, and the oldest of the others.
 
         That a timeout is right is what a real sender cannot know; here a timeout that is not is a fault of its own.
@@ -159,7 +199,9 @@ class Delivery(Model[State]):
         """A weak production has arrived at the end: now its input's id is noted, and its sender may be told."""
         if self.settings.broken == "ack_early":
             return _with_process(state, which, _idle(self._noted(process)))
-        return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
+        return _with_process(
+            state, which, self._noted(process)._replace(stage=Stage.DONE, output=None)
+        )
 
     # Receiving.
 
@@ -170,22 +212,36 @@ class Delivery(Model[State]):
         if dedup == "connection":
             return bool(state.hops[which - 1].known >> name & 1)
         noted = process.seen if dedup == "durable" else process.memory
-        return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
+        return (
+            noted >> name != 0
+            if self.settings.broken == "highest_only"
+            else bool(noted >> name & 1)
+        )
 
     def _taken(self, state: State, which: int) -> tuple[State, Message]:
-        return network.take(state, which - 1, remembers=self.settings.dedup == "connection")
+        return network.take(
+            state, which - 1, remembers=self.settings.dedup == "connection"
+        )
 
     def _receive(self, state: State, which: int) -> State:
         state, message = self._taken(state, which)
         if self.settings.broken == "ack_early":
             state = network.acknowledge(state, which - 1, message.name)
         working = state.processes[which]._replace(stage=Stage.WORKING, held=message)
-        return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
+        return _with_process(
+            state,
+            which,
+            self._noted(working) if self.settings.broken == "note_early" else working,
+        )
 
     def _discard(self, state: State, which: int) -> State:
         """A record that it knows is acknowledged again: its first acknowledgement may have been lost."""
         state, message = self._taken(state, which)
-        return network.acknowledge(state, which - 1, message.name) if self.settings.retry else state
+        return (
+            network.acknowledge(state, which - 1, message.name)
+            if self.settings.retry
+            else state
+        )
 
     def _waits(self, which: int) -> bool:
         """Whether this process acknowledges only when everything after it is done."""
@@ -197,7 +253,11 @@ class Delivery(Model[State]):
         held = process.held
         assert held is not None
         late = self.settings.broken == "note_late"
-        process = process._replace(stage=Stage.STORED) if late else self._noted(process)._replace(stage=Stage.DONE)
+        process = (
+            process._replace(stage=Stage.STORED)
+            if late
+            else self._noted(process)._replace(stage=Stage.DONE)
+        )
         if which == self.settings.last:
             row = Seen(held.record, self.settings.faults.crashes - state.faults.crashes)
             state = state._replace(out=(*state.out, row))
@@ -215,7 +275,9 @@ class Delivery(Model[State]):
         process = state.processes[which]
         assert process.held is not None
         state, output = self._named(state, process.held)
-        return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
+        return _with_process(
+            state, which, process._replace(stage=Stage.WAITING, output=output)
+        )
 
     def _named(self, state: State, held: Message) -> tuple[State, Message]:
         """The production that a process makes of a record, with its id."""
@@ -251,7 +313,11 @@ class Delivery(Model[State]):
             return 0
         process = state.processes[which]
         noted = process.seen | process.memory
-        return noted if self.settings.broken == "collect_early" else noted & ~_still_to_come(state, which)
+        return (
+            noted
+            if self.settings.broken == "collect_early"
+            else noted & ~_still_to_come(state, which)
+        )
 
     def _collect(self, state: State, which: int) -> State:
         process, old = state.processes[which], self._collectable(state, which)
@@ -261,11 +327,17 @@ class Delivery(Model[State]):
     # What goes wrong.
 
     def _crash(self, state: State, which: int) -> State:
-        state = network.less(_with_process(state, which, crash(state.processes[which])), "crashes")
-        return network.cut(state, which) if self.settings.dedup == "connection" else state
+        state = network.less(
+            _with_process(state, which, crash(state.processes[which])), "crashes"
+        )
+        return (
+            network.cut(state, which) if self.settings.dedup == "connection" else state
+        )
 
     def _restart(self, state: State, which: int) -> State:
-        return _with_process(state, which, state.processes[which]._replace(stage=Stage.IDLE))
+        return _with_process(
+            state, which, state.processes[which]._replace(stage=Stage.IDLE)
+        )
 
     def _drop(self, state: State, which: int) -> State:
         return network.drop(state, which - 1)

@@ -64,7 +64,9 @@ def duplicate(state: State, hop: int) -> State:
 def reorder(state: State, hop: int) -> State:
     """The second record overtakes the first."""
     (first, second, *rest), back, known = state.hops[hop]
-    return less(_with_hop(state, hop, Hop((second, first, *rest), back, known)), "reorders")
+    return less(
+        _with_hop(state, hop, Hop((second, first, *rest), back, known)), "reorders"
+    )
 
 
 def cut(state: State, process: int) -> State:

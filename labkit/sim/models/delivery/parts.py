@@ -1,7 +1,7 @@
 """What delivery consists of: processes in a chain, the hops between them, what came out, and what may go wrong.
 
-What a crash keeps and drops is declared here and nowhere else. How the parts change is `labkit.sim.models.delivery.model`;
-this module must not contain a rule.
+What a crash keeps and drops is declared here and nowhere else. How the parts change is
+`labkit.sim.models.delivery.model`; this module must not contain a rule.
 """
 
 from typing import NamedTuple

@@ -28,7 +28,9 @@ _CHAIN = {"records": 1}
 _WEAK = {"records": 1, "productions": "weak"}
 _LONG = {"processes": 4, "records": 1, "crashes": 3}
 _ARRIVES = "send(0) receive(1) store(1)"
-_TOLD_IN_VAIN = "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
+_TOLD_IN_VAIN = (
+    "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
+)
 
 SCENARIOS: dict[str, Scenario] = {
     "lost_without_retry": Scenario(
@@ -172,7 +174,11 @@ def trace_of(name: str) -> Trace:
     walk = Replay(make("delivery", found.given))
     for action in found.actions.split():
         walk.forward(Action.parse(action))
-    while quiet := [action for action in walk.model.actions(walk.state) if action.name not in _FAULTS]:
+    while quiet := [
+        action
+        for action in walk.model.actions(walk.state)
+        if action.name not in _FAULTS
+    ]:
         walk.forward(quiet[0])
     return walk.trace
 

@@ -1,7 +1,8 @@
 """What a reader saw of a state, the judge's verdict on it, and what is claimed of every state.
 
-Lost, duplicate and early rows are counted by `labkit.core.judge` alone: what one reader handed on becomes a History here.
-The claims in the mood "always" speak of the first reader: read_committed, unless read_uncommitted is alone.
+Lost, duplicate and early rows are counted by `labkit.core.judge` alone: what one reader handed on becomes a
+History here. The claims in the mood "always" speak of the first reader: read_committed, unless read_uncommitted
+is alone.
 """
 
 from collections import Counter
@@ -23,7 +24,11 @@ def expected(settings: Settings) -> list[Record]:
     records = []
     for record in range(settings.records + settings.budget.others):
         own = record < settings.records
-        key = f"p{settings.partition_of(record)}" if own else f"plain{settings.partition_of(record - settings.records)}"
+        key = (
+            f"p{settings.partition_of(record)}"
+            if own
+            else f"plain{settings.partition_of(record - settings.records)}"
+        )
         counts[key] += 1
         records.append(Record(record, key, counts[key]))
     return records
@@ -32,9 +37,17 @@ def expected(settings: Settings) -> list[Record]:
 def is_over(state: State) -> bool:
     """Whether everything that was to come has come: nobody is down, nothing is on its way."""
     job, zombie, coordinator, _, readers, _, requests, budget, _, _ = state
-    if job.phase is not Phase.ENDED or zombie is not NOBODY or requests or budget.others or not coordinator.is_up:
+    if (
+        job.phase is not Phase.ENDED
+        or zombie is not NOBODY
+        or requests
+        or budget.others
+        or not coordinator.is_up
+    ):
         return False
-    return all(reader.is_up for reader in readers) and not any(entry.stage in PREPARED for entry in coordinator.log)
+    return all(reader.is_up for reader in readers) and not any(
+        entry.stage in PREPARED for entry in coordinator.log
+    )
 
 
 class Judge:
@@ -50,7 +63,9 @@ class Judge:
         return is_over(state) and all(
             position == end_of(self._settings, which, partition)
             for which, reader in enumerate(state.readers)
-            for position, partition in zip(reader.positions, state.partitions, strict=True)
+            for position, partition in zip(
+                reader.positions, state.partitions, strict=True
+            )
         )
 
     def verdict(self, state: State, which: int = 0) -> Verdict:
@@ -62,7 +77,9 @@ class Judge:
 
     def history(self, state: State, which: int = 0) -> History:
         """What a reader has handed on, with a look at the end, and what an open transaction hides from it."""
-        return History(self._events(state, which), hidden=list(self._hidden(state, which)))
+        return History(
+            self._events(state, which), hidden=list(self._hidden(state, which))
+        )
 
     def _events(self, state: State, which: int) -> Iterator[Observation | Reading]:
         for partition, sight in zip(state.partitions, state.sights[which], strict=True):
@@ -74,7 +91,9 @@ class Judge:
     def _hidden(self, state: State, which: int) -> Iterator[Observation]:
         for partition in state.partitions:
             found = fates(partition)
-            for position in range(end_of(self._settings, which, partition), len(partition)):
+            for position in range(
+                end_of(self._settings, which, partition), len(partition)
+            ):
                 if found[position] in (Fate.OPEN, Fate.COMMITTED):
                     yield self._row(partition[position], found[position], early=False)
 
@@ -82,7 +101,10 @@ class Judge:
         record = self._expected[slot.record]
         visibility = Visibility.PRECOMMITTED if early else Visibility.COMMITTED
         return Observation(
-            *record, slot.batch, slot.attempt, Visibility.ABORTED if fate is Fate.ABORTED else visibility
+            *record,
+            slot.batch,
+            slot.attempt,
+            Visibility.ABORTED if fate is Fate.ABORTED else visibility,
         )
 
 
@@ -95,7 +117,9 @@ SAID = {
 }
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
+def claims(
+    settings: Settings, text: Callable[[State], str]
+) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; what can be seen on the way; that the job ends."""
     judged = Judge(settings)
     found = [_judged(judged, name) for name in SAID]
@@ -156,7 +180,11 @@ def _decided_first() -> Property[State]:
         slot = early(state)
         assert slot is not None
         checkpoints = state.job.checkpoints
-        last = f"the last complete one is {checkpoints[-1].number}" if checkpoints else "none is complete"
+        last = (
+            f"the last complete one is {checkpoints[-1].number}"
+            if checkpoints
+            else "none is complete"
+        )
         return f"record {slot.record} is committed, but it belongs to checkpoint {slot.batch}, and {last}."
 
     return Property(
@@ -168,7 +196,9 @@ def _decided_first() -> Property[State]:
     )
 
 
-def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
+def _glimpses(
+    settings: Settings, judged: Judge, text: Callable[[State], str]
+) -> Iterator[Property[State]]:
     """What can be seen, and would be missed if the model could not do its work."""
     last = len(settings.readers) - 1
 
@@ -187,16 +217,39 @@ def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -
         return any(seen.early for sight in state.sights[last] for seen in sight)
 
     def waits(state: State) -> bool:
-        return any(Fate.COMMITTED in fates(each)[last_stable_offset(each) :] for each in state.partitions)
+        return any(
+            Fate.COMMITTED in fates(each)[last_stable_offset(each) :]
+            for each in state.partitions
+        )
 
     some = Mood.SOMETIMES
-    yield Property("all_out", some, "All is written and read.", all_out, text, judged.is_over)
+    yield Property(
+        "all_out", some, "All is written and read.", all_out, text, judged.is_over
+    )
     if settings.partitions > 1 and settings.records > 1 and not settings.reuses_id:
-        yield Property("half_visible", some, "A reader has one part of a transaction, not yet the other.", half, text)
+        yield Property(
+            "half_visible",
+            some,
+            "A reader has one part of a transaction, not yet the other.",
+            half,
+            text,
+        )
     if settings.readers[last] == READ_UNCOMMITTED:
-        yield Property("early_seen", some, "The reader at read_uncommitted sees an undecided record.", early, text)
+        yield Property(
+            "early_seen",
+            some,
+            "The reader at read_uncommitted sees an undecided record.",
+            early,
+            text,
+        )
     if settings.budget.others:
-        yield Property("waits", some, "A committed record waits behind an open transaction.", waits, text)
+        yield Property(
+            "waits",
+            some,
+            "A committed record waits behind an open transaction.",
+            waits,
+            text,
+        )
 
 
 def _ends() -> Property[State]:

@@ -29,7 +29,9 @@ def fates(partition: Partition) -> tuple[Fate | None, ...]:
             ends[slot.name] = Fate.COMMITTED if slot.record == COMMIT else Fate.ABORTED
             found.append(None)
         else:
-            found.append(Fate.COMMITTED if slot.name == PLAIN else ends.get(slot.name, Fate.OPEN))
+            found.append(
+                Fate.COMMITTED if slot.name == PLAIN else ends.get(slot.name, Fate.OPEN)
+            )
     return tuple(reversed(found))
 
 

@@ -40,8 +40,14 @@ class KafkaLog(Model[State]):
         super().__init__(values)
         self.settings = settings(values)
         broken = self.settings.broken
-        self._rules = kafka.Rules(self.settings.bumps_epoch, broken != "no_fencing", broken == "forget_decision")
-        self._acts: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in ACTIONS}
+        self._rules = kafka.Rules(
+            self.settings.bumps_epoch,
+            broken != "no_fencing",
+            broken == "forget_decision",
+        )
+        self._acts: dict[str, Callable[[State, int], State]] = {
+            name: getattr(self, f"_{name}") for name in ACTIONS
+        }
 
     def initial(self) -> State:
         """Empty partitions; everybody is up, and the job is about to start."""
@@ -69,7 +75,9 @@ class KafkaLog(Model[State]):
     # The job.
 
     def _restart(self, state: State, _: int) -> State:
-        return _with_job(state, work.restart(self.settings, state.coordinator, state.job), 0)
+        return _with_job(
+            state, work.restart(self.settings, state.coordinator, state.job), 0
+        )
 
     def _fence(self, state: State, name: int) -> State:
         was_open = state.coordinator.log[name].stage is Stage.ONGOING
@@ -109,15 +117,21 @@ class KafkaLog(Model[State]):
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None
         open_here = open_epoch(state.partitions[where], handle.name)
-        is_open = open_here == handle.epoch or (open_here >= 0 and not self._rules.fences)
+        is_open = open_here == handle.epoch or (
+            open_here >= 0 and not self._rules.fences
+        )
         if not is_open:
             if job.added >> where & 1 and self._rules.fences:
                 return None
-            coordinator = kafka.add_partition(self._rules, state.coordinator, handle, where)
+            coordinator = kafka.add_partition(
+                self._rules, state.coordinator, handle, where
+            )
             if coordinator is None:
                 return None
             state = _with_coordinator(state, coordinator)
-        slot = Slot(job.offset, handle.name, handle.epoch, job.number + 1, job.incarnation)
+        slot = Slot(
+            job.offset, handle.name, handle.epoch, job.number + 1, job.incarnation
+        )
         return _appended(state, where, slot)
 
     def _pre_commit(self, state: State, _: int) -> State:
@@ -140,11 +154,16 @@ class KafkaLog(Model[State]):
 
     def _deliver(self, state: State, place: int) -> State:
         handle, attempt = state.requests[place]
-        state = state._replace(requests=(*state.requests[:place], *state.requests[place + 1 :]))
+        state = state._replace(
+            requests=(*state.requests[:place], *state.requests[place + 1 :])
+        )
         coordinator, answer = kafka.end(self._rules, state.coordinator, handle)
         state = _with_coordinator(state, coordinator)
         job = state.job
-        if attempt != job.incarnation or job.phase not in (Phase.RECOVERING, Phase.RUNNING):
+        if attempt != job.incarnation or job.phase not in (
+            Phase.RECOVERING,
+            Phase.RUNNING,
+        ):
             return state
         told = work.answered(self.settings, job, handle, answer)
         return _fail(state) if told is None else _with_job(state, told, state.since)
@@ -154,7 +173,9 @@ class KafkaLog(Model[State]):
         entry = state.coordinator.log[name]
         kind = COMMIT if entry.stage is Stage.PREPARE_COMMIT else ABORT
         state = _appended(state, where, Slot(kind, name, entry.epoch))
-        return _with_coordinator(state, kafka.note_marker(state.coordinator, name, where))
+        return _with_coordinator(
+            state, kafka.note_marker(state.coordinator, name, where)
+        )
 
     def _expire(self, state: State, name: int) -> State:
         return _with_coordinator(state, kafka.expire(state.coordinator, name))
@@ -171,13 +192,46 @@ class KafkaLog(Model[State]):
         return self._poll(state, len(state.readers) - 1, where)
 
     def _poll(self, state: State, which: int, where: int) -> State:
-        job, zombie, coordinator, partitions, readers, sights, requests, budget, since, failures = state
+        (
+            job,
+            zombie,
+            coordinator,
+            partitions,
+            readers,
+            sights,
+            requests,
+            budget,
+            since,
+            failures,
+        ) = state
         reader, partition = readers[which], partitions[where]
-        more = reading.rows(self.settings, which, coordinator, partition, reader.positions[where])
-        reader = reading.polled(self.settings, reader, where, reading.end_of(self.settings, which, partition))
+        more = reading.rows(
+            self.settings, which, coordinator, partition, reader.positions[where]
+        )
+        reader = reading.polled(
+            self.settings,
+            reader,
+            where,
+            reading.end_of(self.settings, which, partition),
+        )
         readers = (*readers[:which], reader, *readers[which + 1 :])
-        sights = (*sights[:which], reading.seen_more(sights[which], where, more), *sights[which + 1 :])
-        return State(job, zombie, coordinator, partitions, readers, sights, requests, budget, since, failures)
+        sights = (
+            *sights[:which],
+            reading.seen_more(sights[which], where, more),
+            *sights[which + 1 :],
+        )
+        return State(
+            job,
+            zombie,
+            coordinator,
+            partitions,
+            readers,
+            sights,
+            requests,
+            budget,
+            since,
+            failures,
+        )
 
     def _store_positions(self, state: State, which: int) -> State:
         reader = state.readers[which]
@@ -192,10 +246,14 @@ class KafkaLog(Model[State]):
         return _with_job(_spent(state, "crashes"), crash(state.job), 0)
 
     def _crash_coordinator(self, state: State, _: int) -> State:
-        return _with_coordinator(_spent(state, "crashes"), kafka.die(self._rules, state.coordinator))
+        return _with_coordinator(
+            _spent(state, "crashes"), kafka.die(self._rules, state.coordinator)
+        )
 
     def _crash_reader(self, state: State, which: int) -> State:
-        return _with_reader(_spent(state, "crashes"), which, crash(state.readers[which]))
+        return _with_reader(
+            _spent(state, "crashes"), which, crash(state.readers[which])
+        )
 
     def _resend(self, state: State, place: int) -> State:
         return self._send_commit(_spent(state, "retries"), place)
@@ -204,18 +262,29 @@ class KafkaLog(Model[State]):
         return _with_job(_spent(state, "lapses"), work.lapse(state.job), state.since)
 
     def _roll_back(self, state: State, _: int) -> State:
-        return _with_job(_spent(state, "rollbacks"), work.roll_back(state.job), state.since)
+        return _with_job(
+            _spent(state, "rollbacks"), work.roll_back(state.job), state.since
+        )
 
     def _replace_job(self, state: State, _: int) -> State:
         zombie = state.job
-        return _with_job(_spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
+        return _with_job(_spent(state, "zombies"), crash(zombie), 0)._replace(
+            zombie=zombie
+        )
 
     def _write_plain(self, state: State, which: int) -> State:
         record = self.settings.records + which
-        return _appended(_spent(state, "others"), self.settings.partition_of(which), Slot(record, PLAIN, 0))
+        return _appended(
+            _spent(state, "others"),
+            self.settings.partition_of(which),
+            Slot(record, PLAIN, 0),
+        )
 
     def _tick(self, state: State, _: int) -> State:
-        state = _with_coordinator(_spent(state, "ticks"), kafka.grow_older(state.coordinator, self.settings.timeout))
+        state = _with_coordinator(
+            _spent(state, "ticks"),
+            kafka.grow_older(state.coordinator, self.settings.timeout),
+        )
         return state._replace(since=state.since + bool(self.settings.interval))
 
     def properties(self) -> Sequence[Property[State]]:
@@ -237,7 +306,11 @@ class KafkaLog(Model[State]):
             coordinator, answer = kafka.end(self._rules, state.coordinator, handle)
             ends = self.apply(state, action).failures > state.failures
             nothing_new = coordinator == state.coordinator
-            return answered(was_refused=answer is kafka.Answer.REFUSED, nothing_new=nothing_new, ends=ends)
+            return answered(
+                was_refused=answer is kafka.Answer.REFUSED,
+                nothing_new=nothing_new,
+                ends=ends,
+            )
         if action.name in ("write", "zombie_write"):
             job = state.job if action.name == "write" else state.zombie
             if self._written(state, job) is None:
@@ -246,7 +319,17 @@ class KafkaLog(Model[State]):
 
 
 ACTIONS = (
-    *("restart", "fence", "begin", "write", "pre_commit", "complete", "send_commit", "finish", "zombie_write"),
+    *(
+        "restart",
+        "fence",
+        "begin",
+        "write",
+        "pre_commit",
+        "complete",
+        "send_commit",
+        "finish",
+        "zombie_write",
+    ),
     *("deliver", "mark", "expire", "restart_coordinator"),
     *("poll_committed", "poll_uncommitted", "store_positions", "restart_reader"),
     *(
@@ -267,26 +350,96 @@ ACTIONS = (
 
 
 def _with_job(state: State, job: Job, since: int) -> State:
-    _, zombie, coordinator, partitions, readers, sights, requests, budget, _, failures = state
-    return State(job, zombie, coordinator, partitions, readers, sights, requests, budget, since, failures)
+    (
+        _,
+        zombie,
+        coordinator,
+        partitions,
+        readers,
+        sights,
+        requests,
+        budget,
+        _,
+        failures,
+    ) = state
+    return State(
+        job,
+        zombie,
+        coordinator,
+        partitions,
+        readers,
+        sights,
+        requests,
+        budget,
+        since,
+        failures,
+    )
 
 
 def _with_coordinator(state: State, coordinator: Coordinator) -> State:
-    job, zombie, _, partitions, readers, sights, requests, budget, since, failures = state
-    return State(job, zombie, coordinator, partitions, readers, sights, requests, budget, since, failures)
+    job, zombie, _, partitions, readers, sights, requests, budget, since, failures = (
+        state
+    )
+    return State(
+        job,
+        zombie,
+        coordinator,
+        partitions,
+        readers,
+        sights,
+        requests,
+        budget,
+        since,
+        failures,
+    )
 
 
 def _with_reader(state: State, which: int, reader: Reader) -> State:
-    job, zombie, coordinator, partitions, at, sights, requests, budget, since, failures = state
+    (
+        job,
+        zombie,
+        coordinator,
+        partitions,
+        at,
+        sights,
+        requests,
+        budget,
+        since,
+        failures,
+    ) = state
     readers = (*at[:which], reader, *at[which + 1 :])
-    return State(job, zombie, coordinator, partitions, readers, sights, requests, budget, since, failures)
+    return State(
+        job,
+        zombie,
+        coordinator,
+        partitions,
+        readers,
+        sights,
+        requests,
+        budget,
+        since,
+        failures,
+    )
 
 
 def _appended(state: State, where: int, slot: Slot) -> State:
-    job, zombie, coordinator, at, readers, sights, requests, budget, since, failures = state
+    job, zombie, coordinator, at, readers, sights, requests, budget, since, failures = (
+        state
+    )
     partition: Partition = (*at[where], slot)
     partitions = (*at[:where], partition, *at[where + 1 :])
-    return State(job, zombie, coordinator, partitions, readers, sights, requests, budget, since, failures)
+    return State(
+        job,
+        zombie,
+        coordinator,
+        partitions,
+        readers,
+        sights,
+        requests,
+        budget,
+        since,
+        failures,
+    )
 
 
 def _spent(state: State, what: str) -> State:

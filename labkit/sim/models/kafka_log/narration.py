@@ -58,7 +58,11 @@ def sentence(_settings: Settings, action: Action) -> str:
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
     """What comes of a request to commit."""
     if was_refused:
-        then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
+        then = (
+            "the job ends with this error"
+            if ends
+            else "whoever asked logs the error and goes on"
+        )
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
     if nothing_new:
         return "A request to commit reaches the coordinator, which has committed it before: nothing changes."
@@ -79,14 +83,29 @@ def text(settings: Settings, state: State) -> str:
     if state.zombie is not NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")
     parts.append(_coordinator(state.coordinator))
-    parts += [f"p{where} {_partition(partition)}" for where, partition in enumerate(state.partitions)]
+    parts += [
+        f"p{where} {_partition(partition)}"
+        for where, partition in enumerate(state.partitions)
+    ]
     for which, reader in enumerate(state.readers):
         at = f"at {_all(map(str, reader.positions))}" if reader.is_up else "down"
-        stored = "" if reader.stored == reader.positions else f", stored {_all(map(str, reader.stored))}"
-        parts.append(f"{settings.readers[which]} {at}{stored}, has {_sight(state, which)}")
+        stored = (
+            ""
+            if reader.stored == reader.positions
+            else f", stored {_all(map(str, reader.stored))}"
+        )
+        parts.append(
+            f"{settings.readers[which]} {at}{stored}, has {_sight(state, which)}"
+        )
     if state.requests:
-        parts.append(f"on their way {_all(f'commit {each.handle} of {each.attempt}' for each in state.requests)}")
-    left = [f"{count} {name}" for name, count in zip(Budget._fields, state.budget, strict=True) if count]
+        parts.append(
+            f"on their way {_all(f'commit {each.handle} of {each.attempt}' for each in state.requests)}"
+        )
+    left = [
+        f"{count} {name}"
+        for name, count in zip(Budget._fields, state.budget, strict=True)
+        if count
+    ]
     parts.append(f"to come {_all(left)}")
     if state.since:
         parts.append(f"{state.since} ticks since")
@@ -94,13 +113,15 @@ def text(settings: Settings, state: State) -> str:
 
 
 def _job(job: Job) -> str:
-    done = (
-        f"checkpoints {_all(f'{each.number}@{each.offset} {_all(map(str, each.handles))}' for each in job.checkpoints)}"
-    )
+    done = f"checkpoints {_all(f'{each.number}@{each.offset} {_all(map(str, each.handles))}' for each in job.checkpoints)}"
     if job.phase in (Phase.DOWN, Phase.ENDED):
         return f"job {job.incarnation} {job.phase}, {done}"
-    said = f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}"
-    said += f", producer {job.current or '-'}" + (f" in {_bits(job.added)}" if job.added else "")
+    said = (
+        f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}"
+    )
+    said += f", producer {job.current or '-'}" + (
+        f" in {_bits(job.added)}" if job.added else ""
+    )
     if job.pending:
         said += f", pending {_all(map(str, job.pending))}"
     if job.triggered:
@@ -120,7 +141,11 @@ def _coordinator(coordinator: Coordinator) -> str:
         for name, (stage, epoch, partitions, age) in enumerate(coordinator.log)
         if epoch >= 0
     )
-    marked = f", marked {_all(f't{name}-p{where}' for name, where in coordinator.marked)}" if coordinator.marked else ""
+    marked = (
+        f", marked {_all(f't{name}-p{where}' for name, where in coordinator.marked)}"
+        if coordinator.marked
+        else ""
+    )
     return f"coordinator {'up' if coordinator.is_up else 'down'}: {log}{marked}"
 
 
@@ -140,7 +165,9 @@ def _slot(slot: Slot) -> str:
 
 def _sight(state: State, which: int) -> str:
     said = []
-    for where, (partition, sight) in enumerate(zip(state.partitions, state.sights[which], strict=True)):
+    for where, (partition, sight) in enumerate(
+        zip(state.partitions, state.sights[which], strict=True)
+    ):
         found = fates(partition)
         for position, early in sight:
             mark = "!" if early else ""
@@ -151,7 +178,11 @@ def _sight(state: State, which: int) -> str:
 
 
 def _bits(partitions: int) -> str:
-    return "+".join(f"p{where}" for where in range(partitions.bit_length()) if partitions >> where & 1)
+    return "+".join(
+        f"p{where}"
+        for where in range(partitions.bit_length())
+        if partitions >> where & 1
+    )
 
 
 def _all(words: Iterable[str]) -> str:

@@ -5,27 +5,46 @@ from the last stable offset on, and none of an aborted transaction. This module 
 """
 
 from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
-from labkit.sim.models.kafka_log.parts import Coordinator, Partition, Reader, Seen, Sight, Stage
+from labkit.sim.models.kafka_log.parts import (
+    Coordinator,
+    Partition,
+    Reader,
+    Seen,
+    Sight,
+    Stage,
+)
 from labkit.sim.models.kafka_log.settings import READ_COMMITTED, Settings
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
     """Up to which position this reader may read."""
-    if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
+    if (
+        settings.readers[which] == READ_COMMITTED
+        and settings.broken != "last_stable_offset"
+    ):
         return last_stable_offset(partition)
     return len(partition)
 
 
 def rows(
-    settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
+    settings: Settings,
+    which: int,
+    coordinator: Coordinator,
+    partition: Partition,
+    start: int,
 ) -> tuple[Seen, ...]:
     """What a poll from this position hands on."""
     found = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
-        Seen(position, found[position] is Fate.OPEN and _is_undecided(coordinator, partition[position].name))
+        Seen(
+            position,
+            found[position] is Fate.OPEN
+            and _is_undecided(coordinator, partition[position].name),
+        )
         for position in range(start, end_of(settings, which, partition))
-        if found[position] is not None and not (hides_aborted and found[position] is Fate.ABORTED)
+        if found[position] is not None
+        and not (hides_aborted and found[position] is Fate.ABORTED)
     )
 
 

@@ -27,7 +27,9 @@ class Scenario(NamedTuple):
 
 _QUIET = {"crashes": 0}
 _ONE = {"partitions": 1}
-_COMMITTED = "begin(0) write(0) pre_commit(0) complete(0) send_commit(0) deliver(0) mark(0)"
+_COMMITTED = (
+    "begin(0) write(0) pre_commit(0) complete(0) send_commit(0) deliver(0) mark(0)"
+)
 _FIVE_SECONDS = {"crashes": 0, "interval": 2, "timeout": 1, "checkpoint_timeout": 1}
 """Ticks of five seconds: a transaction timeout of 5 s, and a checkpoint every 10 s."""
 
@@ -145,7 +147,17 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 _WRONG = frozenset(
-    ("crash", "crash_coordinator", "crash_reader", "resend", "lapse", "roll_back", "replace_job", "write_plain", "tick")
+    (
+        "crash",
+        "crash_coordinator",
+        "crash_reader",
+        "resend",
+        "lapse",
+        "roll_back",
+        "replace_job",
+        "write_plain",
+        "tick",
+    )
 )
 
 
@@ -154,7 +166,9 @@ def play(model: KafkaLog, steps: str) -> Replay:
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))
-    while quiet := [action for action in model.actions(walk.state) if action.name not in _WRONG]:
+    while quiet := [
+        action for action in model.actions(walk.state) if action.name not in _WRONG
+    ]:
         walk.forward(quiet[0])
     return walk
 
@@ -167,7 +181,9 @@ def scenario(name: str) -> Scenario:
 def trace_of(name: str) -> Trace:
     """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
     found = scenario(name)
-    return play(KafkaLog(settle("kafka_log", PARAMETERS, found.given)), found.steps).trace
+    return play(
+        KafkaLog(settle("kafka_log", PARAMETERS, found.given)), found.steps
+    ).trace
 
 
 def history(walk: Replay, reader: int = 0) -> History:

@@ -42,25 +42,39 @@ class Examined(NamedTuple):
     because: str
 
 
-def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
+def longest_open(
+    interval: float, checkpoint_timeout: float, tolerated: int, downtime: float
+) -> float:
     """How long a transaction can be open, from its first record to its commit, in the unit of the arguments.
 
     The first record comes right after a barrier. The next checkpoint starts after `interval`, or when the one before
     is over if that takes longer; `tolerated` checkpoints may expire, and their transactions ride along; the last one
     takes all of `checkpoint_timeout`; then the job is down. A transaction timeout must be longer than this.
     """
-    return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
+    return (
+        (tolerated + 1) * max(interval, checkpoint_timeout)
+        + checkpoint_timeout
+        + downtime
+    )
 
 
 def examine(given: Timeouts) -> Examined:
     """Says whether a job so configured starts, and whether it can lose data. Raises `InvalidInput`."""
     _check(given)
-    interval = max(given.interval, given.checkpoint + given.pause) if given.pause else given.interval
+    interval = (
+        max(given.interval, given.checkpoint + given.pause)
+        if given.pause
+        else given.interval
+    )
     needed = longest_open(interval, given.checkpoint, given.tolerated, given.downtime)
     if given.transaction > given.maximum:
         return Examined(Fit.REFUSED, needed, _refused(given, needed))
     if given.transaction > needed:
-        return Examined(Fit.SAFE, needed, f"a transaction is open for at most {needed:g} s, and may be for longer")
+        return Examined(
+            Fit.SAFE,
+            needed,
+            f"a transaction is open for at most {needed:g} s, and may be for longer",
+        )
     return Examined(Fit.LOSES, needed, _loses(given, interval, needed))
 
 
@@ -68,13 +82,17 @@ def _check(given: Timeouts) -> None:
     for name, value in given._asdict().items():
         least_is_zero = name in {"pause", "tolerated", "downtime"}
         if value < 0 or (value == 0 and not least_is_zero):
-            raise InvalidInput(f"--{name} {value:g}: must be {'0 or more' if least_is_zero else 'more than 0'}.")
+            raise InvalidInput(
+                f"--{name} {value:g}: must be {'0 or more' if least_is_zero else 'more than 0'}."
+            )
 
 
 def _refused(given: Timeouts, needed: float) -> str:
     remedy = f"set the transaction timeout to more than {needed:g} s and at most {given.maximum:g} s"
     if needed >= given.maximum:
-        remedy = f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
+        remedy = (
+            f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
+        )
     return (
         f"the broker allows {given.maximum:g} s and the producer asks for {given.transaction:g} s: it answers "
         f"INVALID_TRANSACTION_TIMEOUT when the producer is initialised; {remedy}"
@@ -89,7 +107,5 @@ def _loses(given: Timeouts, interval: float, needed: float) -> str:
             "since the checkpoint completes and only the commit is refused; what comes just before a barrier survives"
         )
     else:
-        when = (
-            "a slow checkpoint, one that expires, or a long restart after the decision is enough to lose what it holds"
-        )
+        when = "a slow checkpoint, one that expires, or a long restart after the decision is enough to lose what it holds"
     return f"{how}: {when}"

@@ -1,6 +1,7 @@
 """What a reader saw of a state, the judge's verdict on it, and what is claimed of every state.
 
-Lost, duplicate and early effects are counted by `labkit.core.judge` alone, as for real runs: a state becomes a History here.
+Lost, duplicate and early effects are counted by `labkit.core.judge` alone, as for real runs: a state becomes a
+History here.
 """
 
 from collections import Counter
@@ -9,7 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from labkit.core.judge import Outcome, Verdict, judge
 from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
-from labkit.sim.models.pipeline.parts import Place, Query, Seen, State, Status, Transaction
+from labkit.sim.models.pipeline.parts import (
+    Place,
+    Query,
+    Seen,
+    State,
+    Status,
+    Transaction,
+)
 from labkit.sim.models.pipeline.settings import Settings
 
 
@@ -55,21 +63,39 @@ class Judge:
     def history(self, state: State) -> History:
         """What an outside reader could have seen, with a look at the end."""
         query, _, store, _, _ = state
-        unfinished = [each for each in store.transactions if each.status in (Status.OPEN, Status.PREPARED)]
-        hidden = [self._row(Seen(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
-        return History(self._events(state), self._settings.keyed, _epochs(query), hidden)
+        unfinished = [
+            each
+            for each in store.transactions
+            if each.status in (Status.OPEN, Status.PREPARED)
+        ]
+        hidden = [
+            self._row(Seen(offset, *_writer(each)), ())
+            for each in unfinished
+            for offset in each.rows
+        ]
+        return History(
+            self._events(state), self._settings.keyed, _epochs(query), hidden
+        )
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
         crashes = 0
         for row in state.store.seen:
             crashes += row.offset < 0
-            yield Reading(f"crash {crashes}") if row.offset < 0 else self._row(row, state.store.transactions)
+            yield (
+                Reading(f"crash {crashes}")
+                if row.offset < 0
+                else self._row(row, state.store.transactions)
+            )
         yield Reading("end")
 
     def _row(self, row: Seen, transactions: Sequence[Transaction]) -> Observation:
         record = self._expected[row.offset]
         early = row.transaction >= 0
-        visibility = _VISIBILITY[transactions[row.transaction].status] if early else Visibility.COMMITTED
+        visibility = (
+            _VISIBILITY[transactions[row.transaction].status]
+            if early
+            else Visibility.COMMITTED
+        )
         return Observation(*record, row.batch, row.attempt, visibility)
 
 
@@ -78,7 +104,9 @@ def _writer(transaction: Transaction) -> tuple[int, int]:
 
 
 def _epochs(query: Query) -> list[Epoch]:
-    return [Epoch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)]
+    return [
+        Epoch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)
+    ]
 
 
 SAID = {
@@ -92,19 +120,47 @@ SAID = {
 """What is claimed of the judge's properties; not `no_unexpected`: values come from the input, so it cannot fail."""
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
+def claims(
+    settings: Settings, text: Callable[[State], str]
+) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; that the query can end and always does."""
     judged = Judge(settings)
     found = [_judged(judged, name) for name in SAID]
     found.append(_no_orphan())
-    if settings.defers and not settings.faults.rollbacks and not settings.faults.deletions:
+    if (
+        settings.defers
+        and not settings.faults.rollbacks
+        and not settings.faults.deletions
+    ):
         found.append(_decided_first())
     if settings.faults.crashes:
-        found.append(Property("recovers", Mood.SOMETIMES, "A query ends after a crash.", _has_recovered, text, is_over))
+        found.append(
+            Property(
+                "recovers",
+                Mood.SOMETIMES,
+                "A query ends after a crash.",
+                _has_recovered,
+                text,
+                is_over,
+            )
+        )
     return (
         *found,
-        Property("all_out", Mood.SOMETIMES, "A query ends and all came out.", _all_out(judged), text, is_over),
-        Property("ends", Mood.EVENTUALLY, "The query ends, without an endless error.", is_over, _stuck),
+        Property(
+            "all_out",
+            Mood.SOMETIMES,
+            "A query ends and all came out.",
+            _all_out(judged),
+            text,
+            is_over,
+        ),
+        Property(
+            "ends",
+            Mood.EVENTUALLY,
+            "The query ends, without an endless error.",
+            is_over,
+            _stuck,
+        ),
     )
 
 
@@ -131,7 +187,11 @@ def _has_recovered(state: State) -> bool:
 
 def _no_orphan() -> Property[State]:
     def orphan(state: State) -> Transaction | None:
-        unfinished = (each for each in state.store.transactions if each.status in (Status.OPEN, Status.PREPARED))
+        unfinished = (
+            each
+            for each in state.store.transactions
+            if each.status in (Status.OPEN, Status.PREPARED)
+        )
         return next(unfinished, None)
 
     def because(state: State) -> str:
@@ -142,7 +202,14 @@ def _no_orphan() -> Property[State]:
     def holds(state: State) -> bool:
         return orphan(state) is None
 
-    return Property("no_orphan", Mood.ALWAYS, "In the end no transaction is left unfinished.", holds, because, is_over)
+    return Property(
+        "no_orphan",
+        Mood.ALWAYS,
+        "In the end no transaction is left unfinished.",
+        holds,
+        because,
+        is_over,
+    )
 
 
 def _decided_first() -> Property[State]:

@@ -72,31 +72,44 @@ def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State
     number = position(transactions, task.handles[0])
     if number < 0:
         number = len(transactions)
-        transactions = (*transactions, Transaction(task.handles[0], Status.OPEN, (task.which,)))
+        transactions = (
+            *transactions,
+            Transaction(task.handles[0], Status.OPEN, (task.which,)),
+        )
     else:
         handle, status, rows = transactions[number]
         if status is not Status.OPEN or task.which in rows:
-            raise Refused(f"there is a transaction {handle} already, and it is {status}")
-        transactions = _put(transactions, number, Transaction(handle, status, (*rows, task.which)))
+            raise Refused(
+                f"there is a transaction {handle} already, and it is {status}"
+            )
+        transactions = _put(
+            transactions, number, Transaction(handle, status, (*rows, task.which))
+        )
     if outside.readable_early:
         seen = (*seen, Seen(task.which, task.batch, driver.incarnation, number))
     return _stored(state, Store(seen, transactions, markers))
 
 
-def _put(transactions: tuple[Transaction, ...], number: int, new: Transaction) -> tuple[Transaction, ...]:
+def _put(
+    transactions: tuple[Transaction, ...], number: int, new: Transaction
+) -> tuple[Transaction, ...]:
     return (*transactions[:number], new, *transactions[number + 1 :])
 
 
 def _ended(state: State, number: int, status: Status) -> State:
     handle, _, rows = state.store.transactions[number]
-    transactions = _put(state.store.transactions, number, Transaction(handle, status, rows))
+    transactions = _put(
+        state.store.transactions, number, Transaction(handle, status, rows)
+    )
     return _stored(state, Store(state.store.seen, transactions, state.store.markers))
 
 
 def _prepare(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     number = position(state.store.transactions, task.handles[0])
     if number < 0 or state.store.transactions[number].status is not Status.OPEN:
-        raise Refused(f"the transaction {task.handles[0]} was dropped before it was prepared")
+        raise Refused(
+            f"the transaction {task.handles[0]} was dropped before it was prepared"
+        )
     return _ended(state, number, Status.PREPARED)
 
 
@@ -116,12 +129,17 @@ def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
     if status is not Status.PREPARED:
         if outside.ignores_dropped:
             return state
-        raise Refused(f"the transaction {task.handles[0]} is not prepared, so it cannot be committed")
+        raise Refused(
+            f"the transaction {task.handles[0]} is not prepared, so it cannot be committed"
+        )
     state = _ended(state, number, Status.COMMITTED)
     if outside.readable_early:
         return state
     seen, transactions, markers = state.store
-    rows = [Seen(offset, task.batch, task.handles[0].incarnation) for offset in transactions[number].rows]
+    rows = [
+        Seen(offset, task.batch, task.handles[0].incarnation)
+        for offset in transactions[number].rows
+    ]
     return _stored(state, Store((*seen, *rows), transactions, markers))
 
 
@@ -134,7 +152,11 @@ def _abort(_outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
 
 def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
-    confirmed = tuple(sorted({*(batch for batch in query.confirmed if batch >= task.batch), task.batch}))
+    confirmed = tuple(
+        sorted(
+            {*(batch for batch in query.confirmed if batch >= task.batch), task.batch}
+        )
+    )
     logs = tuple(log for log in query.logs if log[0] >= task.batch)
     return _kept(state, query._replace(confirmed=confirmed, logs=logs))
 
@@ -148,7 +170,9 @@ def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
     return _stored(state, Store((*seen, *rows), transactions, (*markers, marker)))
 
 
-def _store_handles(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
+def _store_handles(
+    _outside: Outside, state: State, _driver: Driver, task: Task
+) -> State:
     query = state.query
     votes = dict(query.handles) | {task.batch: task.handles}
     return _kept(state, query._replace(handles=tuple(sorted(votes.items()))))
@@ -156,13 +180,20 @@ def _store_handles(_outside: Outside, state: State, _driver: Driver, task: Task)
 
 def _log_commit(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     if task.batch <= state.query.decided:
-        raise Refused(f"commits/{task.batch} is there already: another driver runs this query")
+        raise Refused(
+            f"commits/{task.batch} is there already: another driver runs this query"
+        )
     return _kept(state, state.query._replace(decided=task.batch))
 
 
 def _forget(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
-    return _kept(state, query._replace(handles=tuple(votes for votes in query.handles if votes[0] != task.batch)))
+    return _kept(
+        state,
+        query._replace(
+            handles=tuple(votes for votes in query.handles if votes[0] != task.batch)
+        ),
+    )
 
 
 def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> State:

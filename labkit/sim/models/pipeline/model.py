@@ -81,7 +81,11 @@ class Pipeline(Model[State]):
         """The driver's next step, the notification's, that of a driver that was thought dead; then what goes wrong."""
         query, zombie, store, faults, failures = state
         driver = query.driver
-        enabled = [Action("notified_" + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
+        enabled = (
+            [Action("notified_" + driver.settling[0].op, driver.settling[0].which)]
+            if driver.settling
+            else []
+        )
         if driver.notice >= 0 and not driver.settling:
             enabled.append(Action("notify", driver.notice))
         if driver.place is Place.DEAD:
@@ -102,7 +106,11 @@ class Pipeline(Model[State]):
             if batch is not None:
                 is_gone = batch < len(query.ends) and not self.settings.replayable
                 return [Action("plan_nothing" if is_gone else "plan", batch)]
-            return [] if driver.settling else [Action("end" if driver.place is Place.ENDING else "finish")]
+            return (
+                []
+                if driver.settling
+                else [Action("end" if driver.place is Place.ENDING else "finish")]
+            )
         task = driver.todo[0]
         if task.op is Op.STORE_HANDLES and due(query):
             return [] if driver.settling else [Action("catch_up", query.decided)]
@@ -111,13 +119,19 @@ class Pipeline(Model[State]):
     def _next_batch(self, query: Query) -> int | None:
         """The batch after the last that this driver planned, or after the last decided; None: no input is left."""
         batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
-        return batch if batch < len(query.ends) or self._end(query) < len(self.settings.words) else None
+        return (
+            batch
+            if batch < len(query.ends) or self._end(query) < len(self.settings.words)
+            else None
+        )
 
     @staticmethod
     def _end(query: Query) -> int:
         return query.start_of(len(query.ends))
 
-    def _wrong(self, query: Query, zombie: Driver, store: Store, faults: Faults) -> list[Action]:
+    def _wrong(
+        self, query: Query, zombie: Driver, store: Store, faults: Faults
+    ) -> list[Action]:
         driver = query.driver
         alive = driver.place in (Place.RECOVERING, Place.RUNNING, Place.ENDING)
         enabled = []
@@ -131,7 +145,12 @@ class Pipeline(Model[State]):
             ]
         if faults.lost_notices and driver.notice >= 0:
             enabled.append(Action("lose_notice", driver.notice))
-        if faults.lapses and driver.todo and driver.todo[0].op is Op.LOG_COMMIT and self._has_next(query):
+        if (
+            faults.lapses
+            and driver.todo
+            and driver.todo[0].op is Op.LOG_COMMIT
+            and self._has_next(query)
+        ):
             enabled.append(Action("lapse", driver.todo[0].batch))
         if driver.place is Place.DEAD:
             if faults.rollbacks and query.decided >= 0:
@@ -168,7 +187,11 @@ class Pipeline(Model[State]):
         if action.name.startswith("zombie_") or action.name in self._faults:
             return ()
         tasks = driver.settling if action.name.startswith("notified_") else driver.todo
-        return skip(tasks[1:])[1] if self._is_done(state, driver, tasks[0]) else tasks[0].points
+        return (
+            skip(tasks[1:])[1]
+            if self._is_done(state, driver, tasks[0])
+            else tasks[0].points
+        )
 
     # What drivers do.
 
@@ -184,7 +207,9 @@ class Pipeline(Model[State]):
             place = Place.RUNNING
         elif task.op is Op.LOG_COMMIT and self.settings.defers:
             notice = task.batch
-        return driven(after, Driver(place, generation, incarnation, batch, todo, settling, notice))
+        return driven(
+            after, Driver(place, generation, incarnation, batch, todo, settling, notice)
+        )
 
     def _notified_step(self, state: State, driver: Driver) -> State:
         task = driver.settling[0]
@@ -192,7 +217,11 @@ class Pipeline(Model[State]):
             after = perform(self._outside, state, driver, task)
         except Refused:
             return self._fail(state)
-        rest = skip(driver.settling[1:])[0] if self._is_done(state, driver, task) else driver.settling[1:]
+        rest = (
+            skip(driver.settling[1:])[0]
+            if self._is_done(state, driver, task)
+            else driver.settling[1:]
+        )
         return driven(after, Driver(*driver[:5], rest, driver.notice))
 
     def _zombie_step(self, state: State) -> State:
@@ -204,12 +233,18 @@ class Pipeline(Model[State]):
             after = perform(self._outside, state, zombie, task)
         except Refused:
             return state._replace(zombie=NOBODY)
-        rest = skip(zombie.todo[1:])[0] if self._is_done(state, zombie, task) else zombie.todo[1:]
+        rest = (
+            skip(zombie.todo[1:])[0]
+            if self._is_done(state, zombie, task)
+            else zombie.todo[1:]
+        )
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
 
     def _is_replaced(self, state: State) -> bool:
         """Whether a driver that wakes up is refused whatever it does: it is fenced, or its checkpoint is gone."""
-        return self.settings.fencing or state.zombie.generation != state.query.generation
+        return (
+            self.settings.fencing or state.zombie.generation != state.query.generation
+        )
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
         """Whether a look finds that the batch has been written before."""
@@ -225,9 +260,13 @@ class Pipeline(Model[State]):
         query = state.query
         if self.settings.deletes_logs:
             query = query._replace(handles=(), logs=())
-        todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.store)
+        todo = recovery_tasks(
+            self.settings.strategy, self.settings.words, query, state.store
+        )
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
-        return queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))
+        return queried(
+            state, Query(*query[:5], incarnation, query.generation, query.first, driver)
+        )
 
     def _plan(self, state: State, batch: int) -> State:
         query = state.query
@@ -237,8 +276,17 @@ class Pipeline(Model[State]):
             ends = (*ends, self.settings.end_of(self._end(query), query.generation))
         parts = shares(self.settings.words, query.start_of(batch), ends[batch])
         writer = Writer(driver.generation, driver.incarnation)
-        todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
-        planned = Driver(driver.place, driver.generation, driver.incarnation, batch, todo, *driver[5:])
+        todo = batch_tasks(
+            self.settings.strategy, self.settings.order, batch, parts, writer
+        )
+        planned = Driver(
+            driver.place,
+            driver.generation,
+            driver.incarnation,
+            batch,
+            todo,
+            *driver[5:],
+        )
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
@@ -249,9 +297,13 @@ class Pipeline(Model[State]):
 
     def _finish(self, state: State, _: int) -> State:
         """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
-        todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
+        todo = (
+            self._settling(state) if self.settings.defers else told_tasks(state.query)
+        )
         left = todo if self.settings.sweeps else ()
-        return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
+        return driven(
+            state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1)
+        )
 
     def _end_query(self, state: State, _: int) -> State:
         driver = state.query.driver
@@ -262,10 +314,15 @@ class Pipeline(Model[State]):
 
     def _catch_up(self, state: State, _: int) -> State:
         """The notification has not come; whoever stores new votes commits first what was decided, and waits for it."""
-        return driven(state, state.query.driver._replace(settling=self._settling(state)))
+        return driven(
+            state, state.query.driver._replace(settling=self._settling(state))
+        )
 
     def _notify(self, state: State, _: int) -> State:
-        return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
+        return driven(
+            state,
+            state.query.driver._replace(settling=self._settling(state), notice=-1),
+        )
 
     # What goes wrong.
 
@@ -280,43 +337,66 @@ class Pipeline(Model[State]):
         transactions = list(state.store.transactions)
         transactions[number] = Transaction(handle, Status.ABORTED, rows)
         left = state.faults._replace(expiries=state.faults.expiries - 1)
-        return state._replace(store=state.store._replace(transactions=tuple(transactions)), faults=left)
+        return state._replace(
+            store=state.store._replace(transactions=tuple(transactions)), faults=left
+        )
 
     def _lose_notice(self, state: State, _: int) -> State:
         left = state.faults._replace(lost_notices=state.faults.lost_notices - 1)
-        return driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
+        return driven(state, state.query.driver._replace(notice=-1))._replace(
+            faults=left
+        )
 
     def _lapse(self, state: State, batch: int) -> State:
         """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
         query = state.query
         driver = query.driver._replace(todo=query.driver.todo[1:])
-        state = state._replace(faults=state.faults._replace(lapses=state.faults.lapses - 1))
+        state = state._replace(
+            faults=state.faults._replace(lapses=state.faults.lapses - 1)
+        )
         if self.settings.lapsed_is_aborted:
-            [dropped] = [handles for stored, handles in query.handles if stored == batch]
+            [dropped] = [
+                handles for stored, handles in query.handles if stored == batch
+            ]
             transactions = tuple(
-                transaction._replace(status=Status.ABORTED) if transaction.handle in dropped else transaction
+                transaction._replace(status=Status.ABORTED)
+                if transaction.handle in dropped
+                else transaction
                 for transaction in state.store.transactions
             )
-            state = state._replace(store=state.store._replace(transactions=transactions))
-            query = query._replace(handles=tuple(votes for votes in query.handles if votes[0] != batch))
+            state = state._replace(
+                store=state.store._replace(transactions=transactions)
+            )
+            query = query._replace(
+                handles=tuple(votes for votes in query.handles if votes[0] != batch)
+            )
         return state._replace(query=query._replace(driver=driver))
 
     def _roll_back(self, state: State, _: int) -> State:
         """Somebody removes the newest `commits/N` and what was planned from there on."""
         query = state.query
-        query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
-        return state._replace(query=query, faults=state.faults._replace(rollbacks=state.faults.rollbacks - 1))
+        query = query._replace(
+            decided=query.decided - 1, ends=query.ends[: query.decided]
+        )
+        return state._replace(
+            query=query,
+            faults=state.faults._replace(rollbacks=state.faults.rollbacks - 1),
+        )
 
     def _delete_checkpoint(self, state: State, _: int) -> State:
         """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
         left = state.faults._replace(deletions=state.faults.deletions - 1)
         first = 0 if self.settings.replayable else self._end(state.query)
-        return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
+        return state._replace(
+            query=Query(generation=state.query.generation + 1, first=first), faults=left
+        )
 
     def _replace_driver(self, state: State, _: int) -> State:
         """The driver hangs and is thought dead; another will be started, and it will wake up."""
         left = state.faults._replace(zombies=state.faults.zombies - 1)
-        return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
+        return state._replace(
+            query=crash(state.query), zombie=state.query.driver, faults=left
+        )
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of every end, and rules of the protocol."""
@@ -336,8 +416,14 @@ class Pipeline(Model[State]):
             return self.sentence(action)
         is_zombie = action.name.startswith("zombie_")
         driver = state.zombie if is_zombie else state.query.driver
-        task = (driver.settling if action.name.startswith("notified_") else driver.todo)[0]
+        task = (
+            driver.settling if action.name.startswith("notified_") else driver.todo
+        )[0]
         is_replaced = is_zombie and self._is_replaced(state)
-        if why := "it was replaced" if is_replaced else refusal(self._outside, state, driver, task):
+        if (
+            why := "it was replaced"
+            if is_replaced
+            else refusal(self._outside, state, driver, task)
+        ):
             return refused(self.settings, action, why)
         return done_before(state, action, task) or self.sentence(action)

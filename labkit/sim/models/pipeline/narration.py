@@ -4,7 +4,18 @@ from collections.abc import Iterable
 
 from labkit.core.failpoints import FailPoint
 from labkit.sim.model import Action
-from labkit.sim.models.pipeline.parts import NOBODY, Driver, Faults, Op, Place, Query, Seen, State, Status, Task
+from labkit.sim.models.pipeline.parts import (
+    NOBODY,
+    Driver,
+    Faults,
+    Op,
+    Place,
+    Query,
+    Seen,
+    State,
+    Status,
+    Task,
+)
 from labkit.sim.models.pipeline.settings import Settings
 
 SENTENCES = {
@@ -41,7 +52,10 @@ SENTENCES = {
     "resolved": "Recovery has resolved everything in doubt.",
 }
 
-_WHO = {"zombie_": "The driver that was thought dead tries to go on: ", "notified_": "Told by the notification: "}
+_WHO = {
+    "zombie_": "The driver that was thought dead tries to go on: ",
+    "notified_": "Told by the notification: ",
+}
 
 
 _TRIED = {
@@ -57,7 +71,9 @@ _TRIED = {
 def sentence(settings: Settings, action: Action) -> str:
     """What an action sets out to do."""
     name, lead = _parted(action)
-    return lead + SENTENCES[name].format(which=action.which, word=_word(settings, action))
+    return lead + SENTENCES[name].format(
+        which=action.which, word=_word(settings, action)
+    )
 
 
 def refused(settings: Settings, action: Action, why: str) -> str:
@@ -72,14 +88,14 @@ def refused(settings: Settings, action: Action, why: str) -> str:
 def done_before(state: State, action: Action, task: Task) -> str:
     """What a commit does that changes nothing; empty for every other task."""
     statuses = [
-        status for handle, status, _ in state.store.transactions if task.op is Op.COMMIT and handle in task.handles
+        status
+        for handle, status, _ in state.store.transactions
+        if task.op is Op.COMMIT and handle in task.handles
     ]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."
     if statuses == [Status.ABORTED]:
-        return (
-            f"The store has dropped the transaction of partition {action.which}: the error is logged, and nothing else."
-        )
+        return f"The store has dropped the transaction of partition {action.which}: the error is logged, and nothing else."
     return ""
 
 
@@ -92,29 +108,45 @@ def _parted(action: Action) -> tuple[str, str]:
 
 
 def _word(settings: Settings, action: Action) -> str:
-    return settings.words[action.which] if 0 <= action.which < len(settings.words) else ""
+    return (
+        settings.words[action.which] if 0 <= action.which < len(settings.words) else ""
+    )
 
 
 def text(settings: Settings, state: State) -> str:
     """Driver, checkpoint folder, store, and what may still go wrong."""
     query, zombie, store, faults, failures = state
-    parts = [_driver(query.driver), _folder(query), f"seen {_all(_seen(settings, row) for row in store.seen)}"]
+    parts = [
+        _driver(query.driver),
+        _folder(query),
+        f"seen {_all(_seen(settings, row) for row in store.seen)}",
+    ]
     if store.transactions:
         parts.append(
             f"transactions {_all(f'{each.handle} {each.status} {_offsets(each.rows)}' for each in store.transactions)}"
         )
     if store.markers:
-        parts.append(f"markers {_all(f'q{generation}-b{batch}' for generation, batch in store.markers)}")
+        parts.append(
+            f"markers {_all(f'q{generation}-b{batch}' for generation, batch in store.markers)}"
+        )
     if zombie is not NOBODY:
         parts.append(f"zombie {_driver(zombie)}")
-    left = [f"{count} {name}" for name, count in zip(Faults._fields, faults, strict=True) if count]
+    left = [
+        f"{count} {name}"
+        for name, count in zip(Faults._fields, faults, strict=True)
+        if count
+    ]
     parts.append(f"to come {_all(left)}" + (f", {failures} failed" if failures else ""))
     return "; ".join(parts) + "."
 
 
 def _driver(driver: Driver) -> str:
     if driver.place in (Place.DEAD, Place.ENDED):
-        return f"driver {driver.incarnation} ended" if driver.place is Place.ENDED else "driver dead"
+        return (
+            f"driver {driver.incarnation} ended"
+            if driver.place is Place.ENDED
+            else "driver dead"
+        )
     said = f"driver {driver.incarnation} {driver.place}, batch {driver.batch if driver.batch >= 0 else '-'}"
     said += f", to do {_todo(driver.todo)}"
     said += f", notified to do {_todo(driver.settling)}" if driver.settling else ""
@@ -127,7 +159,9 @@ def _todo(tasks: tuple[Task, ...]) -> str:
 
 def _whose(task: Task) -> str:
     first = "/first" if FailPoint.MID_RESOLVE in task.points else ""
-    return (f"/i{task.handles[0].incarnation}" if task.op in (Op.COMMIT, Op.ABORT) else "") + first
+    return (
+        f"/i{task.handles[0].incarnation}" if task.op in (Op.COMMIT, Op.ABORT) else ""
+    ) + first
 
 
 def _folder(query: Query) -> str:
@@ -138,14 +172,18 @@ def _folder(query: Query) -> str:
         said += f", votes {_all(f'b{batch} {_all(map(str, handles))}' for batch, handles in query.handles)}"
     if query.logs:
         said += f", logs {_all(f'b{batch}-p{partition}' for batch, partition in query.logs)}"
-    return said + (f", confirmed {_offsets(query.confirmed)}" if query.confirmed else "")
+    return said + (
+        f", confirmed {_offsets(query.confirmed)}" if query.confirmed else ""
+    )
 
 
 def _seen(settings: Settings, row: Seen) -> str:
     if row.offset < 0:
         return f"crash-{row.attempt}"
     early = f"/t{row.transaction}" if row.transaction >= 0 else ""
-    return f"{row.offset}={settings.words[row.offset]}/b{row.batch}/i{row.attempt}{early}"
+    return (
+        f"{row.offset}={settings.words[row.offset]}/b{row.batch}/i{row.attempt}{early}"
+    )
 
 
 def _offsets(numbers: Iterable[int]) -> str:

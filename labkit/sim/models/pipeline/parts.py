@@ -1,7 +1,7 @@
 """What the pipeline consists of: a checkpoint folder, a driver, an outside store, and what may still go wrong.
 
-What a crash keeps and drops is declared here and nowhere else. How the parts change is `labkit.sim.models.pipeline.effects`;
-this module must not contain a rule.
+What a crash keeps and drops is declared here and nowhere else. How the parts change is
+`labkit.sim.models.pipeline.effects`; this module must not contain a rule.
 """
 
 from typing import NamedTuple
@@ -214,8 +214,23 @@ class Outside(NamedTuple):
 
 def driven(state: State, driver: Driver) -> State:
     """The state with another driver."""
-    ends, decided, handles, logs, confirmed, incarnation, generation, first, _ = state.query
-    return queried(state, Query(ends, decided, handles, logs, confirmed, incarnation, generation, first, driver))
+    ends, decided, handles, logs, confirmed, incarnation, generation, first, _ = (
+        state.query
+    )
+    return queried(
+        state,
+        Query(
+            ends,
+            decided,
+            handles,
+            logs,
+            confirmed,
+            incarnation,
+            generation,
+            first,
+            driver,
+        ),
+    )
 
 
 def queried(state: State, query: Query) -> State:

@@ -42,7 +42,9 @@ def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
     A driver that was thought dead wakes up when all else is done. Raises `JobFailed` for a cue that never comes.
     """
     walk, waiting = Replay(model), list(script)
-    while quiet := [action for action in model.actions(walk.state) if _is_quiet(action)]:
+    while quiet := [
+        action for action in model.actions(walk.state) if _is_quiet(action)
+    ]:
         awake = [action for action in quiet if not action.name.startswith(_WAKES)]
         action = (awake or quiet)[0]
         before = walk.state
@@ -51,11 +53,21 @@ def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
             for name in waiting.pop(0).actions:
                 walk.forward(_named(model, walk.state, name))
     if waiting:
-        raise JobFailed(f"the failpoint {waiting[0].point} was never reached: the run ended without it.")
+        raise JobFailed(
+            f"the failpoint {waiting[0].point} was never reached: the run ended without it."
+        )
     return walk
 
 
-_FAULTS = ("crash", "expire", "lose_notice", "lapse", "roll_back", "delete_checkpoint", "replace_driver")
+_FAULTS = (
+    "crash",
+    "expire",
+    "lose_notice",
+    "lapse",
+    "roll_back",
+    "delete_checkpoint",
+    "replace_driver",
+)
 
 
 def _is_quiet(action: Action) -> bool:
@@ -84,7 +96,13 @@ def is_modelled(store: str) -> bool:
     return store in STORES
 
 
-def crashed(strategy: Strategy, order: Order, store: str, points: Sequence[Crash], words: Sequence[str] = ()) -> Replay:
+def crashed(
+    strategy: Strategy,
+    order: Order,
+    store: str,
+    points: Sequence[Crash],
+    words: Sequence[str] = (),
+) -> Replay:
     """The small job (hello, world, hello in one batch), killed at each point in turn, the nth for the nth driver.
 
     With `words` another input, still in one batch. Raises `JobFailed` for a point that is never reached, and
@@ -109,7 +127,9 @@ def first_crash(walk: Replay) -> int:
     raise JobFailed("nothing crashes in this run.")
 
 
-def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
+def simulate(
+    strategy: Strategy, order: Order, store: str, points: Sequence[Crash]
+) -> Verdict:
     """What the judge says of these crashes in the simulator."""
     return verdict(crashed(strategy, order, store, points))
 
@@ -270,7 +290,13 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "zombie_begins_fenced": Scenario(
         "The same, but its database knows who was replaced, and refuses the transaction that it wants to begin.",
-        {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1, "fencing": True},
+        {
+            "strategy": "two_phase",
+            "order": "engine",
+            "store": "postgres",
+            "zombies": 1,
+            "fencing": True,
+        },
         (Cue(FailPoint.AFTER_OFFSET_LOG, ("replace_driver",)),),
     ),
     "abrupt_end": Scenario(
@@ -285,7 +311,12 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "deleted_checkpoint_and_markers": Scenario(
         "Batch ids start at 0 again: a marker without the query's name hides new data, and it is lost.",
-        {"strategy": "batch_marker", "markers": "batch", "deletions": 1, **_SMALL_BATCHES},
+        {
+            "strategy": "batch_marker",
+            "markers": "batch",
+            "deletions": 1,
+            **_SMALL_BATCHES,
+        },
         (Cue(FailPoint.AFTER_COMMIT_LOG, ("crash", "delete_checkpoint")),),
     ),
     "forgetful_source": Scenario(
@@ -296,7 +327,12 @@ SCENARIOS: dict[str, Scenario] = {
     "lost_and_doubled": Scenario(
         "The log of batch 0 is flushed again, and batch 1 died with the driver: one record twice, another never.",
         {"source": "socket", "strategy": "wal", "records_per_batch": 2},
-        (Cue(FailPoint.AFTER_COMMIT_LOG, ("plan", "notify", "notified_look", "notified_flush", "crash")),),
+        (
+            Cue(
+                FailPoint.AFTER_COMMIT_LOG,
+                ("plan", "notify", "notified_look", "notified_flush", "crash"),
+            ),
+        ),
     ),
     "raw_table": Scenario(
         "Two-phase commit is simulated in a table that everybody can read: rows are seen that were never committed.",
@@ -314,4 +350,6 @@ def scenario(name: str) -> Scenario:
 def trace_of(name: str) -> Trace:
     """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
     found = scenario(name)
-    return play(Pipeline(settle("pipeline", PARAMETERS, found.given)), found.script).trace
+    return play(
+        Pipeline(settle("pipeline", PARAMETERS, found.given)), found.script
+    ).trace

@@ -43,15 +43,29 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "processes": Whole("Processes; each has a channel to each other.", 3, 2, 5),
     "transfers": Whole("How many transfers there may be.", 1, 0, 6),
-    "snapshots": Whole("How many snapshots may be started, one after another.", 1, 0, 3),
+    "snapshots": Whole(
+        "How many snapshots may be started, one after another.", 1, 0, 3
+    ),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
-    "reorderings": Whole("How often a message may overtake the one before it: channels are not FIFO then.", 0, 0, 3),
+    "reorderings": Whole(
+        "How often a message may overtake the one before it: channels are not FIFO then.",
+        0,
+        0,
+        3,
+    ),
     "broken": Choice(
         "Which rule is left out: forget_channels (what is in the channels is not saved), late_markers (they are sent "
         "in a step of their own), forget_pause (who is paused goes on), forget_drain (copies are made while money is "
         "under way), restore_alone (only who crashed goes back).",
         "nothing",
-        ("nothing", "forget_channels", "late_markers", "forget_pause", "forget_drain", "restore_alone"),
+        (
+            "nothing",
+            "forget_channels",
+            "late_markers",
+            "forget_pause",
+            "forget_drain",
+            "restore_alone",
+        ),
     ),
 }
 
@@ -71,12 +85,20 @@ class Bank(Model[State]):
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self.count, self.algorithm, self.broken = int(values["processes"]), values["algorithm"], values["broken"]
+        self.count, self.algorithm, self.broken = (
+            int(values["processes"]),
+            values["algorithm"],
+            values["broken"],
+        )
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
-            raise InvalidInput(f"broken={self.broken}: {self.algorithm} has no such rule; set algorithm={owner}.")
+            raise InvalidInput(
+                f"broken={self.broken}: {self.algorithm} has no such rule; set algorithm={owner}."
+            )
         self.ends = ends(self.count)
-        self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}
+        self._channel = {
+            (at.sender, at.receiver): number for number, at in enumerate(self.ends)
+        }
         self._number_of = {at.name: number for number, at in enumerate(self.ends)}
         self._everyone = (1 << self.count) - 1
         self._own = {
@@ -84,10 +106,14 @@ class Bank(Model[State]):
             for name in ("copy", "record", "announce", "pause", "resume", "crash")
         }
         self._between = {
-            name: [Action(name, at.name) for at in self.ends] for name in ("transfer", "receive", "overtake")
+            name: [Action(name, at.name) for at in self.ends]
+            for name in ("transfer", "receive", "overtake")
         }
         self._restore_all = Action("restore")
-        self._out = [[number for number, at in enumerate(self.ends) if at.sender == p] for p in range(self.count)]
+        self._out = [
+            [number for number, at in enumerate(self.ends) if at.sender == p]
+            for p in range(self.count)
+        ]
         self._rules: dict[str, Callable[[State, int], State]] = {
             "transfer": self._transfer,
             "receive": self._receive,
@@ -104,8 +130,13 @@ class Bank(Model[State]):
     def initial(self) -> State:
         """Everybody has the same money, and nothing is under way."""
         processes = tuple(Process(None, part.account) for part in beginning(self.count))
-        left = {name: int(self.values[name]) for name in ("transfers", "snapshots", "reorderings", "crashes")}
-        return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
+        left = {
+            name: int(self.values[name])
+            for name in ("transfers", "snapshots", "reorderings", "crashes")
+        }
+        return State(
+            processes, ((),) * len(self.ends), running=False, completed=(), **left
+        )
 
     def actions(self, state: State) -> Sequence[Action]:
         """What every process can do, then what every channel can, then the restore."""
@@ -134,10 +165,16 @@ class Bank(Model[State]):
 
     def _transfers(self, process: Process, which: int, enabled: list[Action]) -> None:
         assert process.account is not None
-        if process.account.balance >= AMOUNT and (not process.paused or self.broken == "forget_pause"):
-            enabled += [self._between["transfer"][number] for number in self._out[which]]
+        if process.account.balance >= AMOUNT and (
+            not process.paused or self.broken == "forget_pause"
+        ):
+            enabled += [
+                self._between["transfer"][number] for number in self._out[which]
+            ]
 
-    def _snapshot_steps(self, state: State, which: int, enabled: list[Action], *, copying: bool) -> None:
+    def _snapshot_steps(
+        self, state: State, which: int, enabled: list[Action], *, copying: bool
+    ) -> None:
         process, own = state.processes[which], self._own
         may_begin = process.part is None and (state.running or state.snapshots > 0)
         if self.algorithm == NAIVE:
@@ -161,7 +198,9 @@ class Bank(Model[State]):
 
         Here that is simply seen; real processes would find it out by messages, which take time too.
         """
-        ready = all(process.paused or process.part is not None for process in state.processes)
+        ready = all(
+            process.paused or process.part is not None for process in state.processes
+        )
         return ready and (self.broken == "forget_drain" or not any(state.channels))
 
     def apply(self, state: State, action: Action) -> State:
@@ -182,7 +221,11 @@ class Bank(Model[State]):
         transfer = number * PER_CHANNEL + of_channel.bit_count()
         account = Account(balance - AMOUNT, sent | 1 << transfer, received)
         state = _with_channel(state, number, (*state.channels[number], transfer))
-        return _with_process(state._replace(transfers=state.transfers - 1), sender, process._replace(account=account))
+        return _with_process(
+            state._replace(transfers=state.transfers - 1),
+            sender,
+            process._replace(account=account),
+        )
 
     def _receive(self, state: State, number: int) -> State:
         sender, receiver = self.ends[number]
@@ -193,10 +236,18 @@ class Bank(Model[State]):
         part, account, copy, awaited, seen, paused = state.processes[receiver]
         assert account is not None
         transfer = 1 << queue[0]
-        account = Account(account.balance + AMOUNT, account.sent, account.received | transfer)
-        if copy is not None and awaited >> sender & 1 and self.broken != "forget_channels":
+        account = Account(
+            account.balance + AMOUNT, account.sent, account.received | transfer
+        )
+        if (
+            copy is not None
+            and awaited >> sender & 1
+            and self.broken != "forget_channels"
+        ):
             seen |= transfer
-        return _with_process(state, receiver, Process(part, account, copy, awaited, seen, paused))
+        return _with_process(
+            state, receiver, Process(part, account, copy, awaited, seen, paused)
+        )
 
     def _overtake(self, state: State, number: int) -> State:
         first, second, *rest = state.channels[number]
@@ -208,7 +259,9 @@ class Bank(Model[State]):
     def _copy(self, state: State, which: int) -> State:
         process = state.processes[which]
         assert process.account is not None
-        return self._stored(_begun(state), which, process._replace(part=Part(process.account)))
+        return self._stored(
+            _begun(state), which, process._replace(part=Part(process.account))
+        )
 
     def _record(self, state: State, which: int) -> State:
         return self._recorded(_begun(state), which, self._everyone & ~(1 << which))
@@ -218,8 +271,12 @@ class Bank(Model[State]):
         if process.copy is None:
             if process.part is not None:
                 return state
-            return self._recorded(_begun(state), receiver, self._everyone & ~(1 << receiver | 1 << sender))
-        return self._awaiting(state, receiver, process._replace(awaited=process.awaited & ~(1 << sender)))
+            return self._recorded(
+                _begun(state), receiver, self._everyone & ~(1 << receiver | 1 << sender)
+            )
+        return self._awaiting(
+            state, receiver, process._replace(awaited=process.awaited & ~(1 << sender))
+        )
 
     def _recorded(self, state: State, which: int, awaited: int) -> State:
         """The process copies its account and sends its markers in the same step, so that no transfer slips between."""
@@ -228,7 +285,9 @@ class Bank(Model[State]):
             awaited |= 1 << which
         else:
             state = self._marked(state, which)
-        return self._awaiting(state, which, process._replace(copy=process.account, awaited=awaited))
+        return self._awaiting(
+            state, which, process._replace(copy=process.account, awaited=awaited)
+        )
 
     def _marked(self, state: State, which: int) -> State:
         for number in self._out[which]:
@@ -246,7 +305,9 @@ class Bank(Model[State]):
             return _with_process(state, which, process)
         assert process.copy is not None
         part = Part(process.copy, process.seen)
-        return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
+        return self._stored(
+            state, which, Process(part, process.account, None, 0, 0, process.paused)
+        )
 
     def _stored(self, state: State, which: int, process: Process) -> State:
         """With the last part the snapshot is complete, and takes the place of the one before."""
@@ -255,18 +316,26 @@ class Bank(Model[State]):
         if len(parts) < self.count:
             return state
         processes = tuple(each._replace(part=None) for each in state.processes)
-        return state._replace(processes=processes, running=False, completed=tuple(parts))
+        return state._replace(
+            processes=processes, running=False, completed=tuple(parts)
+        )
 
     def _pause(self, state: State, which: int) -> State:
-        return _with_process(_begun(state), which, state.processes[which]._replace(paused=True))
+        return _with_process(
+            _begun(state), which, state.processes[which]._replace(paused=True)
+        )
 
     def _resume(self, state: State, which: int) -> State:
-        return _with_process(state, which, state.processes[which]._replace(paused=False))
+        return _with_process(
+            state, which, state.processes[which]._replace(paused=False)
+        )
 
     # Crashes.
 
     def _crash(self, state: State, which: int) -> State:
-        return _with_process(state, which, crash(state.processes[which]))._replace(crashes=state.crashes - 1)
+        return _with_process(state, which, crash(state.processes[which]))._replace(
+            crashes=state.crashes - 1
+        )
 
     def _restore(self, state: State, _: int) -> State:
         """All load the last completed snapshot; its channels replace the real ones, and what was running is given up.
@@ -278,18 +347,25 @@ class Bank(Model[State]):
             return self._restored_alone(state, snapshot)
         processes = tuple(Process(None, part.account) for part in snapshot)
         within = in_channels(snapshot)
-        return state._replace(processes=processes, channels=self._filled(within), running=False)
+        return state._replace(
+            processes=processes, channels=self._filled(within), running=False
+        )
 
     def _restored_alone(self, state: State, snapshot: Snapshot) -> State:
         for which, process in enumerate(state.processes):
             if process.account is None:
-                state = _with_process(state, which, process._replace(account=snapshot[which].account))
+                state = _with_process(
+                    state, which, process._replace(account=snapshot[which].account)
+                )
         return state
 
     def _filled(self, within: int) -> tuple[Channel, ...]:
         every = (1 << PER_CHANNEL) - 1
         return tuple(
-            tuple(number * PER_CHANNEL + each for each in numbers(within >> number * PER_CHANNEL & every))
+            tuple(
+                number * PER_CHANNEL + each
+                for each in numbers(within >> number * PER_CHANNEL & every)
+            )
             for number in range(len(self.ends))
         )
 
@@ -312,15 +388,39 @@ class Bank(Model[State]):
 def _with_process(state: State, which: int, process: Process) -> State:
     at, channels, running, completed, transfers, snapshots, reorderings, crashes = state
     processes = (*at[:which], process, *at[which + 1 :])
-    return State(processes, channels, running, completed, transfers, snapshots, reorderings, crashes)
+    return State(
+        processes,
+        channels,
+        running,
+        completed,
+        transfers,
+        snapshots,
+        reorderings,
+        crashes,
+    )
 
 
 def _with_channel(state: State, number: int, queue: Channel) -> State:
-    processes, at, running, completed, transfers, snapshots, reorderings, crashes = state
+    processes, at, running, completed, transfers, snapshots, reorderings, crashes = (
+        state
+    )
     channels = (*at[:number], queue, *at[number + 1 :])
-    return State(processes, channels, running, completed, transfers, snapshots, reorderings, crashes)
+    return State(
+        processes,
+        channels,
+        running,
+        completed,
+        transfers,
+        snapshots,
+        reorderings,
+        crashes,
+    )
 
 
 def _begun(state: State) -> State:
     """A snapshot runs, whoever was the first."""
-    return state if state.running else state._replace(running=True, snapshots=max(0, state.snapshots - 1))
+    return (
+        state
+        if state.running
+        else state._replace(running=True, snapshots=max(0, state.snapshots - 1))
+    )

@@ -30,9 +30,18 @@ SENTENCES = {
 
 BROKEN = {
     ("forget_pause", "pause"): "Process {which} is told to pause, and goes on.",
-    ("forget_pause", "resume"): "Process {which} is told to resume, and has never stopped.",
-    ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
-    ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
+    (
+        "forget_pause",
+        "resume",
+    ): "Process {which} is told to resume, and has never stopped.",
+    (
+        "late_markers",
+        "record",
+    ): "Process {which} has seen no marker and records its account; its markers come later.",
+    (
+        "restore_alone",
+        "restore",
+    ): "Who died starts again from the last completed snapshot, alone: the others go on.",
 }
 """What the action means where the rule is left out."""
 
@@ -41,7 +50,9 @@ def sentence(broken: str, action: Action) -> str:
     """What happens."""
     sender, receiver = divmod(max(action.which, 0), 10)
     said = BROKEN.get((broken, action.name), SENTENCES[action.name])
-    return said.format(which=action.which, sender=sender, receiver=receiver, amount=AMOUNT)
+    return said.format(
+        which=action.which, sender=sender, receiver=receiver, amount=AMOUNT
+    )
 
 
 def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
@@ -52,7 +63,10 @@ def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
 
 def text(ends: Sequence[Ends], state: State) -> str:
     """Processes with their parts, what is under way, the last completed snapshot, and what may still happen."""
-    parts = [_process(ends, number, process) for number, process in enumerate(state.processes, start=1)]
+    parts = [
+        _process(ends, number, process)
+        for number, process in enumerate(state.processes, start=1)
+    ]
     under_way = [
         f"{ends[number].name}: {_all(_message(ends, each) for each in queue)}"
         for number, queue in enumerate(state.channels)
@@ -67,14 +81,22 @@ def text(ends: Sequence[Ends], state: State) -> str:
             for number, part in enumerate(state.completed, start=1)
         )
         parts.append(f"completed snapshot: {' | '.join(said)}")
-    left = zip(("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True)
-    parts.append(f"to come {_all((f'{count} {name}' for name, count in left if count), ', ')}")
+    left = zip(
+        ("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True
+    )
+    parts.append(
+        f"to come {_all((f'{count} {name}' for name, count in left if count), ', ')}"
+    )
     return "; ".join(parts) + "."
 
 
 def _process(ends: Sequence[Ends], number: int, process: Process) -> str:
     part, account, copy, awaited, seen, paused = process
-    said = f"process {number} " + ("down" if account is None else _account(ends, account)) + ", paused" * paused
+    said = (
+        f"process {number} "
+        + ("down" if account is None else _account(ends, account))
+        + ", paused" * paused
+    )
     if copy is not None:
         waits = _all((str(each + 1) for each in numbers(awaited)), ", ")
         said += f", recorded {_account(ends, copy)}{_listed(ends, ', saved', seen)}, awaits {waits}"
@@ -84,12 +106,21 @@ def _process(ends: Sequence[Ends], number: int, process: Process) -> str:
 
 
 def _account(ends: Sequence[Ends], account: Account) -> str:
-    sent, received = _listed(ends, " sent", account.sent), _listed(ends, " received", account.received)
-    return f"{account.balance}" + (f" ({(sent + received).strip()})" if sent or received else "")
+    sent, received = (
+        _listed(ends, " sent", account.sent),
+        _listed(ends, " received", account.received),
+    )
+    return f"{account.balance}" + (
+        f" ({(sent + received).strip()})" if sent or received else ""
+    )
 
 
 def _listed(ends: Sequence[Ends], before: str, transfers: Transfers) -> str:
-    return f"{before} {_all(transfer_name(ends, each) for each in numbers(transfers))}" if transfers else ""
+    return (
+        f"{before} {_all(transfer_name(ends, each) for each in numbers(transfers))}"
+        if transfers
+        else ""
+    )
 
 
 def _message(ends: Sequence[Ends], message: int) -> str:

@@ -1,7 +1,7 @@
 """What a snapshot consists of: accounts, the processes that hold them, channels, and a snapshot's parts.
 
-What a crash keeps and drops is declared here and nowhere else. How the parts change is `labkit.sim.models.snapshot.model`;
-this module must not contain a rule of an algorithm.
+What a crash keeps and drops is declared here and nowhere else. How the parts change is
+`labkit.sim.models.snapshot.model`; this module must not contain a rule of an algorithm.
 """
 
 from collections.abc import Iterator
@@ -94,7 +94,10 @@ class Ends(NamedTuple):
 def ends(processes: int) -> tuple[Ends, ...]:
     """Every channel between two different processes, in order."""
     return tuple(
-        Ends(sender, receiver) for sender in range(processes) for receiver in range(processes) if sender != receiver
+        Ends(sender, receiver)
+        for sender in range(processes)
+        for receiver in range(processes)
+        if sender != receiver
     )
 
 
@@ -127,9 +130,14 @@ def stray(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
         sent |= part.account.sent
         received |= part.account.received
     within = in_channels(snapshot)
-    return (received & ~sent) | (within & (received | ~sent)), sent & ~received & ~within
+    return (received & ~sent) | (
+        within & (received | ~sent)
+    ), sent & ~received & ~within
 
 
 def money(snapshot: Snapshot) -> int:
     """Money in the accounts and channels of a snapshot."""
-    return sum(part.account.balance for part in snapshot) + AMOUNT * in_channels(snapshot).bit_count()
+    return (
+        sum(part.account.balance for part in snapshot)
+        + AMOUNT * in_channels(snapshot).bit_count()
+    )

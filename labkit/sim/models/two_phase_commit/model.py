@@ -28,10 +28,15 @@ from labkit.sim.parameters import Choice, Switch, Values, Whole
 VERSION = 1
 PARAMETERS = {
     "participants": Whole("Participants.", 2, 1, 8),
-    "textbook": Switch("Gray and Lamport's abstraction: no crash, no loss, messages that stay.", default=False),
+    "textbook": Switch(
+        "Gray and Lamport's abstraction: no crash, no loss, messages that stay.",
+        default=False,
+    ),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "losses": Whole("How many messages may be lost.", 1, 0, 3),
-    "coordinator_returns": Switch("Whether a crashed coordinator is ever restarted.", default=True),
+    "coordinator_returns": Switch(
+        "Whether a crashed coordinator is ever restarted.", default=True
+    ),
     "broken": Choice(
         "Which rule is left out: heuristic (a participant in doubt aborts alone after a timeout), early (commit before "
         "all votes), forget_decision (the commit is not logged), forget_vote (the yes is not logged).",
@@ -40,7 +45,11 @@ PARAMETERS = {
     ),
 }
 
-OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALONE: Phase.ABORTED}
+OUTCOME = {
+    Entry.COMMIT: Phase.COMMITTED,
+    Entry.ABORT: Phase.ABORTED,
+    Entry.ALONE: Phase.ABORTED,
+}
 
 
 class TwoPhaseCommit(Model[State]):
@@ -54,8 +63,13 @@ class TwoPhaseCommit(Model[State]):
         self.everyone = (1 << self.count) - 1
         self.broken = values["broken"]
         self.coordinator_returns = bool(values["coordinator_returns"])
-        self._rules: dict[str, Callable[[State, int], State]] = {name: getattr(self, f"_{name}") for name in SENTENCES}
-        self._of = {name: [Action(name, which) for which in range(self.count)] for name in SENTENCES}
+        self._rules: dict[str, Callable[[State, int], State]] = {
+            name: getattr(self, f"_{name}") for name in SENTENCES
+        }
+        self._of = {
+            name: [Action(name, which) for which in range(self.count)]
+            for name in SENTENCES
+        }
         self._alone = {name: Action(name) for name in SENTENCES}
 
     def initial(self) -> State:
@@ -63,7 +77,16 @@ class TwoPhaseCommit(Model[State]):
         participants = (Participant((), Phase.WORKING),) * self.count
         empty = ((),) * self.count
         crashes, losses = int(self.values["crashes"]), int(self.values["losses"])
-        return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
+        return State(
+            Coordinator((), Phase.WORKING),
+            participants,
+            empty,
+            empty,
+            0,
+            Phase.WORKING,
+            crashes,
+            losses,
+        )
 
     def actions(self, state: State) -> Sequence[Action]:
         """The coordinator's actions, then those of every participant and its two queues."""
@@ -90,7 +113,9 @@ class TwoPhaseCommit(Model[State]):
             enabled.append(alone["crash_coordinator"])
         return enabled
 
-    def _participant_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+    def _participant_actions(
+        self, state: State, which: int, enabled: list[Action]
+    ) -> None:
         of, phase = self._of, state.participants[which].phase
         outward = state.outward[which]
         if phase is Phase.DOWN:
@@ -134,7 +159,9 @@ class TwoPhaseCommit(Model[State]):
         return self._tell_all(state, Coordinator((), Phase.WAITING), Message.PREPARE)
 
     def _give_up(self, state: State, _: int) -> State:
-        return self._tell_all(state, Coordinator(state.coordinator.log, Phase.ABORTED), Message.ABORT)
+        return self._tell_all(
+            state, Coordinator(state.coordinator.log, Phase.ABORTED), Message.ABORT
+        )
 
     def _decide_commit(self, state: State, _: int) -> State:
         log, votes = state.coordinator.log, state.coordinator.votes
@@ -142,15 +169,25 @@ class TwoPhaseCommit(Model[State]):
         return state._replace(coordinator=Coordinator(kept, Phase.DECIDED, votes))
 
     def _announce(self, state: State, _: int) -> State:
-        told = self._tell_all(state, Coordinator(state.coordinator.log, Phase.COMMITTED), Message.COMMIT)
-        return told._replace(announced=Phase.COMMITTED) if state.announced is Phase.WORKING else told
+        told = self._tell_all(
+            state, Coordinator(state.coordinator.log, Phase.COMMITTED), Message.COMMIT
+        )
+        return (
+            told._replace(announced=Phase.COMMITTED)
+            if state.announced is Phase.WORKING
+            else told
+        )
 
-    def _tell_all(self, state: State, coordinator: Coordinator, message: Message) -> State:
+    def _tell_all(
+        self, state: State, coordinator: Coordinator, message: Message
+    ) -> State:
         outward = tuple((*queue, message) for queue in state.outward)
         announced = state.announced
         if message is Message.ABORT and announced is Phase.WORKING:
             announced = Phase.ABORTED
-        return state._replace(coordinator=coordinator, outward=outward, announced=announced)
+        return state._replace(
+            coordinator=coordinator, outward=outward, announced=announced
+        )
 
     def _hear(self, state: State, which: int) -> State:
         queue = state.inward[which]
@@ -158,13 +195,17 @@ class TwoPhaseCommit(Model[State]):
         log, phase, votes, acks = state.coordinator
         state = _with_inward(state, which, queue[1:])
         if message is Message.YES and phase is Phase.WAITING:
-            return _with_coordinator(state, Coordinator(log, phase, votes | 1 << which, acks))
+            return _with_coordinator(
+                state, Coordinator(log, phase, votes | 1 << which, acks)
+            )
         if message is Message.NO and phase is Phase.WAITING:
             return self._give_up(state, which)
         if message is Message.ACK and phase is Phase.COMMITTED:
             acks |= 1 << which
             if acks == self.everyone:
-                return _with_coordinator(state, Coordinator((*log, Entry.END), Phase.FORGOTTEN))
+                return _with_coordinator(
+                    state, Coordinator((*log, Entry.END), Phase.FORGOTTEN)
+                )
             return _with_coordinator(state, Coordinator(log, phase, votes, acks))
         if message is Message.INQUIRY:
             return self._answer(state, which)
@@ -175,7 +216,9 @@ class TwoPhaseCommit(Model[State]):
         if phase is Phase.COMMITTED:
             return self._send(state, which, Message.COMMIT)
         if phase in (Phase.ABORTED, Phase.FORGOTTEN):
-            announced = Phase.ABORTED if state.announced is Phase.WORKING else state.announced
+            announced = (
+                Phase.ABORTED if state.announced is Phase.WORKING else state.announced
+            )
             return self._send(state, which, Message.ABORT)._replace(announced=announced)
         return state
 
@@ -186,12 +229,18 @@ class TwoPhaseCommit(Model[State]):
         return _with_outward(state, which, (*state.outward[which], message))
 
     def _crash_coordinator(self, state: State, _: int) -> State:
-        return state._replace(coordinator=crash(state.coordinator), crashes=state.crashes - 1)
+        return state._replace(
+            coordinator=crash(state.coordinator), crashes=state.crashes - 1
+        )
 
     def _restart_coordinator(self, state: State, _: int) -> State:
         log = state.coordinator.log
         last = log[-1] if log else None
-        phase = {Entry.COMMIT: Phase.DECIDED, Entry.END: Phase.FORGOTTEN, None: Phase.ABORTED}[last]
+        phase = {
+            Entry.COMMIT: Phase.DECIDED,
+            Entry.END: Phase.FORGOTTEN,
+            None: Phase.ABORTED,
+        }[last]
         return state._replace(coordinator=Coordinator(log, phase))
 
     # The participants and their queues.
@@ -202,17 +251,31 @@ class TwoPhaseCommit(Model[State]):
         log, phase = state.participants[which]
         state = _with_outward(state, which, queue[1:])
         if message is Message.PREPARE:
-            return self._vote(state, which) if phase is Phase.WORKING else self._say_no(state, which)
-        entry, outcome = (Entry.COMMIT, Phase.COMMITTED) if message is Message.COMMIT else (Entry.ABORT, Phase.ABORTED)
+            return (
+                self._vote(state, which)
+                if phase is Phase.WORKING
+                else self._say_no(state, which)
+            )
+        entry, outcome = (
+            (Entry.COMMIT, Phase.COMMITTED)
+            if message is Message.COMMIT
+            else (Entry.ABORT, Phase.ABORTED)
+        )
         if phase not in FINAL:
             state = self._become(state, which, Participant((*log, entry), outcome))
-        return self._reply(state, which, Message.ACK) if message is Message.COMMIT else state
+        return (
+            self._reply(state, which, Message.ACK)
+            if message is Message.COMMIT
+            else state
+        )
 
     def _vote(self, state: State, which: int) -> State:
         log = state.participants[which].log
         kept = log if self.broken == "forget_vote" else (*log, Entry.PREPARED)
         state = self._become(state, which, Participant(kept, Phase.IN_DOUBT))
-        return self._reply(state, which, Message.YES)._replace(promised=state.promised | 1 << which)
+        return self._reply(state, which, Message.YES)._replace(
+            promised=state.promised | 1 << which
+        )
 
     def _say_no(self, state: State, which: int) -> State:
         return self._reply(state, which, Message.NO)
@@ -223,10 +286,18 @@ class TwoPhaseCommit(Model[State]):
         return self._say_no(aborted, which)
 
     def _abort_unasked(self, state: State, which: int) -> State:
-        return self._become(state, which, Participant((*state.participants[which].log, Entry.ABORT), Phase.ABORTED))
+        return self._become(
+            state,
+            which,
+            Participant((*state.participants[which].log, Entry.ABORT), Phase.ABORTED),
+        )
 
     def _abort_alone(self, state: State, which: int) -> State:
-        return self._become(state, which, Participant((*state.participants[which].log, Entry.ALONE), Phase.ABORTED))
+        return self._become(
+            state,
+            which,
+            Participant((*state.participants[which].log, Entry.ALONE), Phase.ABORTED),
+        )
 
     def _inquire(self, state: State, which: int) -> State:
         return self._reply(state, which, Message.INQUIRY)
@@ -239,18 +310,33 @@ class TwoPhaseCommit(Model[State]):
         log = state.participants[which].log
         if not log:
             return self._abort_unasked(state, which)
-        return self._become(state, which, Participant(log, OUTCOME.get(log[-1], Phase.IN_DOUBT)))
+        return self._become(
+            state, which, Participant(log, OUTCOME.get(log[-1], Phase.IN_DOUBT))
+        )
 
     def _lose_outward(self, state: State, which: int) -> State:
-        return _with_outward(state, which, state.outward[which][1:])._replace(losses=state.losses - 1)
+        return _with_outward(state, which, state.outward[which][1:])._replace(
+            losses=state.losses - 1
+        )
 
     def _lose_inward(self, state: State, which: int) -> State:
-        return _with_inward(state, which, state.inward[which][1:])._replace(losses=state.losses - 1)
+        return _with_inward(state, which, state.inward[which][1:])._replace(
+            losses=state.losses - 1
+        )
 
     def _become(self, state: State, which: int, participant: Participant) -> State:
         coordinator, at, outward, inward, promised, announced, crashes, losses = state
         participants = (*at[:which], participant, *at[which + 1 :])
-        return State(coordinator, participants, outward, inward, promised, announced, crashes, losses)
+        return State(
+            coordinator,
+            participants,
+            outward,
+            inward,
+            promised,
+            announced,
+            crashes,
+            losses,
+        )
 
     def _reply(self, state: State, which: int, message: Message) -> State:
         return _with_inward(state, which, (*state.inward[which], message))
@@ -273,19 +359,25 @@ class TwoPhaseCommit(Model[State]):
 
 def _with_coordinator(state: State, coordinator: Coordinator) -> State:
     _, participants, outward, inward, promised, announced, crashes, losses = state
-    return State(coordinator, participants, outward, inward, promised, announced, crashes, losses)
+    return State(
+        coordinator, participants, outward, inward, promised, announced, crashes, losses
+    )
 
 
 def _with_outward(state: State, which: int, queue: Queue) -> State:
     coordinator, participants, at, inward, promised, announced, crashes, losses = state
     outward = (*at[:which], queue, *at[which + 1 :])
-    return State(coordinator, participants, outward, inward, promised, announced, crashes, losses)
+    return State(
+        coordinator, participants, outward, inward, promised, announced, crashes, losses
+    )
 
 
 def _with_inward(state: State, which: int, queue: Queue) -> State:
     coordinator, participants, outward, at, promised, announced, crashes, losses = state
     inward = (*at[:which], queue, *at[which + 1 :])
-    return State(coordinator, participants, outward, inward, promised, announced, crashes, losses)
+    return State(
+        coordinator, participants, outward, inward, promised, announced, crashes, losses
+    )
 
 
 SENTENCES = {
@@ -311,7 +403,11 @@ SENTENCES = {
 
 def build(values: Values) -> Model[Any]:
     """The textbook's abstraction, or everything that can fail."""
-    return Textbook("two_phase_commit", VERSION, values) if values["textbook"] else TwoPhaseCommit(values)
+    return (
+        Textbook("two_phase_commit", VERSION, values)
+        if values["textbook"]
+        else TwoPhaseCommit(values)
+    )
 
 
 BLUEPRINT = Blueprint(

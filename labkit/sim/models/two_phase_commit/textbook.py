@@ -43,7 +43,16 @@ class Textbook(Model[State]):
         self.participants = int(values["participants"])
         self.everyone = (1 << self.participants) - 1
         self._rows = [
-            tuple(Action(act, which) for act in ("prepare", "abort_alone", "hear", "learn_commit", "learn_abort"))
+            tuple(
+                Action(act, which)
+                for act in (
+                    "prepare",
+                    "abort_alone",
+                    "hear",
+                    "learn_commit",
+                    "learn_abort",
+                )
+            )
             for which in range(self.participants)
         ]
         self._commit, self._abort = Action("decide_commit"), Action("decide_abort")
@@ -79,19 +88,34 @@ class Textbook(Model[State]):
         if name == "hear":
             return State(decision, participants, sent, heard | 1 << which)
         if which < 0:
-            decided = Position.COMMITTED if name == "decide_commit" else Position.ABORTED
+            decided = (
+                Position.COMMITTED if name == "decide_commit" else Position.ABORTED
+            )
             return State(decided, participants, sent, heard)
         if name == "prepare":
             position, sent = Position.PREPARED, sent | 1 << which
         else:
-            position = Position.COMMITTED if name == "learn_commit" else Position.ABORTED
-        return State(decision, (*participants[:which], position, *participants[which + 1 :]), sent, heard)
+            position = (
+                Position.COMMITTED if name == "learn_commit" else Position.ABORTED
+            )
+        return State(
+            decision,
+            (*participants[:which], position, *participants[which + 1 :]),
+            sent,
+            heard,
+        )
 
     def properties(self) -> Sequence[Property[State]]:
         """Atomic commitment, and that either decision can be reached by all."""
         all_are = partial(_all_are, self.participants)
         return (
-            Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
+            Property(
+                "consistent",
+                Mood.ALWAYS,
+                "No two participants end differently.",
+                _consistent,
+                _mixed,
+            ),
             Property(
                 "commit_agreement",
                 Mood.SOMETIMES,
@@ -106,16 +130,22 @@ class Textbook(Model[State]):
                 partial(all_are, Position.ABORTED),
                 self.text,
             ),
-            Property("decided", Mood.EVENTUALLY, "Every participant has ended.", _decided, self.text),
+            Property(
+                "decided",
+                Mood.EVENTUALLY,
+                "Every participant has ended.",
+                _decided,
+                self.text,
+            ),
         )
 
     def text(self, state: State) -> str:
         """Decision, participants, votes."""
-        participants = ", ".join(f"{which} {position}" for which, position in enumerate(state.participants))
-        decision = "undecided" if state.decision is Position.WORKING else state.decision
-        return (
-            f"coordinator {decision}; {participants}; yes sent by {_names(state.sent)}, heard of {_names(state.heard)}."
+        participants = ", ".join(
+            f"{which} {position}" for which, position in enumerate(state.participants)
         )
+        decision = "undecided" if state.decision is Position.WORKING else state.decision
+        return f"coordinator {decision}; {participants}; yes sent by {_names(state.sent)}, heard of {_names(state.heard)}."
 
     def sentence(self, action: Action) -> str:
         """What happens."""
@@ -134,16 +164,26 @@ SENTENCES = {
 
 
 def _names(bits: int) -> str:
-    return ", ".join(str(which) for which in range(bits.bit_length()) if bits >> which & 1) or "nobody"
+    return (
+        ", ".join(str(which) for which in range(bits.bit_length()) if bits >> which & 1)
+        or "nobody"
+    )
 
 
 def _consistent(state: State) -> bool:
-    return not (Position.COMMITTED in state.participants and Position.ABORTED in state.participants)
+    return not (
+        Position.COMMITTED in state.participants
+        and Position.ABORTED in state.participants
+    )
 
 
 def _mixed(state: State) -> str:
-    committed, aborted = map(state.participants.index, (Position.COMMITTED, Position.ABORTED))
-    return f"participant {committed} has committed and participant {aborted} has aborted."
+    committed, aborted = map(
+        state.participants.index, (Position.COMMITTED, Position.ABORTED)
+    )
+    return (
+        f"participant {committed} has committed and participant {aborted} has aborted."
+    )
 
 
 def _all_are(count: int, position: Position, state: State) -> bool:
@@ -151,4 +191,7 @@ def _all_are(count: int, position: Position, state: State) -> bool:
 
 
 def _decided(state: State) -> bool:
-    return Position.WORKING not in state.participants and Position.PREPARED not in state.participants
+    return (
+        Position.WORKING not in state.participants
+        and Position.PREPARED not in state.participants
+    )
