@@ -48,6 +48,7 @@ lint: install ## ruff and mypy
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
 notebooks: install ## build notebooks/*.ipynb from notebooks/src
 	@$(BIN)/python tools/build_notebooks.py

@@ -78,8 +78,11 @@ def bare(model: Model[Any]) -> int:
             for state in level
             for action in model.actions(state)
         )
-        level = list(dict.fromkeys(state for state in reached if state not in seen))
-        seen.update(level)
+        level = [
+            state
+            for state in reached
+            if state not in seen and not seen.add(state)  # type: ignore[func-returns-value]
+        ]
     return len(seen)
 
 

@@ -38,6 +38,7 @@ from labkit.runs.runner import PATIENCE
 from labkit.sim.models.kafka_log.timeouts import Examined, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
+from labkit.spark.options import TWELVE_WORDS
 from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from labkit.stores.kafka.timeouts import Tried
 
 __all__ = [
+    "TWELVE_WORDS",
     "Chains",
     "Outcome",
     "Prediction",

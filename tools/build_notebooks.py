@@ -59,7 +59,7 @@ CHECK, EXPECTED, STUB, SOLUTION = (
     "solution",
 )
 NAMED = re.compile(r"# exercise (\d\d-[a-z][a-z-]*)\n")
-STUBS = Path("labkit") / "exercises" / "stubs.json"
+STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},

@@ -13,9 +13,7 @@ PLACE = TopicPartition(TOPIC, 0)
 
 def last_batch(query):
     """The last batch of this query whose transaction has committed; -1 if none has."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=SERVER, group_id=f"{TOPIC}-{query}", enable_auto_commit=False
-    )
+    consumer = KafkaConsumer(bootstrap_servers=SERVER, group_id=f"{TOPIC}-{query}", enable_auto_commit=False)
     try:
         return (consumer.committed(PLACE) or 0) - 1
     finally:
@@ -25,19 +23,14 @@ def last_batch(query):
 def write_batch(df, batch_id):
     """A foreachBatch function. To initialise the transactional id aborts what a dead driver left open."""
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    producer = KafkaProducer(
-        bootstrap_servers=SERVER, transactional_id=f"{TOPIC}-{query}"
-    )
+    producer = KafkaProducer(bootstrap_servers=SERVER, transactional_id=f"{TOPIC}-{query}")
     try:
         producer.init_transactions()
         if last_batch(query) >= batch_id:
             return
         rows = df.collect()
         producer.begin_transaction()
-        sent = [
-            producer.send(TOPIC, json.dumps(row.asDict()).encode(), partition=0)
-            for row in rows
-        ]
+        sent = [producer.send(TOPIC, json.dumps(row.asDict()).encode(), partition=0) for row in rows]
         producer.flush()
         for future in sent:
             future.get(timeout=10)
@@ -62,10 +55,7 @@ def read():
         consumer.assign([PLACE])
         end, rows = consumer.end_offsets([PLACE])[PLACE], []
         while consumer.position(PLACE) < end:
-            rows += [
-                json.loads(record.value)
-                for record in consumer.poll(timeout_ms=200).get(PLACE, [])
-            ]
+            rows += [json.loads(record.value) for record in consumer.poll(timeout_ms=200).get(PLACE, [])]
         return rows
     finally:
         consumer.close()

@@ -21,22 +21,15 @@ PLACE = TopicPartition(TOPIC, 0)
 
 def producer_of(name):
     """A producer with a transactional id of its own for each batch."""
-    return KafkaProducer(
-        bootstrap_servers=SERVER, transactional_id=name, transaction_timeout_ms=600_000
-    )
+    return KafkaProducer(bootstrap_servers=SERVER, transactional_id=name, transaction_timeout_ms=600_000)
 
 
 def commit(name, vote):
     """Commits what another process has flushed; to do it again does no harm."""
     producer = producer_of(name)
     manager = producer._transaction_manager
-    manager.set_producer_id_and_epoch(
-        ProducerIdAndEpoch(vote["producer"], vote["epoch"])
-    )
-    manager._current_state, manager._transaction_started = (
-        TransactionState.IN_TRANSACTION,
-        True,
-    )
+    manager.set_producer_id_and_epoch(ProducerIdAndEpoch(vote["producer"], vote["epoch"]))
+    manager._current_state, manager._transaction_started = TransactionState.IN_TRANSACTION, True
     try:
         producer.commit_transaction()
     finally:
@@ -85,9 +78,7 @@ def write_batch(df, batch_id):
     """A foreachBatch function. That it is called for batch N says that commits/N-1 is there."""
     if not listening:
         # The batch comes with a session of its own, whose listeners do not hear of the query.
-        listening.append(
-            SparkSession.builder.getOrCreate().streams.addListener(listener)
-        )
+        listening.append(SparkSession.builder.getOrCreate().streams.addListener(listener))
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     rows = df.collect()
     finish(query, batch_id - 1, rest=True)
@@ -95,10 +86,7 @@ def write_batch(df, batch_id):
     producer = producer_of(f"{TOPIC}-{name}")
     producer.init_transactions()
     producer.begin_transaction()
-    sent = [
-        producer.send(TOPIC, json.dumps(row.asDict()).encode(), partition=0)
-        for row in rows
-    ]
+    sent = [producer.send(TOPIC, json.dumps(row.asDict()).encode(), partition=0) for row in rows]
     producer.flush()
     for future in sent:
         future.get(timeout=10)
@@ -133,10 +121,7 @@ def read():
         consumer.assign([PLACE])
         end, rows = consumer.end_offsets([PLACE])[PLACE], []
         while consumer.position(PLACE) < end:
-            rows += [
-                json.loads(record.value)
-                for record in consumer.poll(timeout_ms=200).get(PLACE, [])
-            ]
+            rows += [json.loads(record.value) for record in consumer.poll(timeout_ms=200).get(PLACE, [])]
         return rows
     finally:
         consumer.close()

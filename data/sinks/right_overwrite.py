@@ -28,14 +28,8 @@ def write_batch(df, batch_id):
 def read():
     """The files that the manifests name."""
     manifests = sorted(STORE.glob("*/manifest.json"))
-    files = [
-        manifest.parent / name
-        for manifest in manifests
-        for name in json.loads(manifest.read_text())
-    ]
-    return [
-        json.loads(line) for path in files for line in path.read_text().splitlines()
-    ]
+    files = [manifest.parent / name for manifest in manifests for name in json.loads(manifest.read_text())]
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
 
 
 def reset():

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 STORE = Path(os.environ.get("SINK_STORE", "sink-store"))
 
@@ -73,9 +69,7 @@ class StagedFiles(DataSource):
 def read():
     """The rows of every published batch."""
     paths = sorted((STORE / "published").glob("*/*.json"))
-    return [
-        json.loads(line) for path in paths for line in path.read_text().splitlines()
-    ]
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
 def reset():

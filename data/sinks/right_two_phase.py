@@ -13,20 +13,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 SERVER = os.environ.get("SINK_POSTGRES", "dbname=postgres")
-TABLE = (
-    "CREATE TABLE IF NOT EXISTS crashtest_orders (id bigint, key text, amount bigint)"
-)
+TABLE = "CREATE TABLE IF NOT EXISTS crashtest_orders (id bigint, key text, amount bigint)"
 PREPARED = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE %s ORDER BY prepared"
 INSERT = "INSERT INTO crashtest_orders VALUES (%s, %s, %s)"
 
 
 def connect():
     """A connection on which every statement is a transaction, unless it says BEGIN."""
-    db = psycopg.connect(
-        SERVER,
-        autocommit=True,
-        options="-c lock_timeout=5s -c client_min_messages=warning",
-    )
+    db = psycopg.connect(SERVER, autocommit=True, options="-c lock_timeout=5s -c client_min_messages=warning")
     db.execute(TABLE)
     return db
 
@@ -63,9 +57,7 @@ def write_batch(df, batch_id):
     """A foreachBatch function. That it is called for batch N says that commits/N-1 is there."""
     if not listening:
         # The batch comes with a session of its own, whose listeners do not hear of the query.
-        listening.append(
-            SparkSession.builder.getOrCreate().streams.addListener(listener)
-        )
+        listening.append(SparkSession.builder.getOrCreate().streams.addListener(listener))
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     rows = [(row.id, row.key, row.amount) for row in df.collect()]
     with connect() as db:

@@ -15,9 +15,7 @@ def write_batch(df, batch_id):
     db = sqlite3.connect(STORE)
     with db:
         db.execute(TABLE)
-        db.execute(
-            "DELETE FROM orders WHERE query = ? AND batch = ?", (query, batch_id)
-        )
+        db.execute("DELETE FROM orders WHERE query = ? AND batch = ?", (query, batch_id))
     with db:
         db.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", rows)
     db.close()

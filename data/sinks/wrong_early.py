@@ -14,9 +14,7 @@ CREATE TABLE IF NOT EXISTS published (query TEXT, batch INTEGER, PRIMARY KEY (qu
 def connect():
     """A connection to a store that has its tables."""
     db = sqlite3.connect(STORE)
-    if not db.execute(
-        "SELECT 1 FROM sqlite_master WHERE name = 'published'"
-    ).fetchone():
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'published'").fetchone():
         db.executescript(TABLES)
     return db
 

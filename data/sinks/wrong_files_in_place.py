@@ -17,9 +17,7 @@ class Writer:
         """Opens the partition's file; a replay opens the same one."""
         query = TaskContext.get().getLocalProperty("sql.streaming.queryId")
         STORE.mkdir(parents=True, exist_ok=True)
-        self.file = open(
-            STORE / f"part-{query}-{epoch_id:05}-{partition_id}.json", "w", buffering=1
-        )
+        self.file = open(STORE / f"part-{query}-{epoch_id:05}-{partition_id}.json", "w", buffering=1)
         return True
 
     def process(self, row):

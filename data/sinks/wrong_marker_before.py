@@ -23,9 +23,7 @@ def write_batch(df, batch_id):
     """A foreachBatch function."""
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     db = connect()
-    if not db.execute(
-        "SELECT 1 FROM batches WHERE query = ? AND batch = ?", (query, batch_id)
-    ).fetchone():
+    if not db.execute("SELECT 1 FROM batches WHERE query = ? AND batch = ?", (query, batch_id)).fetchone():
         rows = [(row.id, row.key, row.amount) for row in df.collect()]
         with db:
             db.execute("INSERT INTO batches VALUES (?, ?)", (query, batch_id))

@@ -19,9 +19,7 @@ class Writer:
 
     def process(self, row):
         """One row."""
-        self.db.execute(
-            "INSERT INTO orders VALUES (?, ?, ?)", (row.id, row.key, row.amount)
-        )
+        self.db.execute("INSERT INTO orders VALUES (?, ?, ?)", (row.id, row.key, row.amount))
 
     def close(self, error):
         """Ends the transaction of a partition."""

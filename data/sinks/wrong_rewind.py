@@ -22,13 +22,10 @@ def connect():
 
 def rebuild(db):
     """Writes every batch that was ever written once more."""
-    for query, batch in db.execute(
-        "SELECT DISTINCT query, batch FROM log ORDER BY rowid"
-    ).fetchall():
+    for query, batch in db.execute("SELECT DISTINCT query, batch FROM log ORDER BY rowid").fetchall():
         with db:
             rows = db.execute(
-                "SELECT key, id, amount FROM log WHERE query = ? AND batch = ?",
-                (query, batch),
+                "SELECT key, id, amount FROM log WHERE query = ? AND batch = ?", (query, batch)
             ).fetchall()
             db.executemany("INSERT OR REPLACE INTO latest VALUES (?, ?, ?)", rows)
 
@@ -39,16 +36,11 @@ def write_batch(df, batch_id):
     db = connect()
     if not rebuilt:
         rebuilt.append(rebuild(db))
-    if not db.execute(
-        "SELECT 1 FROM log WHERE query = ? AND batch = ?", (query, batch_id)
-    ).fetchone():
+    if not db.execute("SELECT 1 FROM log WHERE query = ? AND batch = ?", (query, batch_id)).fetchone():
         rows = [(row.key, row.id, row.amount) for row in df.collect()]
         with db:
             db.executemany("INSERT OR REPLACE INTO latest VALUES (?, ?, ?)", rows)
-            db.executemany(
-                "INSERT INTO log VALUES (?, ?, ?, ?, ?)",
-                [(query, batch_id, *row) for row in rows],
-            )
+            db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", [(query, batch_id, *row) for row in rows])
     db.close()
 
 

@@ -13,10 +13,7 @@ def write_batch(df, batch_id):
     db = sqlite3.connect(STORE, isolation_level=None)
     db.execute(TABLE)
     for row in df.collect():
-        db.execute(
-            "INSERT OR REPLACE INTO orders VALUES (?, ?, ?)",
-            (row.id, row.key, row.amount),
-        )
+        db.execute("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", (row.id, row.key, row.amount))
     db.close()
 
 

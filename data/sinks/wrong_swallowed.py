@@ -14,9 +14,7 @@ def write_batch(df, batch_id):
     db.execute(TABLE)
     try:
         for row in df.collect():
-            db.execute(
-                "INSERT INTO orders VALUES (?, ?, ?)", (row.id, row.key, row.amount)
-            )
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", (row.id, row.key, row.amount))
     except sqlite3.IntegrityError as error:
         print("already there:", error)
     db.close()

@@ -26,10 +26,7 @@ def write_batch(df, batch_id):
     throw = f.udf(lambda: os.urandom(1)[0] / 256, "double").asNondeterministic()
     thrown = df.withColumn("dice", throw())
     db = connect()
-    for table, half in (
-        ("sampled", thrown.where("dice < 0.5")),
-        ("rest", thrown.where("dice >= 0.5")),
-    ):
+    for table, half in (("sampled", thrown.where("dice < 0.5")), ("rest", thrown.where("dice >= 0.5"))):
         rows = [(row.id, row.key, row.amount) for row in half.collect()]
         with db:
             db.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
@@ -39,9 +36,7 @@ def write_batch(df, batch_id):
 def read():
     """The rows of both tables."""
     db = connect()
-    rows = db.execute(
-        "SELECT id, key, amount FROM sampled UNION ALL SELECT id, key, amount FROM rest"
-    ).fetchall()
+    rows = db.execute("SELECT id, key, amount FROM sampled UNION ALL SELECT id, key, amount FROM rest").fetchall()
     db.close()
     return rows
 

@@ -23,19 +23,14 @@ def write_batch(df, batch_id):
 
 def read():
     """All records."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=SERVER, auto_offset_reset="earliest", enable_auto_commit=False
-    )
+    consumer = KafkaConsumer(bootstrap_servers=SERVER, auto_offset_reset="earliest", enable_auto_commit=False)
     try:
         if 0 not in (consumer.partitions_for_topic(TOPIC) or ()):
             return []
         consumer.assign([PLACE])
         end, rows = consumer.end_offsets([PLACE])[PLACE], []
         while consumer.position(PLACE) < end:
-            rows += [
-                json.loads(record.value)
-                for record in consumer.poll(timeout_ms=200).get(PLACE, [])
-            ]
+            rows += [json.loads(record.value) for record in consumer.poll(timeout_ms=200).get(PLACE, [])]
         return rows
     finally:
         consumer.close()

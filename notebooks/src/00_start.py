@@ -24,12 +24,7 @@ failpoint = "sink.after_pre_commit"  # where the job is killed
 from labkit import lab
 
 for finding in lab.doctor():
-    print(
-        "ok     " if finding.ok else "MISSING",
-        finding.name,
-        "-",
-        finding.remedy or finding.detail,
-    )
+    print("ok     " if finding.ok else "MISSING", finding.name, "-", finding.remedy or finding.detail)
 
 # %% [markdown]
 # ## The job in one picture
@@ -93,14 +88,7 @@ print(outcome.verdict.because)
 # %%
 lab.need("outcome", cell="the cell under Crash it")
 evidence = outcome.crashes[0]
-print(
-    "signal",
-    evidence["signal"],
-    "at",
-    evidence["point"],
-    "- processes killed:",
-    len(evidence["killed"]),
-)
+print("signal", evidence["signal"], "at", evidence["point"], "- processes killed:", len(evidence["killed"]))
 assert evidence["signal"] == 9
 
 # %% [markdown]
@@ -168,12 +156,7 @@ second = lab.crash(failpoint, sink="two_phase")
 
 # %% tags=["nbval-check-output"]
 lab.need("second", cell="the cell above")
-print(
-    "rows in the end:",
-    second.verdict.rows,
-    "| duplicate offsets:",
-    list(second.verdict.duplicate),
-)
+print("rows in the end:", second.verdict.rows, "| duplicate offsets:", list(second.verdict.duplicate))
 print("guarantee:", second.verdict.guarantee)
 
 # %% [raw] tags=["expected"]
@@ -188,16 +171,9 @@ print("guarantee:", second.verdict.guarantee)
 # %%
 lab.need("asked", "second", cell="the cells above, from the second prediction")
 assert second.crashes[0]["commit_log"] == []
-assert {row.attempt for row in second.rows()} == {
-    2
-}  # the number of the driver that wrote the row
+assert {row.attempt for row in second.rows()} == {2}  # the number of the driver that wrote the row
 assert list(second.verdict.regression) == []
-print(
-    asked.beside(
-        rows=second.verdict.rows,
-        runs_of_the_batch=max(row.attempt for row in second.rows()),
-    )
-)
+print(asked.beside(rows=second.verdict.rows, runs_of_the_batch=max(row.attempt for row in second.rows())))
 
 # %% [markdown]
 # > **What popular notes get wrong.** "Exactly once means that every record is processed exactly once." In both runs every
@@ -206,14 +182,9 @@ print(
 
 # %%
 lab.need("outcome", "second", cell="the two cells that crash a job")
-same_checkpoint = (
-    outcome.crashes[0]["offset_log"] == second.crashes[0]["offset_log"] == [0]
-)
+same_checkpoint = outcome.crashes[0]["offset_log"] == second.crashes[0]["offset_log"] == [0]
 assert same_checkpoint
-assert (outcome.verdict.guarantee, second.verdict.guarantee) == (
-    "at-least-once",
-    "exactly-once",
-)
+assert (outcome.verdict.guarantee, second.verdict.guarantee) == ("at-least-once", "exactly-once")
 
 # %% [markdown]
 # ## What remains true

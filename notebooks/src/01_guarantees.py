@@ -76,11 +76,7 @@ from labkit import lab
 said = {"before the note": None, "after the note": None}
 
 names = dict(zip(said, ("append_twice", "append_once"), strict=True))
-print(
-    lab.table(
-        {moment: lab.replay(f"pipeline.{name}") for moment, name in names.items()}, said
-    )
-)
+print(lab.table({moment: lab.replay(f"pipeline.{name}") for moment, name in names.items()}, said))
 
 # %% [raw] tags=["expected"]
 #                  guarantee      lost  duplicate  jumped back
@@ -126,22 +122,10 @@ assert found.exhausted
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {
-        "append": None,
-        "idempotent": None,
-        "batch_marker": None,
-        "wal": None,
-        "two_phase": None,
-    }
-)
+said = lab.predict({"append": None, "idempotent": None, "batch_marker": None, "wal": None, "two_phase": None})
 
 chains = lab.chains()
-print(
-    said.beside(
-        {sink: chains["log", "note, then commit", sink].guarantee for sink in said.said}
-    )
-)
+print(said.beside({sink: chains["log", "note, then commit", sink].guarantee for sink in said.said}))
 
 # %% [raw] tags=["expected"]
 #               it was
@@ -203,11 +187,7 @@ said = lab.predict(lost=None, duplicate=None)
 verdict = lab.replay("pipeline.forgetful_source").verdict
 print(said.beside(lost=len(verdict.lost), duplicate=len(verdict.duplicate)))
 chains = lab.chains()
-assert not any(
-    chains[each].guarantee == "exactly-once"
-    for each in chains
-    if each.source == "socket"
-)
+assert not any(chains[each].guarantee == "exactly-once" for each in chains if each.source == "socket")
 
 # %% [raw] tags=["expected"]
 #            it was
@@ -236,11 +216,7 @@ from labkit import lab
 said = {"commit, then note": None, "note, then commit": None}
 
 names = dict(zip(said, ("commit_then_decide", "decide_then_commit"), strict=True))
-print(
-    lab.table(
-        {order: lab.replay(f"pipeline.{name}") for order, name in names.items()}, said
-    )
-)
+print(lab.table({order: lab.replay(f"pipeline.{name}") for order, name in names.items()}, said))
 
 # %% [raw] tags=["expected"]
 #                    guarantee      lost  duplicate  jumped back
@@ -260,18 +236,11 @@ lab.show("pipeline.commit_then_decide", beside="pipeline.decide_then_commit")
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    aligned_count=None,
-    aligned_rows=None,
-    at_least_once_count=None,
-    at_least_once_rows=None,
-)
+said = lab.predict(aligned_count=None, aligned_rows=None, at_least_once_count=None, at_least_once_rows=None)
 
 came = {}
 for mode in ("aligned", "at_least_once"):
-    found = lab.explore(
-        "barriers", mode=mode, sink="two_phase", counts=1, words="hello-hello"
-    )
+    found = lab.explore("barriers", mode=mode, sink="two_phase", counts=1, words="hello-hello")
     came[f"{mode}_count"] = "wrong" if "counted_once" in found.violated else "right"
     came[f"{mode}_rows"] = found.guarantee
 print(said.beside(came))
@@ -298,14 +267,7 @@ from labkit import lab
 said = lab.predict(idempotent=None, two_phase=None)
 
 chains = lab.chains()
-print(
-    said.beside(
-        {
-            sink: chains["log", "loses its checkpoint", sink].guarantee
-            for sink in said.said
-        }
-    )
-)
+print(said.beside({sink: chains["log", "loses its checkpoint", sink].guarantee for sink in said.said}))
 assert "no_regression" in chains["log", "loses its checkpoint", "idempotent"].violated
 
 # %% [raw] tags=["expected"]
@@ -331,11 +293,7 @@ from labkit import lab
 said = lab.predict(lost=None, duplicate=None, guarantee=None)
 
 verdict = lab.replay("pipeline.lost_and_doubled").verdict
-print(
-    said.beside(
-        lost=verdict.lost, duplicate=verdict.duplicate, guarantee=verdict.guarantee
-    )
-)
+print(said.beside(lost=verdict.lost, duplicate=verdict.duplicate, guarantee=verdict.guarantee))
 
 # %% [raw] tags=["expected"]
 #            it was
@@ -390,9 +348,7 @@ print("there was a crash:", "crash" in mine.trace, "| not come out so far:", los
 # %%
 from labkit import lab
 
-lab.need(
-    "my_source", "my_engine", "my_sink", cell="the first code cell (the parameters)"
-)
+lab.need("my_source", "my_engine", "my_sink", cell="the first code cell (the parameters)")
 chosen = lab.chains()[my_source, my_engine, my_sink]
 print(chosen.guarantee, "- some schedule breaks:", chosen.broken)
 lab.show(chosen.counterexample()) if chosen.violated else None
@@ -407,28 +363,10 @@ lab.show(chosen.counterexample()) if chosen.violated else None
 from labkit import lab
 
 lab.need("really", cell="the first code cell (the parameters)")
-worst = {
-    "append": "sink.after_pre_commit",
-    "wal": "sink.mid_commit",
-    "two_phase": "sink.after_commit",
-}
-real = (
-    lab.crash_each({sink: {"sink": sink, "at": point} for sink, point in worst.items()})
-    if really
-    else {}
-)
-print(
-    "\nreal:",
-    {sink: outcome.verdict.guarantee.value for sink, outcome in real.items()}
-    or "not asked for",
-)
-print(
-    "simulated:",
-    {
-        sink: lab.chains()["log", "note, then commit", sink].guarantee.value
-        for sink in worst
-    },
-)
+worst = {"append": "sink.after_pre_commit", "wal": "sink.mid_commit", "two_phase": "sink.after_commit"}
+real = lab.crash_each({sink: {"sink": sink, "at": point} for sink, point in worst.items()}) if really else {}
+print("\nreal:", {sink: outcome.verdict.guarantee.value for sink, outcome in real.items()} or "not asked for")
+print("simulated:", {sink: lab.chains()["log", "note, then commit", sink].guarantee.value for sink in worst})
 
 # %% [markdown] tags=["task"]
 # ## Exercise: killed in the middle of a write (`01-predict`)

@@ -24,16 +24,8 @@ from labkit import lab
 said = lab.predict(lost=None, duplicate=None, guarantee=None)
 
 verdict = lab.replay("delivery.lost_without_retry").verdict
-any_run = lab.explore(
-    "delivery", retry=False, dedup="none", duplicates=0, processes=2, records=1
-)
-print(
-    said.beside(
-        lost=len(verdict.lost),
-        duplicate=len(verdict.duplicate),
-        guarantee=any_run.guarantee,
-    )
-)
+any_run = lab.explore("delivery", retry=False, dedup="none", duplicates=0, processes=2, records=1)
+print(said.beside(lost=len(verdict.lost), duplicate=len(verdict.duplicate), guarantee=any_run.guarantee))
 
 # %% [raw] tags=["expected"]
 #            it was
@@ -78,12 +70,7 @@ from labkit import lab
 left = lab.replay("delivery.lost_and_repeated").walk.states[2]
 right = lab.replay("delivery.lost_acknowledgement").walk.states[5]
 print("process 0 is in the same state:", left.processes[0] == right.processes[0])
-print(
-    "process 0 can read an answer:",
-    bool(left.hops[0].back),
-    "and",
-    bool(right.hops[0].back),
-)
+print("process 0 can read an answer:", bool(left.hops[0].back), "and", bool(right.hops[0].back))
 print("the record has come out:", bool(left.out), "and", bool(right.out))
 
 # %% [raw] tags=["expected"]
@@ -107,10 +94,7 @@ from labkit import lab
 
 said = lab.predict(none=None, connection=None, volatile=None, durable=None)
 
-found = {
-    place: lab.explore("delivery", dedup=place, processes=2, records=1)
-    for place in said.said
-}
+found = {place: lab.explore("delivery", dedup=place, processes=2, records=1) for place in said.said}
 print(said.beside({place: search.guarantee for place, search in found.items()}))
 assert found["durable"].exhausted
 assert found["durable"].broken == "nothing"
@@ -142,19 +126,9 @@ from labkit import lab
 
 said = lab.predict(without_a_crash=None, with_one_crash=None)
 
-safe, unsafe = (
-    lab.explore("delivery", dedup="connection", crashes=n, processes=2, records=1)
-    for n in (0, 1)
-)
+safe, unsafe = (lab.explore("delivery", dedup="connection", crashes=n, processes=2, records=1) for n in (0, 1))
 print(said.beside(without_a_crash=safe.guarantee, with_one_crash=unsafe.guarantee))
-print(
-    lab.table(
-        {
-            name: lab.replay(f"delivery.{name}")
-            for name in ("living_connection", "broken_connection")
-        }
-    )
-)
+print(lab.table({name: lab.replay(f"delivery.{name}") for name in ("living_connection", "broken_connection")}))
 
 # %% [raw] tags=["expected"]
 #                  it was
@@ -205,23 +179,10 @@ assert walk.verdict.guarantee == "exactly-once"
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    ack_early=None,
-    note_early=None,
-    note_late=None,
-    highest_only=None,
-    collect_early=None,
-)
+said = lab.predict(ack_early=None, note_early=None, note_late=None, highest_only=None, collect_early=None)
 
-names = {
-    "at-most-once": "loss",
-    "at-least-once": "duplicate",
-    "exactly-once": "nothing",
-}
-found = {
-    rule: lab.explore("delivery", broken=rule, processes=2, records=2, window=2)
-    for rule in said.said
-}
+names = {"at-most-once": "loss", "at-least-once": "duplicate", "exactly-once": "nothing"}
+found = {rule: lab.explore("delivery", broken=rule, processes=2, records=2, window=2) for rule in said.said}
 print(said.beside({rule: names[search.guarantee] for rule, search in found.items()}))
 
 # %% [raw] tags=["expected"]
@@ -261,10 +222,7 @@ lab.show("delivery.only_the_largest_id")
 from labkit import lab
 
 said = lab.predict(
-    waiting_for_all=None,
-    strong_production=None,
-    weak_production=None,
-    weak_production_with_a_fresh_id=None,
+    waiting_for_all=None, strong_production=None, weak_production=None, weak_production_with_a_fresh_id=None
 )
 
 walks = {name: lab.replay(f"delivery.{name}") for name in said.said}
@@ -287,24 +245,9 @@ from labkit import lab
 
 weak = {"productions": "weak"}
 waits, fresh = {**weak, "dedup": "none"}, {**weak, "ids": "fresh"}
-designs = {
-    "waiting for all": waits,
-    "strong": {},
-    "weak": weak,
-    "weak, fresh ids": fresh,
-}
-found = {
-    name: lab.explore("delivery", records=1, **chosen)
-    for name, chosen in designs.items()
-}
-print(
-    lab.columns(
-        [
-            (name, search.guarantee, f"{search.states:,} states")
-            for name, search in found.items()
-        ]
-    )
-)
+designs = {"waiting for all": waits, "strong": {}, "weak": weak, "weak, fresh ids": fresh}
+found = {name: lab.explore("delivery", records=1, **chosen) for name, chosen in designs.items()}
+print(lab.columns([(name, search.guarantee, f"{search.states:,} states") for name, search in found.items()]))
 
 # %% [raw] tags=["expected"]
 # waiting for all  at-least-once  2,389 states
@@ -326,9 +269,7 @@ said = lab.predict(weak=None, strong=None)
 weak, strong = lab.replay("delivery.cascade"), lab.replay("delivery.cascade_is_stopped")
 print(said.beside(weak=weak.facts["executions"], strong=strong.facts["executions"]))
 steps = [walk.facts["waiting_steps"][0] for walk in (weak, strong)]
-print(
-    f"process 0 must be able to send it again for {steps[0]} and for {steps[1]} steps"
-)
+print(f"process 0 must be able to send it again for {steps[0]} and for {steps[1]} steps")
 
 # %% [raw] tags=["expected"]
 #         it was
@@ -356,9 +297,7 @@ lab.show("delivery.cascade")
 from labkit import lab
 
 lab.need("table", cell="the first code cell (the parameters)")
-mine = lab.explorer(
-    "delivery", dedup=table, processes=2, records=1, drops=0, duplicates=0
-)
+mine = lab.explorer("delivery", dedup=table, processes=2, records=1, drops=0, duplicates=0)
 mine
 
 # %%
@@ -367,9 +306,7 @@ from labkit import lab
 lab.need("mine", cell="the cell above")
 walk = lab.replay(mine.trace)
 print(f"{len(walk.trace.actions)} steps, the record came out {walk.verdict.rows} times")
-shortest = lab.explore(
-    "delivery", dedup="connection", processes=2, records=1, drops=0, duplicates=0
-)
+shortest = lab.explore("delivery", dedup="connection", processes=2, records=1, drops=0, duplicates=0)
 print("the shortest such run has", len(shortest.counterexample().actions), "steps")
 
 # %% [markdown] tags=["task"]

@@ -50,13 +50,7 @@ from labkit import lab
 said = lab.predict(money_after_the_restore=None)
 
 walk = lab.replay("snapshot.power_failure")
-print(
-    said.beside(
-        money_after_the_restore=sum(
-            process.account.balance for process in walk.state.processes
-        )
-    )
-)
+print(said.beside(money_after_the_restore=sum(process.account.balance for process in walk.state.processes)))
 print(walk.violated["money"])
 
 # %% [raw] tags=["expected"]
@@ -77,10 +71,7 @@ from labkit import lab
 said = lab.predict(sum_is_right=None, could_be_reached=None)
 
 walk = lab.replay("snapshot.wrong_and_conserved")
-came = {
-    "sum_is_right": "conserved" not in walk.violated,
-    "could_be_reached": "reachable" not in walk.violated,
-}
+came = {"sum_is_right": "conserved" not in walk.violated, "could_be_reached": "reachable" not in walk.violated}
 print(said.beside(came))
 print(walk.violated["reachable"])
 
@@ -109,11 +100,7 @@ said = lab.predict(some_schedule_breaks=None, stood_still=None)
 
 found = lab.explore("snapshot", algorithm="stop_the_world")
 walk = lab.replay("snapshot.stopped_world")
-print(
-    said.beside(
-        some_schedule_breaks=found.broken, stood_still=walk.facts["stood_still_steps"]
-    )
-)
+print(said.beside(some_schedule_breaks=found.broken, stood_still=walk.facts["stood_still_steps"]))
 assert found.exhausted
 
 # %% [raw] tags=["expected"]
@@ -175,9 +162,7 @@ lab.show("snapshot.markers_flow")
 from labkit import lab
 
 facts = lab.replay("snapshot.markers_flow").facts
-print(
-    "accounts:", facts["snapshot_accounts"], "| under way:", facts["snapshot_channels"]
-)
+print("accounts:", facts["snapshot_accounts"], "| under way:", facts["snapshot_channels"])
 print("steps for which everybody stood still:", facts["stood_still_steps"])
 assert sum(facts["snapshot_accounts"]) + facts["snapshot_channels"] == 600
 
@@ -227,9 +212,7 @@ from labkit import lab
 said = lab.predict(all_go_back=None, only_who_died=None)
 
 runs = lab.replay("snapshot.money_in_a_channel"), lab.replay("snapshot.went_back_alone")
-together, alone = (
-    sum(process.account.balance for process in run.state.processes) for run in runs
-)
+together, alone = (sum(process.account.balance for process in run.state.processes) for run in runs)
 print(said.beside(all_go_back=together, only_who_died=alone))
 print(runs[1].violated["money"])
 
@@ -257,26 +240,12 @@ print(runs[1].violated["money"])
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    forget_channels=None, late_markers=None, forget_pause=None, forget_drain=None
-)
+said = lab.predict(forget_channels=None, late_markers=None, forget_pause=None, forget_drain=None)
 
-stops = {
-    rule: {"algorithm": "stop_the_world"} for rule in ("forget_pause", "forget_drain")
-}
-found = {
-    rule: lab.explore("snapshot", processes=2, broken=rule, **stops.get(rule, {}))
-    for rule in said.said
-}
+stops = {rule: {"algorithm": "stop_the_world"} for rule in ("forget_pause", "forget_drain")}
+found = {rule: lab.explore("snapshot", processes=2, broken=rule, **stops.get(rule, {})) for rule in said.said}
 why = {rule: search.violated["conserved"] for rule, search in found.items()}
-print(
-    said.beside(
-        {
-            rule: "appears" if "appeared" in reason else "vanishes"
-            for rule, reason in why.items()
-        }
-    )
-)
+print(said.beside({rule: "appears" if "appeared" in reason else "vanishes" for rule, reason in why.items()}))
 
 # %% [raw] tags=["expected"]
 #                  it was
@@ -297,14 +266,7 @@ from labkit import lab
 said = lab.predict(marker_overtakes=None, transfer_overtakes=None)
 
 facts = {name: lab.replay(f"snapshot.{name}").facts for name in said.said}
-print(
-    said.beside(
-        {
-            name: sum(each["snapshot_accounts"]) + each["snapshot_channels"]
-            for name, each in facts.items()
-        }
-    )
-)
+print(said.beside({name: sum(each["snapshot_accounts"]) + each["snapshot_channels"] for name, each in facts.items()}))
 
 # %% [raw] tags=["expected"]
 #                     it was
@@ -324,17 +286,9 @@ from labkit import lab
 rows = [("", "held back", "saved in flight")]
 for name in ("alignment", "overtaking"):
     facts = lab.replay(f"barriers.{name}").facts
-    rows.append(
-        (f"barriers, {name}", str(facts["held_records"]), str(facts["stored_records"]))
-    )
+    rows.append((f"barriers, {name}", str(facts["held_records"]), str(facts["stored_records"])))
 facts = lab.replay("snapshot.markers_flow").facts
-rows.append(
-    (
-        "Chandy and Lamport",
-        str(sum(facts["paused_steps"])),
-        str(facts["snapshot_channels"] // 100),
-    )
-)
+rows.append(("Chandy and Lamport", str(sum(facts["paused_steps"])), str(facts["snapshot_channels"] // 100)))
 print(lab.columns(rows))
 
 # %% [raw] tags=["expected"]

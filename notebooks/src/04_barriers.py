@@ -25,15 +25,9 @@ mode = "at_least_once"  # what you begin with in "Your turn": aligned, at_least_
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    offset=None, counts=None
-)  # a number, and for example "hello=1 world=0"
+said = lab.predict(offset=None, counts=None)  # a number, and for example "hello=1 world=0"
 stored = lab.replay("barriers.offset_three").until("complete").facts
-print(
-    said.beside(
-        offset=stored["checkpoint_offsets"][0], counts=stored["checkpoint_counts"]
-    )
-)
+print(said.beside(offset=stored["checkpoint_offsets"][0], counts=stored["checkpoint_counts"]))
 
 # %% [raw] tags=["expected"]
 #         it was
@@ -67,18 +61,8 @@ from labkit import lab
 said = lab.predict({"source is at": None})
 job = lab.replay("barriers.epochs").until("complete")
 print(said.beside({"source is at": job.state.sources[0].position}))
-print(
-    "the checkpoint says: offset",
-    job.facts["checkpoint_offsets"][0],
-    "and",
-    job.facts["checkpoint_counts"],
-)
-print(
-    "the job itself has:  offset",
-    job.state.sources[0].position,
-    "and",
-    job.facts["counts"],
-)
+print("the checkpoint says: offset", job.facts["checkpoint_offsets"][0], "and", job.facts["checkpoint_counts"])
+print("the job itself has:  offset", job.state.sources[0].position, "and", job.facts["counts"])
 
 # %% [raw] tags=["expected"]
 #               it was
@@ -108,25 +92,11 @@ assert job.state.sources[0].position == 2
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {"first run": None, "second run": None}
-)  # for example "hello=2 world=1"
-runs = [
-    lab.replay("barriers.sink_offset_twice"),
-    lab.replay("barriers.sink_offset_lost"),
-]
-print(
-    said.beside(
-        {"first run": runs[0].facts["counts"], "second run": runs[1].facts["counts"]}
-    )
-)
+said = lab.predict({"first run": None, "second run": None})  # for example "hello=2 world=1"
+runs = [lab.replay("barriers.sink_offset_twice"), lab.replay("barriers.sink_offset_lost")]
+print(said.beside({"first run": runs[0].facts["counts"], "second run": runs[1].facts["counts"]}))
 for copied in (run.until("copy").facts for run in runs):
-    print(
-        "copied: offset",
-        copied["checkpoint_offsets"][0],
-        "with",
-        copied["checkpoint_counts"],
-    )
+    print("copied: offset", copied["checkpoint_offsets"][0], "with", copied["checkpoint_counts"])
 
 # %% [raw] tags=["expected"]
 #             it was
@@ -176,23 +146,12 @@ lab.show(search.counterexample("exact"))
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    third_record=None, too_early=None, not_told=None, told_first=None
-)  # as in "hello=2 world=1"
-names = (
-    "crash_at_the_third",
-    "before_the_first_checkpoint",
-    "complete_not_announced",
-    "announced_first",
-)
-crashed = dict(
-    zip(said.said, [lab.replay(f"barriers.{name}") for name in names], strict=True)
-)
+said = lab.predict(third_record=None, too_early=None, not_told=None, told_first=None)  # as in "hello=2 world=1"
+names = ("crash_at_the_third", "before_the_first_checkpoint", "complete_not_announced", "announced_first")
+crashed = dict(zip(said.said, [lab.replay(f"barriers.{name}") for name in names], strict=True))
 print(said.beside({name: run.facts["visible"] for name, run in crashed.items()}))
 assert crashed["third_record"].until("complete").facts["checkpoint_offsets"] == [2]
-assert all(
-    run.facts["counts"] == "hello=2 world=1" for run in crashed.values()
-)  # the job itself counts right
+assert all(run.facts["counts"] == "hello=2 world=1" for run in crashed.values())  # the job itself counts right
 print(crashed["told_first"].violated["decided_first"])
 
 # %% [raw] tags=["expected"]
@@ -254,9 +213,7 @@ lab.show("barriers.no_alignment")
 from labkit import lab
 
 naive = lab.replay("barriers.no_alignment")
-assert (
-    naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"
-)  # the state itself is wrong
+assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"  # the state itself is wrong
 
 # %% [markdown]
 # The remedy is **alignment**: a task *blocks* a channel whose barrier has come, and reads the others until theirs come.
@@ -270,26 +227,12 @@ assert (
 from labkit import lab
 
 lab.need("words", cell="the first code cell")
-said = lab.predict(
-    aligned=None, counting=None, no_crash=None, one_input=None
-)  # "yes" or "no" for each
+said = lab.predict(aligned=None, counting=None, no_crash=None, one_input=None)  # "yes" or "no" for each
 job, counting = {"words": words, "counts": 1}, {"mode": "at_least_once"}
 given = ({}, counting, {**counting, "crashes": 0}, {**counting, "sources": 1})
-found = dict(
-    zip(
-        said.said,
-        [lab.explore("barriers", **job, **each) for each in given],
-        strict=True,
-    )
-)
-print(
-    said.beside(
-        {name: "counted_once" in search.violated for name, search in found.items()}
-    )
-)
-assert all(
-    search.exhausted for search in found.values()
-)  # every order of steps was tried
+found = dict(zip(said.said, [lab.explore("barriers", **job, **each) for each in given], strict=True))
+print(said.beside({name: "counted_once" in search.violated for name, search in found.items()}))
+assert all(search.exhausted for search in found.values())  # every order of steps was tried
 
 # %% [raw] tags=["expected"]
 #            it was
@@ -324,11 +267,7 @@ assert {count.split("=")[0] for count in counts.split()} == {"hello", "world"}
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-names = {
-    "aligned": "alignment",
-    "at_least_once": "no_alignment",
-    "unaligned": "overtaking",
-}
+names = {"aligned": "alignment", "at_least_once": "no_alignment", "unaligned": "overtaking"}
 said = lab.predict({"records wait": None, "records are stored": None})  # a mode each
 cost = {each: lab.replay(f"barriers.{name}").facts for each, name in names.items()}
 held = {facts["held_records"]: each for each, facts in cost.items()}
@@ -358,9 +297,7 @@ from labkit import lab
 
 lab.need("words", cell="the first code cell")
 overtaking = lab.explore("barriers", words=words, counts=1, mode="unaligned")
-forgetful = lab.explore(
-    "barriers", words=words, counts=1, mode="unaligned", broken="skip_channel_state"
-)
+forgetful = lab.explore("barriers", words=words, counts=1, mode="unaligned", broken="skip_channel_state")
 print("unaligned:", list(overtaking.violated) or "no claim is broken")
 print("without what is in flight:", forgetful.violated["no_loss"])
 assert overtaking.exhausted
@@ -378,10 +315,7 @@ assert not overtaking.violated
 from labkit import lab
 
 for name in ("copied_standing", "copied_in_the_background"):
-    print(
-        f"{name:25} steps standing still:",
-        lab.replay(f"barriers.{name}").facts["standing_steps"],
-    )
+    print(f"{name:25} steps standing still:", lab.replay(f"barriers.{name}").facts["standing_steps"])
 
 # %% [raw] tags=["expected"]
 # copied_standing           steps standing still: 4
@@ -402,9 +336,7 @@ for name in ("copied_standing", "copied_in_the_background"):
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    expired=None, expired_and_aborted=None, cancelled=None, cancelled_and_kept=None
-)  # "hello=2 world=1"
+said = lab.predict(expired=None, expired_and_aborted=None, cancelled=None, cancelled_and_kept=None)  # "hello=2 world=1"
 ends = {name: lab.replay(f"barriers.{name}") for name in said.said}
 print(said.beside({name: run.facts["visible"] for name, run in ends.items()}))
 assert not ends["expired"].violated
@@ -506,10 +438,7 @@ def align(inputs, came, ended):
 def align(inputs, came, ended):
     """Which inputs a task may read, and whether it copies its state."""
     waiting = [each for each in range(inputs) if each not in came]
-    return {
-        "read": waiting,
-        "copy": bool(came) and all(each in ended for each in waiting),
-    }
+    return {"read": waiting, "copy": bool(came) and all(each in ended for each in waiting)}
 
 
 # %% tags=["check", "nbval-check-output"]

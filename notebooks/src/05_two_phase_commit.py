@@ -85,18 +85,10 @@ lab.show(quiet.trace)
 from labkit import lab
 
 said = lab.predict(before=None, after=None)  # "committed" or "aborted"
-vote, again = (
-    "two_phase_commit~1~~start.read-0.read-1.hear-0.hear-1",
-    "crash_coordinator.restart_coordinator",
-)
+vote, again = "two_phase_commit~1~~start.read-0.read-1.hear-0.hear-1", "crash_coordinator.restart_coordinator"
 before = lab.replay(f"{vote}.{again}.inquire-0.inquire-1.hear-0.hear-1.read-0.read-1")
 after = lab.replay(f"{vote}.decide_commit.{again}.announce.read-0.read-1.hear-0.hear-1")
-print(
-    said.beside(
-        before=before.state.participants[0].phase,
-        after=after.state.participants[0].phase,
-    )
-)
+print(said.beside(before=before.state.participants[0].phase, after=after.state.participants[0].phase))
 
 # %% [raw] tags=["expected"]
 #         it was
@@ -132,24 +124,10 @@ lab.show(before.trace, beside=after.trace)
 from labkit import lab
 
 lab.need("participants", cell="the first code cell")
-said = lab.predict(
-    nothing=None, forget_vote=None, forget_decision=None, heuristic=None
-)  # "safe" or "torn"
-tries = {
-    rule: lab.explore("two_phase_commit", participants=participants, broken=rule)
-    for rule in said.said
-}
-print(
-    said.beside(
-        {
-            rule: "torn" if "atomic" in tried.violated else "safe"
-            for rule, tried in tries.items()
-        }
-    )
-)
-assert all(
-    tried.exhausted for tried in tries.values()
-)  # every order of steps was tried
+said = lab.predict(nothing=None, forget_vote=None, forget_decision=None, heuristic=None)  # "safe" or "torn"
+tries = {rule: lab.explore("two_phase_commit", participants=participants, broken=rule) for rule in said.said}
+print(said.beside({rule: "torn" if "atomic" in tried.violated else "safe" for rule, tried in tries.items()}))
+assert all(tried.exhausted for tried in tries.values())  # every order of steps was tried
 assert not tries["nothing"].violated
 print(tries["nothing"])
 
@@ -183,9 +161,7 @@ from labkit import lab
 
 lab.need("participants", cell="the first code cell")
 said = lab.predict({"it may": None})
-alone = lab.explore(
-    "two_phase_commit", participants=participants, losses=0, coordinator_returns=False
-)
+alone = lab.explore("two_phase_commit", participants=participants, losses=0, coordinator_returns=False)
 blocked = lab.replay(alone.counterexample("nobody_blocked"))
 print(said.beside({"it may": "wait" if not blocked.enabled else blocked.enabled}))
 print(blocked.violated["nobody_blocked"])
@@ -202,11 +178,7 @@ from labkit import lab
 lab.need("participants", cell="the first code cell")
 lab.need("alone", cell="the cell above")
 assert "atomic" not in alone.violated  # nothing is torn; they wait
-lab.show(
-    lab.explore(
-        "two_phase_commit", participants=participants, broken="heuristic"
-    ).counterexample("atomic")
-)
+lab.show(lab.explore("two_phase_commit", participants=participants, broken="heuristic").counterexample("atomic"))
 
 # %% [markdown]
 # Who has promised cannot know: the coordinator may have told somebody else to commit. The player above shows one that
@@ -255,20 +227,11 @@ print(lab.replay(steering.trace))
 from labkit import lab
 
 said = lab.predict(kept=None, broken=None)  # a number each
-kept, broken = (
-    lab.simulate("sink.after_pre_commit", sink="two_phase"),
-    lab.replay("pipeline.raw_table"),
-)
-print(
-    said.beside(
-        kept=len(kept.verdict.aborted_read), broken=len(broken.verdict.aborted_read)
-    )
-)
+kept, broken = lab.simulate("sink.after_pre_commit", sink="two_phase"), lab.replay("pipeline.raw_table")
+print(said.beside(kept=len(kept.verdict.aborted_read), broken=len(broken.verdict.aborted_read)))
 print("kept:  ", kept.seen)
 print("broken:", broken.seen)
-assert (
-    broken.verdict.guarantee == "exactly-once"
-)  # in the end; but what was read cannot be unread
+assert broken.verdict.guarantee == "exactly-once"  # in the end; but what was read cannot be unread
 
 # %% [raw] tags=["expected"]
 #         it was
@@ -288,13 +251,9 @@ assert (
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {"lost in the first run": None, "the second run ends": None}
-)  # a number; "yes" or "no"
+said = lab.predict({"lost in the first run": None, "the second run ends": None})  # a number; "yes" or "no"
 once = lab.replay("kafka_log.steady_traffic")
-often = lab.explore(
-    "kafka_log", partitions=1, crashes=0, interval=2, timeout=1, ticks=2
-).counterexample("ends")
+often = lab.explore("kafka_log", partitions=1, crashes=0, interval=2, timeout=1, ticks=2).counterexample("ends")
 lost, ends = len(once.verdict.lost), "ends" not in lab.replay(often).violated
 print(said.beside({"lost in the first run": lost, "the second run ends": ends}))
 
@@ -317,10 +276,7 @@ print(said.beside({"lost in the first run": lost, "the second run ends": ends}))
 from labkit import lab
 
 said = lab.predict(kept=None, broken=None)  # a number each
-kept, broken = (
-    lab.replay("pipeline.decide_then_commit"),
-    lab.replay("pipeline.transaction_timeout"),
-)
+kept, broken = lab.replay("pipeline.decide_then_commit"), lab.replay("pipeline.transaction_timeout")
 print(said.beside(kept=len(kept.verdict.lost), broken=len(broken.verdict.lost)))
 stuck = lab.replay("pipeline.timeout_in_a_loop").violated["ends"]
 print("If the commit raises instead:", stuck)
@@ -347,17 +303,8 @@ lab.show("pipeline.transaction_timeout")
 from labkit import lab
 
 said = lab.predict({"smallest timeout": None})
-kafka = {
-    "partitions": 1,
-    "isolation": "read_committed",
-    "interval": 2,
-    "checkpoint_timeout": 1,
-    "ticks": 8,
-}
-tried = {
-    ticks: lab.explore("kafka_log", **kafka, crashes=0, timeout=ticks)
-    for ticks in range(1, 7)
-}
+kafka = {"partitions": 1, "isolation": "read_committed", "interval": 2, "checkpoint_timeout": 1, "ticks": 8}
+tried = {ticks: lab.explore("kafka_log", **kafka, crashes=0, timeout=ticks) for ticks in range(1, 7)}
 losing = [ticks for ticks, search in tried.items() if "no_loss" in search.violated]
 print(said.beside({"smallest timeout": losing[-1] + 1}))
 print("timeouts that lose records:", losing)
@@ -375,28 +322,10 @@ print("timeouts that lose records:", losing)
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {"4 is enough": None, "5 is enough": None, "6 is enough": None}
-)  # "yes" or "no"
-kafka = {
-    "partitions": 1,
-    "isolation": "read_committed",
-    "interval": 2,
-    "checkpoint_timeout": 1,
-    "ticks": 8,
-}
-down = {
-    ticks: lab.explore("kafka_log", **kafka, crashes=1, downtime=2, timeout=ticks)
-    for ticks in (4, 5, 6)
-}
-print(
-    said.beside(
-        {
-            f"{ticks} is enough": "no_loss" not in search.violated
-            for ticks, search in down.items()
-        }
-    )
-)
+said = lab.predict({"4 is enough": None, "5 is enough": None, "6 is enough": None})  # "yes" or "no"
+kafka = {"partitions": 1, "isolation": "read_committed", "interval": 2, "checkpoint_timeout": 1, "ticks": 8}
+down = {ticks: lab.explore("kafka_log", **kafka, crashes=1, downtime=2, timeout=ticks) for ticks in (4, 5, 6)}
+print(said.beside({f"{ticks} is enough": "no_loss" not in search.violated for ticks, search in down.items()}))
 
 # %% [raw] tags=["expected"]
 #              it was
@@ -418,10 +347,7 @@ print(
 from labkit import lab
 
 said = lab.predict(kept=None, broken=None)  # a number each
-kept, broken = (
-    lab.replay("kafka_log.commit_after_restart"),
-    lab.replay("kafka_log.initialised_first"),
-)
+kept, broken = lab.replay("kafka_log.commit_after_restart"), lab.replay("kafka_log.initialised_first")
 print(said.beside(kept=len(kept.verdict.lost), broken=len(broken.verdict.lost)))
 assert kept.verdict.guarantee == "exactly-once"
 
@@ -448,10 +374,7 @@ said = lab.predict(kept=None, raises=None, one_id=None)
 names = ("pipeline.second_crash", "pipeline.commit_raises_again", "kafka_log.reused_id")
 claims = {"ends": "stuck", "no_duplicate": "doubled"}
 runs = dict(zip(said.said, map(lab.replay, names), strict=True))
-wrong = {
-    name: [claims[claim] for claim in claims if claim in run.violated]
-    for name, run in runs.items()
-}
+wrong = {name: [claims[claim] for claim in claims if claim in run.violated] for name, run in runs.items()}
 print(said.beside({name: "".join(found) or "nothing" for name, found in wrong.items()}))
 
 # %% [raw] tags=["expected"]
@@ -478,17 +401,12 @@ print(runs["one_id"].violated["decided_first"])
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-orphan = lab.explore(
-    "kafka_log", partitions=1, isolation="read_committed", broken="forget_lingering"
-)
+orphan = lab.explore("kafka_log", partitions=1, isolation="read_committed", broken="forget_lingering")
 print("orphan:", orphan.violated["nothing_open"])
 print("zombie, refused:", lab.replay("kafka_log.zombie_fenced").verdict.guarantee)
 print("zombie, let in: ", lab.replay("kafka_log.zombie").verdict.guarantee)
 for name in ("late_commit", "reused_id"):
-    print(
-        f"sealed, and now ({name}):",
-        lab.replay(f"kafka_log.{name}").until("pre_commit").enabled[0],
-    )
+    print(f"sealed, and now ({name}):", lab.replay(f"kafka_log.{name}").until("pre_commit").enabled[0])
 
 # %% [raw] tags=["expected"]
 # orphan: the transaction t1/e0 is open for ever: the last stable offset of partition 0 stays at 1, before record 1.
@@ -506,14 +424,8 @@ for name in ("late_commit", "reused_id"):
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-print(
-    "the store's timeout:  lost",
-    list(lab.replay("pipeline.transaction_timeout").verdict.lost),
-)
-print(
-    "an older checkpoint: twice",
-    list(lab.replay("pipeline.older_checkpoint").verdict.duplicate),
-)
+print("the store's timeout:  lost", list(lab.replay("pipeline.transaction_timeout").verdict.lost))
+print("an older checkpoint: twice", list(lab.replay("pipeline.older_checkpoint").verdict.duplicate))
 alone = lab.explore("two_phase_commit", losses=0, coordinator_returns=False)
 print("no coordinator:", alone.violated["nobody_blocked"])
 

@@ -11,9 +11,7 @@
 
 # %% tags=["parameters"]
 failpoint = "sink.after_pre_commit"  # where the job is killed first: all rows written, commits/0 not yet there
-sink = (
-    "wal"  # what you begin with in "Your turn": wal, two_phase, batch_marker or append
-)
+sink = "wal"  # what you begin with in "Your turn": wal, two_phase, batch_marker or append
 
 # %% [markdown]
 # ## Naive: write each row at once
@@ -26,9 +24,7 @@ sink = (
 from labkit import lab
 
 lab.need("failpoint", cell="the first code cell")
-said = lab.predict(
-    rows=None, guarantee=None
-)  # a number; exactly-once, at-least-once, at-most-once or none
+said = lab.predict(rows=None, guarantee=None)  # a number; exactly-once, at-least-once, at-most-once or none
 append = lab.simulate(failpoint, sink="append")
 print(said.beside(rows=append.verdict.rows, guarantee=append.verdict.guarantee))
 print("seen:", append.seen)
@@ -52,15 +48,9 @@ assert lab.replay("pipeline.append_twice").verdict.duplicate == (0, 1, 2)
 from labkit import lab
 
 lab.need("failpoint", cell="the first code cell")
-said = lab.predict(
-    {"hello is seen as": None, "guarantee": None}
-)  # a list such as [1, 2]; and a guarantee
+said = lab.predict({"hello is seen as": None, "guarantee": None})  # a list such as [1, 2]; and a guarantee
 upsert = lab.simulate(failpoint, sink="idempotent", store="sqlite")
-hello = [
-    int(word.removeprefix("hello="))
-    for word in upsert.seen.split()
-    if word.startswith("hello=")
-]
+hello = [int(word.removeprefix("hello=")) for word in upsert.seen.split() if word.startswith("hello=")]
 print(said.beside({"hello is seen as": hello, "guarantee": upsert.verdict.guarantee}))
 
 # %% [raw] tags=["expected"]
@@ -154,10 +144,7 @@ print("\n" + lab.table(logged))
 from labkit import lab
 
 said = lab.predict({"flush again": None, "delete the log": None})
-runs = {
-    "flush again": lab.replay("pipeline.half_flushed_log"),
-    "delete the log": lab.replay("pipeline.deleted_log"),
-}
+runs = {"flush again": lab.replay("pipeline.half_flushed_log"), "delete the log": lab.replay("pipeline.deleted_log")}
 print(said.beside({name: len(run.verdict.lost) for name, run in runs.items()}))
 for name, run in runs.items():
     print(f"{name:15} {run.verdict.guarantee:14} seen: {run.seen}")
@@ -186,19 +173,8 @@ lab.show("pipeline.deleted_log")
 from labkit import lab
 
 said = lab.predict({"points that break it": None})
-marked = {
-    point: lab.simulate(point, sink="batch_marker")
-    for point in lab.points("batch_marker")
-}
-print(
-    said.beside(
-        {
-            "points that break it": sum(
-                run.verdict.guarantee != "exactly-once" for run in marked.values()
-            )
-        }
-    )
-)
+marked = {point: lab.simulate(point, sink="batch_marker") for point in lab.points("batch_marker")}
+print(said.beside({"points that break it": sum(run.verdict.guarantee != "exactly-once" for run in marked.values())}))
 twice = lab.explore("pipeline", strategy="batch_marker", crashes=2)
 print("two crashes, anywhere:", list(twice.violated) or "no claim is broken")
 assert twice.exhausted  # every order of steps was tried
@@ -227,10 +203,7 @@ from labkit import lab
 said = lab.predict(engine=None, decision=None)  # a number of points each
 doubling = {}
 for order in said.said:
-    runs = {
-        point: lab.simulate(point, sink="two_phase", order=order)
-        for point in lab.points("two_phase", order)
-    }
+    runs = {point: lab.simulate(point, sink="two_phase", order=order) for point in lab.points("two_phase", order)}
     doubling[order] = [point for point, run in runs.items() if run.verdict.duplicate]
 print(said.beside({order: len(found) for order, found in doubling.items()}))
 print("engine order:", ", ".join(doubling["engine"]))
@@ -245,9 +218,7 @@ print("engine order:", ", ".join(doubling["engine"]))
 # %%
 from labkit import lab
 
-undecided = lab.simulate(
-    "coordinator.after_handles", sink="two_phase"
-)  # all pre-committed, commits/0 not there
+undecided = lab.simulate("coordinator.after_handles", sink="two_phase")  # all pre-committed, commits/0 not there
 assert "abort(1)" in [str(action) for action in undecided.trace.actions]
 lab.show("pipeline.decide_then_commit")
 
@@ -285,9 +256,7 @@ print("seen:", half.seen, "-", half.verdict.guarantee)
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    steady_traffic=None, burst_then_silence=None, just_before_the_barrier=None
-)
+said = lab.predict(steady_traffic=None, burst_then_silence=None, just_before_the_barrier=None)
 kafka = {name: lab.replay(f"kafka_log.{name}") for name in said.said}
 print(said.beside({name: len(run.verdict.lost) for name, run in kafka.items()}))
 for name, run in kafka.items():
@@ -314,13 +283,8 @@ from labkit import lab
 print("order     commit of a dropped one  loses  doubles  may never end")
 for order in ("decision", "engine"):
     for dropped in ("ignore", "raise"):
-        broken = lab.explore(
-            "pipeline", order=order, dropped=dropped, expiries=1, crashes=0
-        ).violated
-        claims = [
-            "yes" if name in broken else "no"
-            for name in ("no_loss", "no_duplicate", "ends")
-        ]
+        broken = lab.explore("pipeline", order=order, dropped=dropped, expiries=1, crashes=0).violated
+        claims = ["yes" if name in broken else "no" for name in ("no_loss", "no_duplicate", "ends")]
         print(f"{order:9} {dropped:24} {claims[0]:6} {claims[1]:8} {claims[2]}")
 
 # %% [raw] tags=["expected"]
@@ -343,9 +307,7 @@ for order in ("decision", "engine"):
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {"while it is down": None, "in the end": None}
-)  # for example "hello=2 world=1"
+said = lab.predict({"while it is down": None, "in the end": None})  # for example "hello=2 world=1"
 epochs = lab.replay("barriers.epochs")
 down, end = epochs.until("crash").facts["visible"], epochs.facts["visible"]
 print(said.beside({"while it is down": down, "in the end": end}))
@@ -379,9 +341,7 @@ assert not protected.violated  # no row lost, none twice, before or behind a bar
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {"stops at once": None, "delivers the last notification first": None}
-)
+said = lab.predict({"stops at once": None, "delivers the last notification first": None})
 ended = {"stops at once": lab.replay("pipeline.abrupt_end")}
 ended["delivers the last notification first"] = lab.simulate(sink="two_phase")
 print(said.beside({name: run.verdict.rows for name, run in ended.items()}))
@@ -401,19 +361,10 @@ print("guarantee of the first:", ended["stops at once"].verdict.guarantee)
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-stores = {
-    "append": "files",
-    "idempotent": "sqlite",
-    "batch_marker": "files",
-    "two_phase": "files",
-    "wal": "files",
-}
+stores = {"append": "files", "idempotent": "sqlite", "batch_marker": "files", "two_phase": "files", "wal": "files"}
 for way, store in stores.items():
     states = lab.simulate(sink=way, store=store).walk.states
-    print(
-        f"{way:13} step",
-        next(step for step, state in enumerate(states) if state.store.seen),
-    )
+    print(f"{way:13} step", next(step for step, state in enumerate(states) if state.store.seen))
 
 # %% [raw] tags=["expected"]
 # append        step 4
@@ -584,15 +535,8 @@ def recover_and_commit(decided, stored, found):
 # exercise 06-recover
 def recover_and_commit(decided, stored, found):
     """What a restarted driver does with the transactions of its query."""
-    due = [
-        handle
-        for vote in stored
-        if vote["batch"] <= decided
-        for handle in vote["handles"]
-    ]
-    return [["commit", handle] for handle in due] + [
-        ["abort", handle] for handle in found if handle not in due
-    ]
+    due = [handle for vote in stored if vote["batch"] <= decided for handle in vote["handles"]]
+    return [["commit", handle] for handle in due] + [["abort", handle] for handle in found if handle not in due]
 
 
 # %% tags=["check", "nbval-check-output"]

@@ -36,21 +36,12 @@ from labkit import lab
 # ahead without them, too. We begin with *append*, which does nothing about crashes.
 
 # %%
-my_predictions = {
-    "append": None,
-    "idempotent": None,
-    "wal": None,
-    "batch_marker": None,
-    "two_phase": None,
-}
+my_predictions = {"append": None, "idempotent": None, "wal": None, "batch_marker": None, "two_phase": None}
 
 # %%
 lab.need("failpoint", "my_predictions", cell="the parameters and the predictions above")
 on_sqlite = {"idempotent": "sqlite", "batch_marker": "sqlite"}
-sinks = {
-    sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "files")}
-    for sink in my_predictions
-}
+sinks = {sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "files")} for sink in my_predictions}
 same_moment = lab.crash_each(sinks)
 
 # %% tags=["nbval-check-output"]
@@ -98,25 +89,13 @@ assert [point.value for point in shown["two_phase"].points] == [1, 2]
 # commits afterwards (order *decision*). Kill both when every transaction has been committed.
 
 # %%
-my_predictions = {
-    "wal, half copied": None,
-    "two_phase, engine order": None,
-    "two_phase, decision order": None,
-}
+my_predictions = {"wal, half copied": None, "two_phase, engine order": None, "two_phase, decision order": None}
 
 # %%
 limits = {
     "wal, half copied": {"at": "sink.mid_commit", "sink": "wal"},
-    "two_phase, engine order": {
-        "at": "sink.after_commit",
-        "sink": "two_phase",
-        "order": "engine",
-    },
-    "two_phase, decision order": {
-        "at": "sink.after_commit",
-        "sink": "two_phase",
-        "order": "decision",
-    },
+    "two_phase, engine order": {"at": "sink.after_commit", "sink": "two_phase", "order": "engine"},
+    "two_phase, decision order": {"at": "sink.after_commit", "sink": "two_phase", "order": "decision"},
 }
 other_moments = lab.crash_each(limits)
 
@@ -182,9 +161,7 @@ from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predi
 # %% tags=["nbval-check-output"]
 lab.need("my_predictions", "from_socket", cell="the two cells above")
 print(lab.table(from_socket, my_predictions))
-print(
-    "lost:", {sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()}
-)
+print("lost:", {sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()})
 
 # %% [raw] tags=["expected"]
 #            guarantee     lost  duplicate  jumped back
@@ -204,24 +181,13 @@ print(
 # query, and the query is a new one now; and a batch marker under a name that stays, with larger batches after the restart.
 
 # %%
-my_predictions = {
-    "append": None,
-    "marker, new name": None,
-    "marker, name that stays": None,
-}
+my_predictions = {"append": None, "marker, new name": None, "marker, name that stays": None}
 
 # %%
-deleted = {
-    "at": "engine.after_commit_log",
-    "records_per_batch": 1,
-    "delete_checkpoint": True,
-}
+deleted = {"at": "engine.after_commit_log", "records_per_batch": 1, "delete_checkpoint": True}
 marker = deleted | {"sink": "batch_marker", "store": "sqlite"}
 fresh = {"append": deleted, "marker, new name": marker}
-fresh["marker, name that stays"] = marker | {
-    "query": "counts",
-    "later_records_per_batch": 3,
-}
+fresh["marker, name that stays"] = marker | {"query": "counts", "later_records_per_batch": 3}
 afresh = lab.crash_each(fresh)
 
 # %% tags=["nbval-check-output"]
@@ -255,27 +221,14 @@ assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 asked = lab.predict(hdfs=None, rocksdb=None)  # a guarantee each
 
 # %%
-poem = {
-    "at": "sink.after_pre_commit@1",
-    "job": "totals",
-    "sink": "two_phase",
-    "records_per_batch": 18,
-}
-providers = lab.crash_each(
-    {state: poem | {"state": state} for state in ("hdfs", "rocksdb")}
-)
+poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "records_per_batch": 18}
+providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")})
 
 # %% tags=["nbval-check-output"]
 lab.need("providers", cell="the cell above")
 for state, outcome in providers.items():
-    kinds = {
-        name.rpartition(".")[2]
-        for name in outcome.crashes[0]["state_files"]
-        if "state/0/0/1" in name
-    }
-    print(
-        f"{state:8} {outcome.verdict.guarantee}  version 1 of the first task: {sorted(kinds)}"
-    )
+    kinds = {name.rpartition(".")[2] for name in outcome.crashes[0]["state_files"] if "state/0/0/1" in name}
+    print(f"{state:8} {outcome.verdict.guarantee}  version 1 of the first task: {sorted(kinds)}")
 
 # %% [raw] tags=["expected"]
 # hdfs     exactly-once  version 1 of the first task: ['delta']
@@ -301,9 +254,7 @@ lives = lab.memory_sink()
 # %% tags=["nbval-check-output"]
 lab.need("lives", cell="the cell above")
 for number, life in enumerate(lives, start=1):
-    print(
-        f"driver {number}: inside {life.rows}; signal {life.signal}; left on disk: {life.left}"
-    )
+    print(f"driver {number}: inside {life.rows}; signal {life.signal}; left on disk: {life.left}")
 
 # %% [raw] tags=["expected"]
 # driver 1: inside [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)]; signal 9; left on disk: []
@@ -326,10 +277,7 @@ assert lives[0].rows == lives[1].rows
 
 # %%
 cells = lab.matrix()
-assert (
-    cells["two_phase on files, engine order", "sink.after_commit"].guarantee
-    == "at-least-once"
-)
+assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
 cells
 
 # %% [markdown] tags=["task"]

@@ -77,13 +77,7 @@ from labkit import lab
 lab.need("server", cell="the cell that makes the two branches")
 said = lab.predict({"total afterwards": None})
 north = server.session("north")
-print(
-    north.run(
-        "UPDATE north SET balance = 500",
-        "BEGIN",
-        "UPDATE north SET balance = balance - 100",
-    )
-)
+print(north.run("UPDATE north SET balance = 500", "BEGIN", "UPDATE north SET balance = balance - 100"))
 print(south.run("BEGIN", "UPDATE south SET balance = balance + 100"))
 print(north.run("COMMIT"))
 south.crash()  # before its COMMIT
@@ -115,20 +109,8 @@ from labkit import lab
 lab.need("server", cell="the cell that makes the two branches")
 north, south = server.session("north"), server.session("south")
 north.run("UPDATE north SET balance = 500")
-print(
-    north.run(
-        "BEGIN",
-        "UPDATE north SET balance = balance - 100",
-        "PREPARE TRANSACTION 'transfer-north'",
-    )
-)
-print(
-    south.run(
-        "BEGIN",
-        "UPDATE south SET balance = balance + 100",
-        "PREPARE TRANSACTION 'transfer-south'",
-    )
-)
+print(north.run("BEGIN", "UPDATE north SET balance = balance - 100", "PREPARE TRANSACTION 'transfer-north'"))
+print(south.run("BEGIN", "UPDATE south SET balance = balance + 100", "PREPARE TRANSACTION 'transfer-south'"))
 
 # %% [raw] tags=["expected"]
 # north: BEGIN
@@ -146,14 +128,7 @@ said = lab.predict({"transactions left": None, "total": None})
 for session in (north, south):
     session.crash()
 waiting = "SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid"
-print(
-    said.beside(
-        {
-            "transactions left": len(reader.run(waiting).rows),
-            "total": reader.run(total).value,
-        }
-    )
-)
+print(said.beside({"transactions left": len(reader.run(waiting).rows), "total": reader.run(total).value}))
 
 # %% [raw] tags=["expected"]
 #                    it was
@@ -268,24 +243,12 @@ from labkit import lab
 lab.need("other", cell="the cell in which somebody else commits")
 said = lab.predict({"gets through": None})
 north = server.session("north")
-north.run(
-    "BEGIN", "UPDATE north SET balance = balance - 1", "PREPARE TRANSACTION 'orphan'"
-)
+north.run("BEGIN", "UPDATE north SET balance = balance - 1", "PREPARE TRANSACTION 'orphan'")
 north.crash()
-writes = other.run(
-    "SET lock_timeout = '300ms'", "UPDATE north SET balance = balance - 1"
-)
+writes = other.run("SET lock_timeout = '300ms'", "UPDATE north SET balance = balance - 1")
 tried = {"writer": writes, "reader": reader.run("SELECT count(*) FROM north")}
 print(writes)
-print(
-    said.beside(
-        {
-            "gets through": " ".join(
-                name for name, reply in tried.items() if not reply.code
-            )
-        }
-    )
-)
+print(said.beside({"gets through": " ".join(name for name, reply in tried.items() if not reply.code)}))
 
 # %% [raw] tags=["expected"]
 # other: SET
@@ -331,19 +294,12 @@ from labkit import lab
 lab.need("server", cell="the cell that makes the two branches")
 said = lab.predict(rows=None, prepared=None)
 slow = server.session("slow")
-slow.run(
-    "CREATE TABLE words (word text)",
-    "SET idle_in_transaction_session_timeout = '500ms'",
-)
+slow.run("CREATE TABLE words (word text)", "SET idle_in_transaction_session_timeout = '500ms'")
 print(slow.run("BEGIN", "INSERT INTO words VALUES ('hello')"))
 slow.wait_for_its_end()  # nothing is sent, until the server has ended the session
 print(slow.run("INSERT INTO words VALUES ('world')", "PREPARE TRANSACTION 'slow'"))
 prepared = reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid = 'slow'").rows
-print(
-    said.beside(
-        rows=reader.run("SELECT count(*) FROM words").value, prepared=len(prepared)
-    )
-)
+print(said.beside(rows=reader.run("SELECT count(*) FROM words").value, prepared=len(prepared)))
 
 # %% [raw] tags=["expected"]
 # slow: BEGIN
@@ -380,12 +336,7 @@ print(
 # Which guarantee has each? All four take about half a minute on a quiet machine.
 
 # %%
-my_predictions = {
-    "append": None,
-    "batch_marker": None,
-    "two_phase": None,
-    "two_phase, half committed": None,
-}
+my_predictions = {"append": None, "batch_marker": None, "two_phase": None, "two_phase, half committed": None}
 
 # %%
 from labkit import lab
@@ -396,9 +347,7 @@ cases["batch_marker"] = {"at": "sink.after_commit", "sink": "batch_marker"}
 cases["two_phase"] = {"at": failpoint, "sink": "two_phase"}
 cases["two_phase, half committed"] = {"at": "sink.mid_commit", "sink": "two_phase"}
 lab.postgres()  # ends what you did by hand
-runs = lab.crash_each(
-    {name: case | {"store": "postgres"} for name, case in cases.items()}
-)
+runs = lab.crash_each({name: case | {"store": "postgres"} for name, case in cases.items()})
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
@@ -447,10 +396,7 @@ from labkit import lab
 lab.need("runs", cell="the cell that runs Spark")
 half = runs["two_phase, half committed"]
 print(half.seen)
-print(
-    "visible without the rest of their batch: offsets",
-    list(half.verdict.fractured_read),
-)
+print("visible without the rest of their batch: offsets", list(half.verdict.fractured_read))
 assert not runs["batch_marker"].verdict.fractured_read  # one transaction has no halves
 
 # %% [raw] tags=["expected"]
@@ -474,34 +420,17 @@ lab.show("pipeline.half_committed")
 
 # %%
 from labkit import lab
-from labkit.spark.options import TWELVE_WORDS
 
 lab.need("runs", cell="the cell that runs Spark")
-said = lab.predict(
-    {
-        "committed after the first crash": None,
-        "after the second": None,
-        "guarantee": None,
-    }
-)
-case = {
-    "sink": "two_phase",
-    "store": "postgres",
-    "input": TWELVE_WORDS,
-    "records_per_batch": 4,
-}
-rescaled = lab.crash(
-    ["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, later_partitions=2, **case
-)
+said = lab.predict({"committed after the first crash": None, "after the second": None, "guarantee": None})
+case = {"sink": "two_phase", "store": "postgres", "input": lab.TWELVE_WORDS, "records_per_batch": 4}
+rescaled = lab.crash(["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, later_partitions=2, **case)
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
 lab.need("rescaled", cell="the cell above")
-first, second = (
-    sum(step.startswith("committed") for step in crash["recovery"])
-    for crash in rescaled.crashes
-)
+first, second = (sum(step.startswith("committed") for step in crash["recovery"]) for crash in rescaled.crashes)
 found = {"committed after the first crash": first, "after the second": second}
 print(said.beside(found | {"guarantee": rescaled.verdict.guarantee}))
 assert all(crash["signal"] == 9 for crash in rescaled.crashes)
@@ -525,10 +454,7 @@ from labkit import lab
 
 lab.need("rescaled", cell="the cell that restarts with fewer tasks")
 settings = json.loads(rescaled.checkpoint_file("offsets/2").splitlines()[1])["conf"]
-print(
-    "partitions of the state in the third batch:",
-    settings["spark.sql.shuffle.partitions"],
-)
+print("partitions of the state in the third batch:", settings["spark.sql.shuffle.partitions"])
 assert 2 not in rescaled.crashes[0]["offset_log"]  # the first driver had not planned it
 
 # %% [raw] tags=["expected"]

@@ -31,25 +31,11 @@ from labkit import lab
 kafka = lab.kafka()
 said = lab.predict({"has hello in the end": None})
 topic = kafka.topic()
-print(
-    topic.begin("t"),
-    topic.write("t", "hello"),
-    topic.hang_up("t"),
-    topic.abort("t"),
-    sep="\n",
-)
+print(topic.begin("t"), topic.write("t", "hello"), topic.hang_up("t"), topic.abort("t"), sep="\n")
 look = topic.look()
 print(look)
 levels = {"read_uncommitted": look.uncommitted, "read_committed": look.committed}
-print(
-    said.beside(
-        {
-            "has hello in the end": " ".join(
-                level for level, words in levels.items() if words
-            )
-        }
-    )
-)
+print(said.beside({"has hello in the end": " ".join(level for level, words in levels.items() if words)}))
 
 # %% [raw] tags=["expected"]
 # t: begun
@@ -91,9 +77,7 @@ print(
 from labkit import lab
 
 lab.need("kafka", cell="the cell that starts Kafka")
-said = lab.predict(
-    read_uncommitted=None, read_committed=None
-)  # a number from 1 to 10 each
+said = lab.predict(read_uncommitted=None, read_committed=None)  # a number from 1 to 10 each
 steps = lab.ten_steps(kafka)
 print(said.beside({level: steps.first("hello", level) for level in said.said}))
 
@@ -147,16 +131,10 @@ from labkit import lab
 
 lab.need("kafka", cell="the cell that starts Kafka")
 shared = kafka.topic()
-print(
-    shared.begin("slow"), shared.write("slow", "one"), shared.hang_up("slow"), sep="\n"
-)
+print(shared.begin("slow"), shared.write("slow", "one"), shared.hang_up("slow"), sep="\n")
 print(shared.plain("two"))
 print(
-    shared.begin("quick"),
-    shared.write("quick", "three"),
-    shared.pre_commit("quick"),
-    shared.commit("quick"),
-    sep="\n",
+    shared.begin("quick"), shared.write("quick", "three"), shared.pre_commit("quick"), shared.commit("quick"), sep="\n"
 )
 
 # %% [raw] tags=["expected"]
@@ -223,15 +201,9 @@ lab.need("kafka", cell="the cell that starts Kafka")
 said = lab.predict({"second answer": None})
 topic = kafka.topic()
 topic.begin("t")
-print(
-    topic.write("t", "hello"), topic.pre_commit("t"), topic.ask_to_commit("t"), sep="\n"
-)
+print(topic.write("t", "hello"), topic.pre_commit("t"), topic.ask_to_commit("t"), sep="\n")
 print(second := topic.ask_to_commit("t"))
-print(
-    said.beside(
-        {"second answer": "without" if second.endswith("NoError") else "with an error"}
-    )
-)
+print(said.beside({"second answer": "without" if second.endswith("NoError") else "with an error"}))
 assert topic.commit("t") == "t: already committed"  # and its marker is in the log
 assert topic.look().committed == ["hello"]
 
@@ -257,12 +229,7 @@ from labkit import lab
 lab.need("kafka", cell="the cell that starts Kafka")
 hasty = kafka.topic(timeout=2)
 print(hasty.begin("early"), hasty.begin("late"), sep="\n")
-print(
-    hasty.write("early", "hello"),
-    hasty.pre_commit("early"),
-    hasty.wait_until_aborted("early"),
-    sep="\n",
-)
+print(hasty.write("early", "hello"), hasty.pre_commit("early"), hasty.wait_until_aborted("early"), sep="\n")
 
 # %% [raw] tags=["expected"]
 # early: begun
@@ -335,11 +302,7 @@ assert sample.fit == "can lose data" or timeout > sample.needed
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-lab.need(
-    "kafka",
-    "timeout",
-    cell="the cell with the parameters, and the one that starts Kafka",
-)
+lab.need("kafka", "timeout", cell="the cell with the parameters, and the one that starts Kafka")
 sampled = {name: kafka.topic(timeout=timeout) for name in ("steady", "burst", "late")}
 began = [topic.begin("t") for topic in sampled.values()]
 wrote = [sampled[name].write("t", "hello") for name in ("steady", "burst")]
@@ -355,13 +318,9 @@ from labkit import lab
 
 lab.need("sampled", cell="the cell above")
 said = lab.predict(steady=None, burst=None, late=None)
-record = {
-    name: sampled[name].write("t", "world").split(",")[0] for name in ("steady", "late")
-}
+record = {name: sampled[name].write("t", "world").split(",")[0] for name in ("steady", "late")}
 vote = {name: topic.pre_commit("t").split(",")[0] for name, topic in sampled.items()}
-came = {
-    name: sampled[name].commit("t").removeprefix("t: ") for name in ("late", "burst")
-}
+came = {name: sampled[name].commit("t").removeprefix("t: ") for name in ("late", "burst")}
 came["steady"] = "fails" if "refused" in vote["steady"] else "goes on"
 print("the next record:", record)
 print("at the barrier: ", vote)
@@ -401,18 +360,11 @@ print(lab.table({name: lab.replay(f"kafka_log.{name}") for name in names}))
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-said = lab.predict(
-    {"60 s": None, "60 s, and a restart may take 60 s": None, "1 h": None}
-)
+said = lab.predict({"60 s": None, "60 s, and a restart may take 60 s": None, "1 h": None})
 settings = {"interval": 10, "pause": 15, "checkpoint": 1}
-fits = [
-    lab.timeouts(**settings, transaction=60),
-    lab.timeouts(**settings, transaction=60, downtime=60),
-]
+fits = [lab.timeouts(**settings, transaction=60), lab.timeouts(**settings, transaction=60, downtime=60)]
 fits.append(lab.timeouts(**settings, transaction=3600))
-print(
-    said.beside({name: found.fit for name, found in zip(said.said, fits, strict=True)})
-)
+print(said.beside({name: found.fit for name, found in zip(said.said, fits, strict=True)}))
 
 # %% [raw] tags=["expected"]
 #                                    it was
@@ -448,9 +400,7 @@ copy_predictions |= {"group, set to 0": None, "group, set to 4": None}
 # %% tags=["nbval-check-output"]
 from labkit import lab
 
-lab.need(
-    "kafka", "copy_predictions", cell="the cell that starts Kafka, and the cell above"
-)
+lab.need("kafka", "copy_predictions", cell="the cell that starts Kafka, and the cell above")
 copies = {}
 for name in copy_predictions:
     trusts, says = name.split(", set to ")
@@ -470,10 +420,7 @@ print("read on from offset:", [copied.started_at for copied in copies.values()])
 from labkit import lab
 
 lab.need("copies", cell="the cell above")
-assert [copied.verdict.guarantee for copied in copies.values()][:2] == [
-    "exactly-once",
-    "exactly-once",
-]
+assert [copied.verdict.guarantee for copied in copies.values()][:2] == ["exactly-once", "exactly-once"]
 
 # %% [markdown]
 # > **What popular notes get wrong.** "*The consumer must commit its offsets to Kafka with each checkpoint, for correctness.*" A job
@@ -489,27 +436,15 @@ assert [copied.verdict.guarantee for copied in copies.values()][:2] == [
 # commit, and also restarted too late. Which guarantee has each? Together they take about a minute.
 
 # %%
-my_predictions = {
-    "decided, at once": None,
-    "decided, too late": None,
-    "engine order, too late": None,
-}
+my_predictions = {"decided, at once": None, "decided, too late": None, "engine order, too late": None}
 
 # %%
 from labkit import lab
 
-lab.need(
-    "kafka", "my_predictions", cell="the cell that starts Kafka, and the cell above"
-)
+lab.need("kafka", "my_predictions", cell="the cell that starts Kafka, and the cell above")
 decided = {"at": "engine.after_commit_log", "sink": "two_phase", "store": "kafka"}
-cases = {
-    "decided, at once": decided,
-    "decided, too late": decided | {"between": "expire"},
-}
-cases["engine order, too late"] = cases["decided, too late"] | {
-    "at": "sink.after_pre_commit",
-    "order": "engine",
-}
+cases = {"decided, at once": decided, "decided, too late": decided | {"between": "expire"}}
+cases["engine order, too late"] = cases["decided, too late"] | {"at": "sink.after_pre_commit", "order": "engine"}
 runs = lab.crash_each(cases)
 
 # %% tags=["nbval-check-output"]

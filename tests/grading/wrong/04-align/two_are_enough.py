@@ -2,7 +2,4 @@
 # says: "read" may hold the inputs 0 to 0
 def align(inputs, came, ended):
     waiting = [each for each in (0, 1) if each not in came and each not in ended]
-    return {
-        "read": [each for each in (0, 1) if each not in came],
-        "copy": bool(came) and not waiting,
-    }
+    return {"read": [each for each in (0, 1) if each not in came], "copy": bool(came) and not waiting}

@@ -3,6 +3,4 @@
 def atomic(logs):
     if not all(log and log[-1] != "prepared" for log in logs):
         return True
-    return all(log[-1] == "commit" for log in logs) or all(
-        log[-1] == "abort" for log in logs
-    )
+    return all(log[-1] == "commit" for log in logs) or all(log[-1] == "abort" for log in logs)

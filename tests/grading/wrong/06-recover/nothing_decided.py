@@ -3,12 +3,5 @@
 def recover_and_commit(decided, stored, found):
     if decided < 0:
         return []
-    due = [
-        handle
-        for vote in stored
-        if vote["batch"] <= decided
-        for handle in vote["handles"]
-    ]
-    return [["commit", handle] for handle in due] + [
-        ["abort", handle] for handle in found if handle not in due
-    ]
+    due = [handle for vote in stored if vote["batch"] <= decided for handle in vote["handles"]]
+    return [["commit", handle] for handle in due] + [["abort", handle] for handle in found if handle not in due]

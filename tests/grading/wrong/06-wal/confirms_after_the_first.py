@@ -3,6 +3,4 @@
 def commit(batch, rows, confirmed):
     if batch in confirmed:
         return []
-    return [["write", rows[0]], ["confirm", batch]] + [
-        ["write", offset] for offset in rows[1:]
-    ]
+    return [["write", rows[0]], ["confirm", batch]] + [["write", offset] for offset in rows[1:]]
