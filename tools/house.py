@@ -12,7 +12,6 @@ import ast
 import json
 import re
 import subprocess
-import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -260,7 +259,7 @@ def figures(root: Path) -> dict[str, object]:
 
 def main() -> None:
     """Prints the figures, one a line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "checkout", type=Path, nargs="?", default=Path(__file__).parent.parent
     )
@@ -286,4 +285,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
