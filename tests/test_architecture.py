@@ -110,7 +110,11 @@ def test_nothing_but_the_face_is_at_the_top() -> None:
 @pytest.mark.parametrize("page", ["DESIGN.md", "CONTRIBUTING.md"])
 def test_the_tree_on_a_page_is_the_tree_of_the_package(page: str) -> None:
     tree = (ROOT / page).read_text().partition("```\nlabkit/\n")[2].partition("```")[0]
-    told = {line.split()[0].rstrip("/") for line in tree.splitlines() if line.startswith("  ")}
+    told = {
+        line.split()[0].rstrip("/")
+        for line in tree.splitlines()
+        if line.startswith("  ")
+    }
     rooms = {path.parent.name for path in LABKIT.glob("*/__init__.py")} | {"lab.py"}
     assert told == rooms
 

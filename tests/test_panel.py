@@ -9,7 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from runners import MARK, marked, until
+from runners import MARK, marked
+from waiting import until
 
 from labkit import lab
 from labkit.core.errors import (

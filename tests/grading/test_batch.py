@@ -6,12 +6,12 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 import submitted
+from waiting import until
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import records
@@ -94,10 +94,11 @@ def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
     batch = subprocess.Popen(
         command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL
     )
+    records = tmp_path / "killed" / "records"
     until(
-        lambda: (
-            len(list((tmp_path / "killed" / "records").glob("*.json"))) >= count // 3
-        )
+        lambda: len(list(records.glob("*.json"))) >= count // 3,
+        "a third of the records",
+        seconds=300,
     )
     below = psutil.Process(batch.pid).children(recursive=True)
     assert below
@@ -121,13 +122,6 @@ def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
             tmp_path / "whole" / name
         ).read_text()
     assert not (tmp_path / "killed" / ".work").exists()
-
-
-def until(holds: object, seconds: float = 300.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def grade(folder: Path, **more: object) -> object:

@@ -1,8 +1,7 @@
 """The crash panel in a real JupyterLab: choose, run, watch, cancel, save, open again; and nothing of a run is left."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import build_site
@@ -10,6 +9,7 @@ import nbformat
 import psutil
 import pytest
 from nbformat import v4
+from waiting import until
 
 driving = pytest.importorskip(
     "bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there"
@@ -22,13 +22,6 @@ MINUTES = 60_000
 SESSIONS = ("labkit.host.processes.supervisor", "labkit.runs.driver")
 NOTEBOOK_KEYS = ("ArrowDown", "b", "a", "m", "d", "d", "x")
 """In the command mode of a notebook these move, insert, merge, delete and cut cells."""
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"waited {seconds:.0f} s for: {what}"
-        time.sleep(0.05)
 
 
 def write(path: Path, sources: list[str]) -> None:

@@ -7,14 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.host import jars
@@ -24,15 +24,6 @@ from labkit.host.servers.kafka_jars import BROKER
 from labkit.host.servers.kafka_metadata import is_ready, parse_address
 
 pytestmark = pytest.mark.slow
-
-PATIENCE = 60.0
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
-        time.sleep(0.02)
 
 
 def is_gone(pid: int) -> bool:

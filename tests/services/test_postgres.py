@@ -7,8 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,21 +16,13 @@ from types import SimpleNamespace
 import psutil
 import psycopg
 import pytest
+from waiting import until
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses
 from labkit.host.servers import postgres_connection, postgres_programs, service
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import _fresh_folder, tied_postgres
-
-PATIENCE = 30.0
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from runners import until
+from waiting import until
 
 from labkit import lab
 from labkit.core.failpoints import Crash, FailPoint

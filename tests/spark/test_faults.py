@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from runners import PATIENCE, marked, running, until
+from runners import PATIENCE, marked, running
+from waiting import until
 
 from labkit import lab
 from labkit.core.errors import JobFailed, LabError

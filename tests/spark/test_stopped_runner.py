@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runners import PATIENCE, marked, running, until
+from runners import PATIENCE, marked, running
+from waiting import until
 
 from labkit.cli import STOPPED
 from labkit.host.java import Java

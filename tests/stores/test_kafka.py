@@ -1,12 +1,12 @@
 """What is Kafka's own: the order of its log, its timeouts, its epochs, and readers that see too much or too little."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.judge import judge
@@ -20,18 +20,10 @@ from labkit.stores.kafka.store import KafkaStore, Outcome
 from labkit.stores.kafka.transaction import Producer, Stage, producer_of
 
 HANDLE, OTHER = Handle("q", 0, 0, 1, 1), Handle("q", 0, 1, 1, 2)
-PATIENCE = 60.0
 
 
 def row(offset: int) -> Observation:
     return Observation(offset, "hello", offset + 1, 0, 1)
-
-
-def until(condition: Callable[[], Any], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
-        time.sleep(0.05)
 
 
 @pytest.fixture

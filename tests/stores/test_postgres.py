@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -18,6 +17,7 @@ import small_disk
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_engine import PlainEngine
+from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
@@ -34,14 +34,6 @@ from labkit.stores.postgres import schema as postgres_schema
 from labkit.stores.postgres.store import PostgresStore, sweep
 
 HANDLE = Handle("q", 0, 0, 1, 1)
-PATIENCE = 30.0
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
-        time.sleep(0.01)
 
 
 def row(offset: int, key: str = "hello") -> Observation:
