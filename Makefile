@@ -13,7 +13,7 @@ PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 3 --dist loadscope --no-l
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow lab lock lint notebooks notebooks-check site stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow bench lab lock lint notebooks notebooks-check site stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,9 @@ lab: install java ## open JupyterLab on the first notebook
 
 doctor: install ## look at this machine: Java, memory, disk, ports, folders
 	@$(BIN)/labkit doctor
+
+bench: install java ## measure this machine, e.g. make bench ONLY="crash explore" ROUNDS=3; STORE, WORDS, JSON=1 (see python -m bench --help)
+	@$(BIN)/python -m bench $(ONLY:%=--only %) $(ROUNDS:%=--rounds %) $(STORE:%=--store %) $(WORDS:%=--words %) $(if $(JSON),--json)
 
 lint: install ## ruff and mypy
 	@echo "ruff and mypy"
@@ -74,7 +77,7 @@ ci: ## what the continuous integration runs
 
 clean: ## remove everything that is built, the environment too
 	rm -rf $(VENV) build dist checked runs notebooks/runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find labkit tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find labkit tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 install: $(STAMP)
 

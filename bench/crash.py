@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.rows import Rows, median, ratio, spread
-from labkit import lab
 from labkit.core.errors import JobFailed
+from labkit.runs.outcome import finish
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup
 from labkit.runs.scenario import plan
@@ -62,7 +62,7 @@ def once(folder: Path, setup: Setup) -> Times:
             parked[0] = time.monotonic()
 
     begun = time.monotonic()
-    outcome = lab.finish(prepare(SCENARIO, folder), tell, setup=setup)
+    outcome = finish(prepare(SCENARIO, folder), tell, setup=setup)
     ended = time.monotonic()
     if outcome.verdict.guarantee != "exactly-once":
         raise JobFailed(

@@ -18,7 +18,7 @@ _BATCH = 40
 
 def measure(rounds: int) -> Rows:
     """Seconds for one submission each way, and submissions a minute. Raises `ServiceUnavailable` without a grader."""
-    need_grader("labkit bench --only grade")
+    need_grader("make bench ONLY=grade")
     from bench import plain_grading
     from bench.sample_submissions import specimen
 

@@ -18,7 +18,7 @@ from bench import flink, servers
 from bench.rows import Rows, by_key, median, ratio
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Order, Strategy, orders
-from labkit.lab import silent
+from labkit.runs.outcome import silent
 from labkit.runs.run import Run, prepare, release
 from labkit.runs.runner import Setup, conduct
 from labkit.runs.scenario import Scenario, plan

@@ -17,6 +17,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LABKIT = ROOT / "labkit"
 
+BESIDE = {"bench", *(path.stem for path in (ROOT / "tools").glob("*.py"))}
+"""What stands beside the package, for a checkout: the package must run without it."""
+
 CORE = ("core", "sim")
 PURE = {
     *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy"),
@@ -60,6 +63,8 @@ def forbidden(room: str, name: str) -> str | None:
         return "relative import"
     if top == "labkit":
         return None  # import-linter's part
+    if top in BESIDE:
+        return "it is not in the wheel"
     if top in ONLY_IN and room not in ONLY_IN[top]:
         return f"only {', '.join(ONLY_IN[top])} may"
     if room in CORE and top not in PURE:
@@ -202,6 +207,16 @@ def test_a_broken_contract_is_seen(tmp_path: Path, what: str) -> None:
             "host/kafka.py",
             "import kafka.admin",
             "host/kafka.py:2: host imports kafka.admin: only stores may",
+        ),
+        (
+            "cli/x.py",
+            "def f():\n    from bench import registry",
+            "cli/x.py:3: cli imports bench: it is not in the wheel",
+        ),
+        (
+            "view/x.py",
+            "import still",
+            "view/x.py:2: view imports still: it is not in the wheel",
         ),
         (
             "view/x.py",

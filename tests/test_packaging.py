@@ -105,7 +105,7 @@ def test_the_version_is_said_once_over() -> None:
     )
 
 
-def test_the_wheel_holds_every_file_of_the_package_but_the_grader(
+def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(
     tmp_path: Path,
 ) -> None:
     subprocess.run(
@@ -115,7 +115,7 @@ def test_the_wheel_holds_every_file_of_the_package_but_the_grader(
     )
     (wheel,) = tmp_path.glob("*.whl")
     held = {
-        name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("labkit/")
+        name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name
     }
     package = {
         path.relative_to(ROOT).as_posix()
@@ -135,6 +135,16 @@ def test_the_wheel_holds_every_file_of_the_package_but_the_grader(
     assert held == for_learners | {f"labkit/data/{name}" for name in inputs}
 
 
+def test_nothing_in_the_package_needs_what_only_a_checkout_has() -> None:
+    """Playwright is an extra of the developers': who measures or tests in a browser has a checkout."""
+    users = [
+        path
+        for path in (ROOT / "labkit").rglob("*.py")
+        if "playwright" in path.read_text(encoding="utf-8")
+    ]
+    assert users == []
+
+
 def test_make_lists_its_verbs() -> None:
     listed = subprocess.run(
         ["make", "--no-print-directory"],
@@ -151,6 +161,7 @@ def test_make_lists_its_verbs() -> None:
             "test",
             "test-all",
             "test-slow",
+            "bench",
             "lab",
             "lock",
             "lint",

@@ -497,31 +497,15 @@ def replay(
     return run_replay(trace, as_json)
 
 
-@app.command()
-def bench(
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only these measurements; may be repeated.")
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            help="Rounds; the median counts. Default: 3 of what takes minutes, else 5."
-        ),
-    ] = None,
-    store: Annotated[
-        list[str] | None,
-        typer.Option(help="Stores of totals; may be repeated. Default: all."),
-    ] = None,
-    words: Annotated[
-        int | None,
-        typer.Option(help="Words that totals counts. Default: five million."),
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Measure this machine: start, explore, player, live, crash, postgres, kafka, totals, grade: twenty minutes."""
-    from bench import run_bench
-
-    return run_bench(only or [], rounds, as_json, stores=store or (), words=words)
+@app.command(
+    hidden=True,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def bench() -> int:
+    """Say where the measurements are: they are no part of the package."""
+    raise InvalidInput(
+        'measurements are `make bench` in a checkout, for example: make bench ONLY="crash explore" ROUNDS=3.'
+    )
 
 
 @app.command("lab", short_help="Open JupyterLab on the notebooks.")

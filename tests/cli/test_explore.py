@@ -1,4 +1,4 @@
-"""`labkit explore`, `replay`, `matrix --engine sim`, `bench`: what they print, how they exit, what they refuse."""
+"""`labkit explore`, `replay`, `matrix --engine sim`: what they print, how they exit, what they refuse."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 from command import labkit, refusal
 
-import bench
 from labkit.cli.matrix import agreement
-from labkit.sim.explore import explore
 from labkit.sim.scenarios import every
-from labkit.sim.trace import make
 
 
 def test_explore_prints_what_it_found_as_json():
@@ -144,8 +141,8 @@ REFUSED = {
     "replay pipeline~1~~start-2": "step 1 of the trace: start(2) is not enabled in driver dead; q0 after 0 drivers, "
     "planned -, decided -1; seen -; to come 1 crashes.: enabled are start(1).",
     "matrix --engine spak": "--engine spak: unknown; did you mean 'spark'?",
-    "bench --only explor": "--only explor: unknown; did you mean 'explore'?",
-    "bench --rounds 0": "--rounds 0: choose 1 to 100.",
+    "bench --only explore --rounds 3": "measurements are `make bench` in a checkout, for example: "
+    'make bench ONLY="crash explore" ROUNDS=3.',
 }
 
 
@@ -203,28 +200,3 @@ def test_voices_agree_only_if_all_of_them_say_what_was_predicted():
     assert agreement(one, [None, other]) is False
     assert agreement(one, [None, one]) is None
     assert agreement(one, []) is None
-
-
-def test_bench_gives_medians_ratios_and_memory(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    small = {
-        name: bench.explore.Measure(name, {})
-        for name in ("two_phase_commit", "pipeline")
-    }
-    monkeypatch.setattr(bench.explore, "EXPLORED", small)
-    assert bench.run_bench(["explore"], 3, as_json=True) == 0
-    *explored, step = json.loads(capsys.readouterr().out)["explore"]
-    assert [row["explored"] for row in explored] == list(small)
-    for row in explored:
-        assert row["unique states/s"] > 1_000
-        assert 0.3 < row["time vs bare search"] < 20
-        assert 100 < row["bytes/state"] < 20_000
-    assert step["microseconds"] < 1_000
-    assert bench.run_bench(["explore"], 1, as_json=False) == 0
-    assert "a step back and forward in a trace of 200 steps" in capsys.readouterr().out
-
-
-def test_the_bare_search_of_bench_sees_the_same_states():
-    model = make("pipeline", {"crashes": 2})
-    assert bench.explore.bare(model) == explore(model).unique_states

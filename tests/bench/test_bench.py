@@ -1,17 +1,21 @@
-"""The benchmark's own arithmetic, on figures that were made up; nothing is measured here but three small things."""
+"""The arithmetic of the measurements, on figures that were made up, and the command `python -m bench`."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-import bench
-from bench import crash, kafka, kafka_delay, player, postgres, start, totals
+import labkit
+from bench import crash, explore, kafka, kafka_delay, player, postgres, start, totals
+from bench.__main__ import app
 from bench.crash import STOCK, Times
 from bench.kafka import IDEMPOTENT, TRANSACTIONAL, Written
-from bench.machine import machine
 from bench.postgres import Spent
+from bench.registry import MEASUREMENTS, select
 from bench.rows import by_key, median, percentile, ratio, spread
 from bench.totals import Taken
 from labkit.core.errors import InvalidInput, JobFailed
@@ -20,8 +24,11 @@ from labkit.core.records import Observation
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
-from labkit.spark import stopwatch
+from labkit.sim.explore import explore as search
+from labkit.sim.trace import make
 from labkit.stores import open_store
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_ratio_is_taken_within_each_round_and_not_between_medians():
@@ -45,19 +52,6 @@ def test_a_percentile_is_a_value_that_was_measured_or_lies_between_two():
     assert percentile([5.0], 95) == 5.0
     assert percentile(list(range(101)), 95) == 95.0
     assert percentile([1, 1, 1, 1, 100], 95) == 80.2
-
-
-def test_everything_that_help_names_can_be_measured():
-    assert {
-        "start",
-        "explore",
-        "player",
-        "live",
-        "crash",
-        "postgres",
-        "kafka",
-        "totals",
-    } <= set(bench.MEASUREMENTS)
 
 
 def test_the_traces_of_the_player_are_as_long_as_the_promise():
@@ -207,14 +201,15 @@ def test_the_price_of_read_committed_is_what_it_takes_longer():
     [
         ({"stores": ["postgre"]}, "--store postgre: unknown; did you mean 'postgres'"),
         ({"stores": ["kafka"]}, "--store kafka: unknown"),
+        ({"only": ["explor"]}, "--only explor: unknown; did you mean 'explore'"),
         ({"words": 3}, "--words 3: choose 1,000 to"),
     ],
 )
-def test_what_totals_cannot_count_is_refused_before_anything_runs(
+def test_what_cannot_be_measured_is_refused_before_anything_runs(
     given: dict[str, object], said: str
 ):
     with pytest.raises(InvalidInput, match=said):
-        bench.run_bench(["totals"], 1, as_json=True, **given)  # type: ignore[arg-type]
+        select(**{"only": ["totals"], **given})
 
 
 def test_the_words_are_seeded_and_counted_as_they_are_written(tmp_path: Path):
@@ -255,44 +250,71 @@ def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
         totals.read(run, {"hello": 1})
 
 
-def test_a_stopwatch_writes_only_where_somebody_asked(tmp_path: Path):
-    watch = stopwatch.Stopwatch(tmp_path, 0)
-    with watch.phase("write"):
-        pass
-    watch.keep()
-    assert list(tmp_path.iterdir()) == []
-    stopwatch.ask(tmp_path)
-    watch.seconds.update({"write": 0.5})
-    watch.move(0.2, out_of="write", to="pre_commit")
-    watch.keep()
-    late = stopwatch.Stopwatch(tmp_path, 0)
-    late.seconds["commit"] = 0.1
-    late.keep()
-    assert stopwatch.read(tmp_path) == {
-        0: {"write": 0.3, "pre_commit": 0.2, "commit": 0.1}
-    }
-
-
-def test_the_machine_is_described():
-    known = machine()
-    assert {
-        "processor",
-        "cores",
-        "memory GB",
-        "system",
-        "Python",
-        "Java",
-        "PySpark",
-        "PyFlink",
-    } <= set(known)
-    assert all(value != "" for value in known.values())
-
-
-def test_importing_the_package_is_quick_and_loads_nothing_heavy(
-    capsys: pytest.CaptureFixture[str],
+def test_a_search_is_measured_with_its_ratio_and_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    assert bench.run_bench(["start"], 1, as_json=True) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [row["start"] for row in found["start"]] == list(start.LIMITS)
-    assert found["start"][0]["heavy modules loaded"] == "none"
-    assert found["machine"]["labkit"] == "0.1.0"
+    small = {
+        name: explore.Measure(name, {}) for name in ("two_phase_commit", "pipeline")
+    }
+    monkeypatch.setattr(explore, "EXPLORED", small)
+    *explored, step = explore.measure(3)
+    assert [row["explored"] for row in explored] == list(small)
+    for row in explored:
+        assert row["unique states/s"] > 1_000
+        assert 0.3 < row["time vs bare search"] < 20
+        assert 100 < row["bytes/state"] < 20_000
+    assert step["microseconds"] < 1_000
+
+
+def test_the_bare_search_sees_the_same_states():
+    model = make("pipeline", {"crashes": 2})
+    assert explore.bare(model) == search(model).unique_states
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `python -m bench` in the checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_names_every_measurement_and_says_what_it_measures():
+    told = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"})
+    for name, measurement in MEASUREMENTS.items():
+        assert measurement.title
+        assert f"  {name:9} {measurement.title}" in told.stdout
+
+
+def test_a_measurement_is_printed_as_one_object_with_its_machine():
+    told = command("--only", "start", "--rounds", "1", "--json")
+    assert told.returncode == 0, told.stderr
+    printed = json.loads(told.stdout)
+    assert set(printed) == {"machine", "start"}
+    assert printed["machine"]["labkit"] == labkit.__version__
+    assert [row["start"] for row in printed["start"]] == list(start.LIMITS)
+    assert printed["start"][0]["heavy modules loaded"] == "none"
+
+
+def test_a_mistake_gets_one_sentence():
+    told = command("--rounds", "0")
+    assert (told.returncode, told.stderr) == (
+        InvalidInput.exit_code,
+        "bench: --rounds 0: choose 1 to 100.\n",
+    )
+
+
+def test_make_hands_its_variables_over():
+    told = subprocess.run(
+        ["make", "-n", "bench", "ONLY=crash explore", "ROUNDS=3", "JSON=1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (line,) = (each for each in told.stdout.splitlines() if "-m bench" in each)
+    words = line.partition("-m bench ")[2].split()
+    assert words == ["--only", "crash", "--only", "explore", "--rounds", "3", "--json"]

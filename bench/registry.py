@@ -1,0 +1,64 @@
+"""The measurements by name, and how often each runs. A new measurement is one module and one line here.
+
+This module must not print and must not read options.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from bench import crash, explore, grade, kafka, live, player, postgres, start, totals
+from bench.rows import Rows
+from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
+
+
+class Measurement(NamedTuple):
+    """One measurement, and the number of its rounds where nobody chooses another."""
+
+    measure: Callable[[int], Rows]
+    rounds: int
+
+    @property
+    def title(self) -> str:
+        """What is measured: the first line of the docstring of its module."""
+        module = inspect.getmodule(self.measure)
+        return (inspect.getdoc(module) or "").partition("\n")[0]
+
+
+MEASUREMENTS = {
+    "start": Measurement(start.measure, 5),
+    "explore": Measurement(explore.measure, 5),
+    "player": Measurement(player.measure, 3),
+    "live": Measurement(live.measure, 3),
+    "crash": Measurement(crash.measure, 3),
+    "postgres": Measurement(postgres.measure, 5),
+    "kafka": Measurement(kafka.measure, 3),
+    "totals": Measurement(totals.measure, 3),
+    "grade": Measurement(grade.measure, 5),
+}
+"""By the name that --only takes."""
+
+
+def select(
+    only: Sequence[str], stores: Sequence[str] = (), words: int | None = None
+) -> dict[str, Measurement]:
+    """The named measurements, or all; `stores` and `words` are for totals. Raises `InvalidInput`."""
+    _refuse_unknown("--only", only, list(MEASUREMENTS))
+    _refuse_unknown("--store", stores, list(totals.STORES))
+    if words is not None and not 1_000 <= words <= 1_000_000_000:
+        raise InvalidInput(f"--words {words}: choose 1,000 to 1,000,000,000.")
+    counting = partial(
+        totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES
+    )
+    configured = MEASUREMENTS | {
+        "totals": MEASUREMENTS["totals"]._replace(measure=counting)
+    }
+    return {name: configured[name] for name in only or MEASUREMENTS}
+
+
+def _refuse_unknown(option: str, given: Sequence[str], known: list[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{option} {name}: unknown; {nearest(name, known)}")
