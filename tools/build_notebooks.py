@@ -34,7 +34,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +189,7 @@ def build(source: Path) -> tuple[str, str]:
 
 def copy(cell: NotebookNode, number: int) -> NotebookNode:
     """A cell as it is written to a file: numbered, since jupytext's ids are random, and without jupytext's notes."""
-    new = {
+    new: Callable[..., NotebookNode] = {
         "code": v4.new_code_cell,
         "markdown": v4.new_markdown_cell,
         "raw": v4.new_raw_cell,

@@ -283,7 +283,8 @@ def stand_by(spark: "SparkSession", spec: dict[str, Any]) -> list[dict[str, Any]
 
     warm_up(spark, Job(spec["standby"]), Path(spec["scratch"]))
     report("ready")
-    return orders.get()["cells"]
+    cells: list[dict[str, Any]] = orders.get()["cells"]
+    return cells
 
 
 def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Query]) -> None:

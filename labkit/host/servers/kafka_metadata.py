@@ -28,9 +28,12 @@ def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())
-            size, correlation, brokers = struct.unpack(">iii", _receive(connection, 12))
+            answer = _receive(connection, 12)
     except (OSError, EOFError):
         return False
+    size = int.from_bytes(answer[:4], signed=True)
+    correlation = int.from_bytes(answer[4:8], signed=True)
+    brokers = int.from_bytes(answer[8:], signed=True)
     return size > 8 and correlation == _CORRELATION and 0 < brokers < 10_000
 
 

@@ -83,7 +83,8 @@ def plain(what: str, value: Any, depth: int = 0) -> Plain:
     if type(value) is int and not -LARGEST < value < LARGEST:
         raise AnswerFailed(f"{what} gives a whole number of more than 64 bits.")
     if value is None or type(value) in {bool, int, str}:
-        return value
+        carried: Plain = value
+        return carried
     if type(value) is float:
         if not math.isfinite(value):
             raise AnswerFailed(

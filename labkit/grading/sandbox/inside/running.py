@@ -54,7 +54,7 @@ class Telling:
 def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     """Receives a notebook, executes it, and ends this process."""
 
-    class Client(PapermillNotebookClient):
+    class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
         """Papermill's own, which counts what cells put out and leaves when the last cell is done."""
 
         shown = 0
@@ -81,7 +81,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             del self.nb.cells[last]
             telling.end("done", executed=nbformat.writes(self.nb))
 
-    class Engine(NBClientEngine):
+    class Engine(NBClientEngine):  # type: ignore[misc]  # the same
         """Papermill's own with that client and the kernel that waits."""
 
         @classmethod
