@@ -4,14 +4,17 @@ The same query, source, sink, store and judge, killed at the same point in the s
 started differs, and each round runs every way once, so that a busy machine slows all of them.
 """
 
+import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.rows import Rows, median, ratio, spread
 from labkit.core.errors import JobFailed
+from labkit.host.fast_start import OFF, VARIABLE, FastStart
 from labkit.runs.outcome import finish
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup
@@ -20,13 +23,23 @@ from labkit.spark.fast.archive import make_archive
 
 STOCK = "stock PySpark settings"
 STANDBY = "labkit, warm standby"
+
+
+class Way(NamedTuple):
+    """How the drivers of one and the same scenario are started."""
+
+    setup: Setup = Setup()
+    fast: FastStart = FastStart()
+
+
 WAYS = {
-    "labkit": Setup(),
-    "labkit without an archive": Setup(archive=False),
-    STANDBY: Setup(standby=True),
-    STOCK: Setup(profile="stock"),
+    "labkit": Way(),
+    "labkit without an archive": Way(fast=FastStart(archive=False)),
+    "labkit without a zygote": Way(fast=FastStart(zygote=False)),
+    "labkit with neither": Way(fast=OFF),
+    STANDBY: Way(Setup(standby=True)),
+    STOCK: Way(Setup(profile="stock")),
 }
-"""The ways in which the drivers of one and the same scenario are started."""
 
 SCENARIO = plan(sink="two_phase", store="files", crashes=["sink.after_pre_commit@0"])
 
@@ -48,12 +61,12 @@ def measure(rounds: int) -> Rows:
     taken: dict[str, list[Times]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
         for round_ in range(rounds):
-            for number, (way, setup) in enumerate(WAYS.items()):
-                taken[way].append(once(Path(folder) / f"{round_}-{number}", setup))
+            for number, (name, way) in enumerate(WAYS.items()):
+                taken[name].append(once(Path(folder) / f"{round_}-{number}", way))
     return table_of(taken)
 
 
-def once(folder: Path, setup: Setup) -> Times:
+def once(folder: Path, way: Way) -> Times:
     """One run. Raises `JobFailed` when its verdict is not the one that the sink promises."""
     parked = [0.0]
 
@@ -62,7 +75,8 @@ def once(folder: Path, setup: Setup) -> Times:
             parked[0] = time.monotonic()
 
     begun = time.monotonic()
-    outcome = finish(prepare(SCENARIO, folder), tell, setup=setup)
+    with _environment(VARIABLE, str(way.fast)):
+        outcome = finish(prepare(SCENARIO, folder), tell, setup=way.setup)
     ended = time.monotonic()
     if outcome.verdict.guarantee != "exactly-once":
         raise JobFailed(
@@ -71,6 +85,19 @@ def once(folder: Path, setup: Setup) -> Times:
     return Times(
         parked[0] - begun, outcome.run.seconds["crash_1_to_committed"], ended - begun
     )
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def table_of(taken: Mapping[str, Sequence[Times]]) -> Rows:

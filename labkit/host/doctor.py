@@ -14,8 +14,9 @@ from pathlib import Path
 
 import psutil
 
-from labkit.core.errors import LabError, ServiceUnavailable
+from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.host.class_data import MEGABYTES, SECONDS, find_archive
+from labkit.host.fast_start import NAMES, VARIABLE, fast_start
 from labkit.host.java import REMEDY as JAVA_REMEDY
 from labkit.host.java import find_java
 from labkit.host.servers import SERVICES, service
@@ -57,6 +58,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
         _java(),
         _pyspark(),
         _archive(),
+        _fast_start(),
         _memory(),
         _standby(),
         _disk(folder),
@@ -170,6 +172,16 @@ def _archive() -> Finding:
         remedy,
         required=False,
     )
+
+
+def _fast_start() -> Finding:
+    """Which ways to a faster start are allowed; what is switched off costs time and nothing else."""
+    remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
+    try:
+        ok, detail = True, str(fast_start())
+    except InvalidInput as unknown:
+        ok, detail = False, str(unknown)
+    return _finding("fast starts", ok, detail, remedy, required=False)
 
 
 def _disk(folder: Path) -> Finding:

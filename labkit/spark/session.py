@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import USED, find_archive, spark_jars
+from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
 from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.host.servers.spark_cluster import linked_home
@@ -97,11 +98,21 @@ class Profile:
         """The same with more options for the JVM."""
         return replace(self, options=(*options, *self.options))
 
+    def without_forks(self) -> "Profile":
+        """The same, where Spark starts a new interpreter and its own daemon for every query."""
+        others = {
+            name: value
+            for name, value in self.configuration.items()
+            if value != _FAST_DAEMON
+        }
+        return replace(self, configuration=others, forks=False)
 
+
+_FAST_DAEMON = "labkit.spark.fast.daemon"
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.python.daemon.module": "labkit.spark.fast.daemon",
+    "spark.python.daemon.module": _FAST_DAEMON,
 }
 _NO_CHECKSUMS = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"
@@ -141,9 +152,10 @@ def start_session(
 ) -> "SparkSession":
     """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
 
-    `profile` is one of `PROFILES`, or `stock`. `archive`: whether to use the class-data archive, if there is one.
-    Raises `ServiceUnavailable` when no usable Java is found or the JVM does not come up.
+    `profile` is one of `PROFILES`, or `stock`. `archive`: whether to use the class-data archive, if there is one and
+    LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found or the JVM does not come up.
     """
+    allowed = fast_start()
     java = find_java()
     if profile == "stock":
         return _stock_session(java, master, scratch, partitions)
@@ -152,7 +164,9 @@ def start_session(
     configuration = every_run(master, scratch, partitions) | cluster.executors(
         master, java, _python_path()
     )
-    chosen = PROFILES[profile].extended(use_archive(java) if archive else [])
+    chosen = PROFILES[profile] if allowed.zygote else PROFILES[profile].without_forks()
+    if archive and allowed.archive:
+        chosen = chosen.extended(use_archive(java))
     if chosen.connector:
         configuration["spark.jars"] = ",".join(
             map(str, sorted(CONNECTOR.find(java).glob("*.jar")))

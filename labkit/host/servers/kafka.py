@@ -26,6 +26,7 @@ import psutil
 from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.class_data import USED, archive_path, find_archive, keep
+from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
 from labkit.host.servers.contract import State, Status
 from labkit.host.servers.kafka_jars import BROKER, VERSION
@@ -222,6 +223,8 @@ class KafkaService:
 
         A tied broker is killed, so it writes none.
         """
+        if not fast_start().archive:
+            return [], ""
         if found := find_archive(java, jars):
             return [f"-XX:SharedArchiveFile={found}", *USED], ""
         path = archive_path(java, jars)
