@@ -1,32 +1,21 @@
-"""The judge finds every anomaly that was put into a history, and no other."""
+"""Examples of what both judges say, one for each anomaly and boundary, and what a long history may cost."""
 
 import json
 import subprocess
 import sys
-from collections import defaultdict
 from dataclasses import FrozenInstanceError
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from judges import anomalies, counted
+from judges import judge_by_both as judge
 
 from labkit.core.errors import InvalidInput
-from labkit.core.judge import ANOMALY, Guarantee, Outcome, judge, satisfies
+from labkit.core.judge import ANOMALY, Guarantee, Outcome, satisfies
 from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.verdict import LISTS
 
-LISTS = (*ANOMALY.values(), "unseen")
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
 END = Reading("end")
-
-
-def counted(words):
-    """What the word count emits for some words."""
-    counts = defaultdict(int)
-    expected = []
-    for offset, word in enumerate(words):
-        counts[word] += 1
-        expected.append(Record(offset, word, counts[word]))
-    return expected
 
 
 HELLO = counted(["hello", "world", "hello"])
@@ -38,13 +27,6 @@ def wrote(offset, attempt=1, visibility=Visibility.COMMITTED, batch=0):
 
 def verdict_on(*events, expected=HELLO, **history):
     return judge(iter(expected), History(iter((*events, END)), **history))
-
-
-def anomalies(verdict):
-    """The anomalies that are there, as lists of offsets."""
-    return {
-        name: list(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)
-    }
 
 
 # Examples: one for each anomaly and boundary
@@ -370,7 +352,7 @@ def test_epochs_must_be_sorted_and_apart(epochs):
 
 def test_offsets_without_a_record_may_be_of_any_size_and_come_often(monkeypatch):
     """So often that the repeated ones are taken out on the way."""
-    monkeypatch.setattr("labkit.core.judge._Found.room", 8)
+    monkeypatch.setattr("labkit.core.judge_large._Found.room", 8)
     offsets = [(7, 9, -4, 5, 2**70, 3, -(2**63))[number % 7] for number in range(100)]
     rows = [
         Observation(offset, "hello", 1, 0, number)
@@ -496,239 +478,6 @@ def test_what_satisfies_what():
         "none": {"none"},
         "unknown": {"unknown"},
     }
-
-
-# Properties: what was put in comes out
-
-FATES = st.sampled_from(
-    ["kept", "kept", "kept", "dropped", "repeated", "aborted", "leaked"]
-)
-
-
-@st.composite
-def broken_histories(draw):
-    """Expected records, a history broken on purpose, and the anomalies that were put in."""
-    keyed = draw(st.booleans())
-    expected = counted(draw(st.lists(st.sampled_from("abcd"), max_size=12)))
-    put_in = {name: set() for name in LISTS if name != "regression"}
-    put_in["regression"] = []
-    lanes = []
-    for key in sorted({record.key for record in expected}):
-        records = [record for record in expected if record.key == key]
-        lane, effects, seen = [], [], []
-        for record in records:
-            fate = draw(FATES)
-            visibility = {"aborted": ABORTED, "leaked": PRECOMMITTED}.get(
-                fate, Visibility.COMMITTED
-            )
-            lane += [Observation(*record, 0, 1, visibility)] * {
-                "dropped": 0,
-                "repeated": 2,
-            }.get(fate, 1)
-            put_in["aborted_read"] |= {record.offset} if fate == "aborted" else set()
-            put_in["precommitted_read"] |= (
-                {record.offset} if fate == "leaked" else set()
-            )
-            put_in["duplicate"] |= (
-                {record.offset} if fate == "repeated" and not keyed else set()
-            )
-            seen += [record.offset] if fate != "dropped" else []
-            effects += [record.offset] if fate not in ("dropped", "aborted") else []
-        if effects and draw(st.booleans()):
-            back = draw(
-                st.sampled_from(
-                    [record for record in records if record.offset in effects]
-                )
-            )
-            lane.append(Observation(*back, 0, 2))
-            put_in["duplicate"] |= set() if keyed else {back.offset}
-            put_in["regression"] += [back.offset] if back.offset < max(seen) else []
-            effects.append(back.offset)
-        final = effects[-1] if effects else -1
-        offsets = {record.offset for record in records}
-        put_in["lost"] |= (
-            {offset for offset in offsets if offset > final}
-            if keyed
-            else offsets - set(effects)
-        )
-        lanes.append(lane)
-    for number in range(draw(st.integers(0, 2))):
-        lanes.append([Observation(100 + number, f"unknown {number}", 1, 0, 1)])
-        put_in["unexpected"].add(100 + number)
-    events = []
-    while any(
-        lanes
-    ):  # rows of different keys may come in any order, rows of a key keep theirs
-        events.append(draw(st.sampled_from([lane for lane in lanes if lane])).pop(0))
-    return expected, History([*events, END], keyed=keyed), put_in
-
-
-@given(broken_histories())
-def test_exactly_the_anomalies_put_in_come_out(case):
-    expected, history, put_in = case
-    verdict = judge(expected, history)
-    found = anomalies(verdict)
-    assert sorted(found.pop("regression", [])) == sorted(put_in.pop("regression"))
-    assert found == {
-        name: sorted(offsets) for name, offsets in put_in.items() if offsets
-    }
-    lost, extra = (
-        bool(put_in["lost"]),
-        bool(put_in["duplicate"] or put_in["unexpected"]),
-    )
-    held = {
-        (False, False): "exactly-once",
-        (False, True): "at-least-once",
-        (True, False): "at-most-once",
-    }
-    assert verdict.guarantee == held.get((lost, extra), "none")
-
-
-# Properties: a second judge, slow and plain, written from the definitions alone
-
-
-def plain_judge(expected, history):
-    events, keyed = list(history.events), history.keyed
-    rows = [event for event in events if isinstance(event, Observation)]
-    effects = [row for row in rows if row.visibility != ABORTED]
-    hidden = {Record(*row[:3]) for row in history.hidden if row.visibility != ABORTED}
-    final = {row.key: Record(*row[:3]) for row in effects}
-
-    def times(record):
-        return [Record(*row[:3]) for row in effects].count(record)
-
-    def missing(record):
-        if not keyed:
-            return times(record) == 0
-        last = final.get(record.key)
-        return last not in expected or last.offset < record.offset
-
-    regression = []
-    for place, row in enumerate(rows):
-        before = [Record(*r[:3]) for r in rows[:place] if r.key == row.key]
-        known = [r.offset for r in before if r in expected]
-        if (
-            Record(*row[:3]) in expected
-            and known
-            and row.offset < max(known)
-            and row.offset not in regression
-        ):
-            regression.append(row.offset)
-
-    fractured = set()
-    for place, event in enumerate(events):
-        if isinstance(event, Reading):
-            visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(
-                expected
-            )
-            for epoch in history.epochs:
-                planned = {
-                    record
-                    for record in expected
-                    if epoch.start <= record.offset < epoch.end
-                }
-                if planned & visible != planned:
-                    fractured |= {record.offset for record in planned & visible}
-
-    looked = bool(events)
-    return {
-        "lost": [
-            r.offset for r in expected if looked and missing(r) and r not in hidden
-        ],
-        "duplicate": [r.offset for r in expected if not keyed and times(r) > 1],
-        "regression": regression,
-        "aborted_read": sorted(
-            {row.offset for row in rows if row.visibility == ABORTED}
-        ),
-        "precommitted_read": sorted(
-            {row.offset for row in rows if row.visibility == PRECOMMITTED}
-        ),
-        "fractured_read": sorted(fractured),
-        "unexpected": sorted(
-            {row.offset for row in effects if Record(*row[:3]) not in expected}
-        ),
-        "unseen": [
-            r.offset for r in expected if r in hidden and (missing(r) or times(r) == 0)
-        ],
-        "final": {key: final[key].value for key in sorted(final)},
-        "rows": len(final) if keyed else len(effects),
-    }
-
-
-@st.composite
-def random_histories(draw):
-    offsets = draw(
-        st.one_of(
-            st.just(range(6)), st.sets(st.integers(-3, 9), max_size=6).map(sorted)
-        )
-    )
-    expected = [
-        Record(offset, draw(st.sampled_from("ab")), number)
-        for number, offset in enumerate(offsets)
-    ]
-    odd = st.builds(
-        Record, st.integers(-4, 10), st.sampled_from("abz"), st.integers(0, 6)
-    )
-    records = (
-        st.one_of(st.sampled_from(expected), st.sampled_from(expected), odd)
-        if expected
-        else odd
-    )
-    visibilities = st.sampled_from([*[Visibility.COMMITTED] * 4, ABORTED, PRECOMMITTED])
-    rows = st.builds(
-        lambda record, *rest: Observation(*record, *rest),
-        records,
-        st.just(0),
-        st.just(1),
-        visibilities,
-    )
-    cuts = sorted(draw(st.lists(st.integers(-4, 11), max_size=6)))
-    return expected, History(
-        events=draw(st.lists(st.one_of(rows, rows, rows, st.just(END)), max_size=14)),
-        keyed=draw(st.booleans()),
-        epochs=[Epoch(n, *cuts[n * 2 : n * 2 + 2]) for n in range(len(cuts) // 2)],
-        hidden=draw(st.lists(rows, max_size=3)),
-    )
-
-
-@settings(max_examples=500)
-@given(random_histories())
-def test_two_judges_agree(case):
-    expected, history = case
-    verdict = judge(expected, history)
-    assert {name: getattr(verdict, name) for name in ("final", "rows")} | {
-        name: list(getattr(verdict, name)) for name in LISTS
-    } == plain_judge(expected, history)
-    assert list(verdict.final) == sorted(verdict.final)
-    for name in LISTS:
-        assert [w.offset for w in verdict.witnesses[name]] == list(
-            getattr(verdict, name)
-        )[:10]
-
-
-@given(random_histories())
-def test_a_guarantee_follows_from_lost_and_extra_alone(case):
-    verdict = judge(*case)
-    extra = verdict.duplicate or verdict.unexpected
-    looked = bool(case[1].events)
-    expected = {
-        Guarantee.UNKNOWN: not looked or (not verdict.lost and bool(verdict.unseen)),
-        Guarantee.NONE: bool(verdict.lost and extra),
-        Guarantee.AT_MOST_ONCE: bool(verdict.lost and not extra),
-        Guarantee.AT_LEAST_ONCE: looked
-        and not verdict.lost
-        and not verdict.unseen
-        and bool(extra),
-        Guarantee.EXACTLY_ONCE: looked
-        and not verdict.lost
-        and not verdict.unseen
-        and not extra,
-    }
-    assert [held for held in expected if expected[held]] == [verdict.guarantee]
-    for name, anomaly in ANOMALY.items():
-        assert (verdict.properties[name] == Outcome.VIOLATED) == bool(
-            getattr(verdict, anomaly)
-        )
 
 
 # Size

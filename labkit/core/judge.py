@@ -1,35 +1,45 @@
 """The one judge: compares what should have come out with what an outside reader could have seen.
 
-A simulated trace and a real run end here; lost, duplicate, early and jumped-back effects are counted nowhere else.
-An observation is *explained* by an expected record when offset, key and value are equal, and is an *effect* unless
-it was aborted. Rows: a record without an effect is lost. Upserts: a later value of a key contains the earlier ones,
-so lost are the records after the one that the key's last effect shows; an unexplained effect shows none of them.
+A simulated trace and a real run both end here; lost, duplicate, early and jumped-back effects are counted nowhere else.
+An observation is a row that a reader could have seen. It is *explained* by the expected record with the same offset if
+key and value are equal too. It is an *effect* unless its transaction was aborted. The properties say that there is no
 
-This module must not read files, clocks or chance, must not depend on hash order, and never holds the observations.
+- **lost** record. Rows: a record is lost that has no effect. Upserts: a later value of a key contains the earlier ones,
+  so a record is lost if it comes after the one that its key's last effect shows, or if that effect is unexplained.
+- **duplicate**: a record with two effects or more. An upsert that is repeated is none.
+- **regression**: an explained observation before the largest offset that was already seen explained for its key.
+- **aborted_read**, **precommitted_read**: an observation of a transaction that was aborted, or not yet decided.
+- **fractured_read**: a record whose effect was there at a reading while another record of its epoch had none yet.
+- **unexpected**: an effect that no record explains.
+
+A record that a hidden row explains is *unseen*, and not lost, if it would be lost or has no effect: the row's
+transaction is still open. An offset is listed once for each anomaly, with its first case as its witness; lists are in
+the order of offsets, regressions in the order in which they happened. A long history goes to
+`labkit.core.judge_large`, whose verdict is the same.
+
+This module must not read files, clocks or chance, and must not depend on hash order.
 """
 
 import struct
-from array import array
-from bisect import bisect_left, insort
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, compress, count, islice, repeat
-from operator import ge, gt, itemgetter, not_
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.judge_large import check_epochs, judge_large, out_of_order
 from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
 from labkit.core.verdict import (
     ANOMALY,
+    LISTS,
     TEN,
-    ByKey,
+    Findings,
     Guarantee,
     Outcome,
     Verdict,
     Witness,
-    because,
-    guarantee,
+    conclude,
     satisfies,
 )
 
@@ -43,419 +53,177 @@ __all__ = [
     "satisfies",
 ]
 
-# An expected record is a row of bytes: its value, the numbers of its key and its epoch; whether it has an effect, and
-# which batch and attempt wrote it; a bit for each anomaly. Out of order, a row costs one wait for memory, and several
-# columns would cost several. These are its parts, the places where some start, and what stands for no record.
-NEW, FACTS, EFFECT = (
-    struct.Struct("=qii18x"),
-    struct.Struct("=qii?"),
-    struct.Struct("=?qq"),
-)
-NUMBER = struct.Struct("=8xi22x")
-EPOCH_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
-NOWHERE = (0, -1, -1, False)
-
-COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
+LARGE = 100_000
+"""So many expected records or events are judged by `judge_large`, which needs a tenth of the memory."""
+_INTEGERS = struct.Struct("=qq")
+"""Two numbers that both judges can hold: whole ones of 64 bits."""
 
 
-def judge(expected: Iterable[Record], history: History) -> Verdict:
-    """Judges a history in one pass. Raises `InvalidInput` for expected records or epochs out of order."""
+def judge(
+    expected: Iterable[Record], history: History, *, large: int = LARGE
+) -> Verdict:
+    """Judges a history. Raises `InvalidInput` for expected records or epochs out of order and numbers beyond 64 bits.
+
+    From `large` expected records or events on, `judge_large` judges; it gives the same verdict.
+    """
     try:
-        tally = _Tally(_Expected(expected), history)
-        tally.observe(history.events)
-        tally.settle()
-        for row in history.hidden:
-            tally.hide(row)
+        expected, events = iter(expected), iter(history.events)
+        records = list(islice(expected, large))
+        if len(records) >= large:
+            rest = replace(history, events=events)
+            return judge_large(chain(records, expected), rest)
+        first = list(islice(events, large))
+        if len(first) >= large:
+            rest = replace(history, events=chain(first, events))
+            return judge_large(records, rest)
+        return _judge_small(records, replace(history, events=first))
     except (OverflowError, struct.error) as error:
         raise InvalidInput(
             "A number of a record or row is not a whole one that fits into 64 bits; count from 0."
         ) from error
-    return _verdict(tally)
 
 
-class _Expected:
-    """The expected records in rows. Keys are numbered, since a dict of millions of keys must not outlive this."""
-
-    def __init__(self, records: Iterable[Record]) -> None:
-        number_of: dict[str, int] = defaultdict(count().__next__)
-        self.rows, offsets = bytearray(), array("q")
-        records = iter(records)
-        while some := list(
-            islice(records, 500)
-        ):  # few enough not to wake the garbage collector
-            its_offsets, keys, values = zip(*some, strict=True)
-            offsets.extend(its_offsets)
-            self.rows += b"".join(
-                map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1))
-            )
-        for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
-            raise InvalidInput(
-                f"Expected record {index + 1}: {offsets[index]} after {offsets[index - 1]}; sort by offset."
-            )
-        self.keys = list(number_of)
-        del number_of
-        self._place(offsets)
-
-    def _place(self, offsets: "array[int]") -> None:
-        """Prepares to find records by offset: in a table as long as the span of the offsets, or else in a dict."""
-        self.offsets: Sequence[int] = offsets
-        self.first = offsets[0] if offsets else 0
-        self.span = offsets[-1] - self.first + 1 if offsets else 0
-        self.table: Sequence[int] = ()
-        self.sparse: dict[int, int] = {}
-        if self.span == len(offsets):
-            self.offsets, self.table = (
-                range(self.first, self.first + self.span),
-                range(self.span),
-            )
-        elif self.span <= 4 * len(offsets):
-            self.table = table = array("i", [-1]) * self.span
-            for index, offset in enumerate(offsets):
-                table[offset - self.first] = index
+def _judge_small(expected: Sequence[Record], history: History) -> Verdict:
+    tally = _Tally(expected, history)
+    looked = False
+    for event in history.events:
+        looked = True
+        if isinstance(event, Reading):
+            tally.read(event.moment)
         else:
-            self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
-
-    def place(self, offset: int) -> int:
-        """The index of the record with an offset, or -1."""
-        position = offset - self.first
-        return (
-            self.table[position]
-            if 0 <= position < self.span
-            else self.sparse.get(offset, -1)
-        )
-
-    def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Value, number of the key, number of the epoch, and whether it has an effect."""
-        value, number, epoch, seen = FACTS.unpack_from(self.rows, index * SIZE)
-        return value, number, epoch, seen
-
-    def key(self, index: int) -> str:
-        return self.keys[self.facts(index)[1]]
-
-
-class _Epochs:
-    """Which records of an epoch appeared while others had not, without ever scanning all epochs."""
-
-    def __init__(self, epochs: Sequence[Epoch], expected: _Expected) -> None:
-        self.epochs, self.absent = epochs, array("q")
-        self.fresh, self.fresh_epochs = array("i"), array("i")
-        epoch_of = array("i", [-1]) * len(expected.offsets)
-        for number, epoch in enumerate(epochs):
-            if epoch.end < epoch.start or (
-                number and epoch.start < epochs[number - 1].end
-            ):
-                raise InvalidInput(
-                    f"Epoch {number + 1}: {epoch} ends early or starts before the last end; sort them."
-                )
-            begin, end = (
-                bisect_left(expected.offsets, offset)
-                for offset in (epoch.start, epoch.end)
-            )
-            epoch_of[begin:end] = array("i", [number]) * (end - begin)
-            self.absent.append(end - begin)
-        self.absent.append(0)
-        for byte in range(epoch_of.itemsize):  # of all rows at once
-            expected.rows[EPOCH_AT + byte :: SIZE] = epoch_of.tobytes()[
-                byte :: epoch_of.itemsize
-            ]
-
-    def appear(self, index: int, epoch: int) -> None:
-        self.fresh.append(index)
-        self.fresh_epochs.append(epoch)
-
-    def read(self) -> Iterator[int]:
-        """The records that appeared since the last reading while others of their epoch have not."""
-        fresh, numbers, self.fresh, self.fresh_epochs = (
-            self.fresh,
-            self.fresh_epochs,
-            array("i"),
-            array("i"),
-        )
-        for number in numbers:
-            self.absent[number] -= 1
-        self.absent[-1] = 0  # of no epoch
-        return compress(fresh, map(self.absent.__getitem__, numbers))
-
-
-class _Found:
-    """The distinct offsets of one anomaly, as a bit in the rows of the expected records, and few witnesses."""
-
-    room = 1 << 23
-    """How many offsets without a record are kept before repeated ones are taken out."""
-
-    def __init__(self, rows: bytearray, bit: int, *, in_order: bool) -> None:
-        self.rows, self.bit = rows, bit
-        self.others: MutableSequence[int] = array("q")
-        self.order = array("q") if in_order else None
-        self.ranked: list[tuple[int, Witness]] = []
-
-    def add(self, index: int, offset: int) -> bool:
-        """Lists an offset once, which may have no record; says whether its witness is to be kept.
-
-        The ten first are kept, so that the first of a list always has its witness.
-        """
-        if index < 0:
-            return self._add_other(offset)
-        place = index * SIZE + MARKS_AT
-        if self.rows[place] & self.bit:
-            return False
-        self.rows[place] |= self.bit
-        if self.order is not None:
-            self.order.append(offset)
-            return len(self.order) <= TEN
-        return len(self.ranked) < TEN or offset < self.ranked[-1][0]
-
-    def _add_other(self, offset: int) -> bool:
-        try:
-            self.others.append(offset)
-        except OverflowError:
-            self.others = [*self.others, offset]
-        if len(self.others) > self.room:
-            self.others, others = self.others[:0], set(self.others)
-            self.others.extend(others)
-            self.room = max(self.room, 2 * len(others))
-        if len(self.ranked) == TEN and offset >= self.ranked[-1][0]:
-            return False
-        return all(offset != kept for kept, _ in self.ranked)
-
-    def keep(self, witness: Witness) -> None:
-        insort(
-            self.ranked,
-            (witness.offset if self.order is None else len(self.order), witness),
-            key=itemgetter(0),
-        )
-        del self.ranked[TEN:]
-
-    def all(self, offsets: Sequence[int], marks: bytearray) -> tuple[int, ...]:
-        if self.order is not None:
-            return tuple(self.order)
-        marked = compress(
-            offsets, marks.translate(bytes(bits & self.bit for bits in range(256)))
-        )
-        return tuple(sorted(chain(marked, set(self.others))) if self.others else marked)
+            tally.observe(event)
+    for row in history.hidden:
+        tally.hide(row)
+    if looked:
+        tally.lose()
+    return conclude(tally.findings(looked=looked))
 
 
 class _Tally:
-    """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
+    """What is remembered of a history. A record is named by its offset."""
 
-    def __init__(self, expected: _Expected, history: History) -> None:
-        self.expected, self.keyed, self.looked, self.rows = (
-            expected,
-            history.keyed,
-            False,
-            0,
-        )
-        self.epochs = _Epochs(history.epochs, expected)
-        # By key, side by side: its latest record that was read, and the record of its last effect
-        self.latest = array("i", [-1, -1]) * len(expected.keys)
-        self.odd: dict[str, int] = {}
-        self.found = {
-            anomaly: _Found(
-                expected.rows, 1 << number, in_order=anomaly == "regression"
-            )
-            for number, anomaly in enumerate((*ANOMALY.values(), "unseen"))
-        }
+    def __init__(self, expected: Sequence[Record], history: History) -> None:
+        for number, (before, after) in enumerate(pairwise(expected), start=2):
+            if after.offset <= before.offset:
+                raise out_of_order(number, after.offset, before.offset)
+        for record in expected:
+            _INTEGERS.pack(record.offset, record.value)
+        check_epochs(history.epochs)
+        self.keyed = history.keyed
+        self.record = {record.offset: record for record in expected}
+        self.effect: dict[int, Observation] = {}
+        """Of each record that has one: rows: the first, upserts: the last."""
+        self.effects = 0
+        self.last: dict[str, Observation] = {}
+        """The last effect of each key."""
+        self.furthest: dict[str, Record] = {}
+        """Of each key, the record with the largest offset that was seen, whether that was an effect or not."""
+        self.epoch: dict[int, Epoch] = {}
+        """The epoch of each record that was planned."""
+        self.absent: dict[Epoch, int] = {}
+        """How many records of each epoch had no effect at the last reading."""
+        self.fresh: list[int] = []
+        """The records that have had an effect since the last reading only."""
+        self.cases: dict[str, dict[int, Witness]] = {name: {} for name in LISTS}
+        """Of each anomaly, the witness of each offset."""
+        offsets = [record.offset for record in expected]
+        for epoch in history.epochs:
+            start = bisect_left(offsets, epoch.start)
+            planned = offsets[start : bisect_left(offsets, epoch.end)]
+            self.epoch |= dict.fromkeys(planned, epoch)
+            self.absent[epoch] = len(planned)
 
-    def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Takes in all events, in one loop and with few calls, since they may be millions."""
-        expected, latest, odd, regression = (
-            self.expected,
-            self.latest,
-            self.odd,
-            self.found["regression"],
-        )
-        rows, keys, first, span, table = (
-            expected.rows,
-            expected.keys,
-            expected.first,
-            expected.span,
-            expected.table,
-        )
-        facts, write = FACTS.unpack_from, EFFECT.pack_into
-        for event in events:
-            self.looked = True
-            if isinstance(event, Reading):
-                self.read(event.moment)
-                continue
-            offset, key, value, batch, attempt, visibility = event
-            index = offset - first
-            index = (
-                table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
-            )
-            right, number, epoch, seen = (
-                facts(rows, index * SIZE) if index >= 0 else NOWHERE
-            )
-            if index < 0 or value != right or key != keys[number]:
-                self._unexplained(index, event)
-                continue
-            number *= 2
-            if index > latest[number]:
-                latest[number] = index
-            elif index < latest[number] and regression.add(index, offset):
-                regression.keep(
-                    Witness(
-                        *event[:5],
-                        from_value=expected.facts(latest[number])[0],
-                        to_value=value,
-                    )
-                )
-            if visibility != COMMITTED and self._is_no_effect(index, event):
-                continue
-            self.rows += 1
-            latest[number + 1] = index
-            if odd:
-                odd.pop(key, None)
-            if not seen:
-                self.epochs.appear(index, epoch)
-            elif not self.keyed:
-                self._note("duplicate", index, event)
-                continue
-            write(rows, index * SIZE + EFFECT_AT, 1, batch, attempt)
-
-    def _unexplained(self, index: int, row: Observation) -> None:
-        if row.visibility != COMMITTED and self._is_no_effect(index, row):
+    def observe(self, row: Observation) -> None:
+        """Takes in what a reader could have seen next."""
+        record = self._explanation(row)
+        if record:
+            furthest = self.furthest.setdefault(record.key, record)
+            if record.offset > furthest.offset:
+                self.furthest[record.key] = record
+            elif record.offset < furthest.offset:
+                jump = {"from_value": furthest.value, "to_value": record.value}
+                self._note("regression", row, **jump)
+        if row.visibility != Visibility.COMMITTED:
+            self._note(f"{row.visibility}_read", row)
+        if row.visibility == Visibility.ABORTED:
             return
-        self.rows += 1
-        known = self.expected.key(index) if index >= 0 else row.key
-        self.odd[known if known == row.key else row.key] = (
-            row.value
-        )  # one object for a key: there may be millions
-        self._note("unexpected", index, row)
-
-    def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Notes a row that was read before its transaction committed."""
-        self._note(f"{row.visibility}_read", index, row)
-        return row.visibility == ABORTED
+        self.effects += 1
+        self.last[row.key] = row
+        if not record:
+            self._note("unexpected", row)
+        elif row.offset in self.effect and not self.keyed:
+            earlier = Witness(*self.effect[row.offset][:5])
+            self._note("duplicate", row, earlier=earlier)
+        else:
+            _INTEGERS.pack(row.batch, row.attempt)
+            if row.offset not in self.effect:
+                self.fresh.append(row.offset)
+            self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        found = self.found["fractured_read"]
-        for index in self.epochs.read():
-            if found.add(index, self.expected.offsets[index]):
-                found.keep(self._written(index, moment=moment))
-
-    def settle(self) -> None:
-        """After all events: a key whose last effect nothing explains shows no record."""
-        for number, key in enumerate(self.expected.keys if self.odd else ()):
-            if self.latest[number * 2 + 1] >= 0 and key in self.odd:
-                self.latest[number * 2 + 1] = -1
+        """Looks for parts of epochs. What an earlier reading saw was either complete or is listed already."""
+        planned = [offset for offset in self.fresh if offset in self.epoch]
+        self.fresh.clear()
+        for offset in planned:
+            self.absent[self.epoch[offset]] -= 1
+        for offset in planned:
+            if self.absent[self.epoch[offset]]:
+                self._note("fractured_read", self.effect[offset], moment=moment)
 
     def hide(self, row: Observation) -> None:
         """Notes a row of an undecided transaction, after all events."""
-        index = self.expected.place(row.offset)
-        if index < 0 or row.visibility == ABORTED:
+        record = self._explanation(row)
+        if not record or row.visibility == Visibility.ABORTED:
             return
-        value, number, _, seen = self.expected.facts(index)
-        if (
-            value == row.value
-            and self.expected.keys[number] == row.key
-            and (self._is_missing(index) or not seen)
-        ):
-            self._note("unseen", index, row)
+        if self._is_missing(record) or record.offset not in self.effect:
+            self._note("unseen", row)
 
     def lose(self) -> None:
-        """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
-        found, unseen, rows = (
-            self.found["lost"],
-            self.found["unseen"].bit,
-            self.expected.rows,
-        )
-        if self.keyed:
-            numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
-            missing = map(gt, count(), map(self.latest[1::2].__getitem__, numbers))
-        else:
-            missing = map(not_, rows[EFFECT_AT::SIZE])
-        for index in compress(count(), missing) if self.looked else ():
-            if not rows[index * SIZE + MARKS_AT] & unseen and found.add(
-                index, self.expected.offsets[index]
-            ):
-                found.keep(self._lost(index))
+        """Lists what is lost, after all hidden rows."""
+        for record in self.record.values():
+            if record.offset in self.cases["unseen"] or not self._is_missing(record):
+                continue
+            effect, shown = self.effect.get(record.offset), self._shown(record.key)
+            if effect and shown:
+                overwritten_by = Witness(*self.last[record.key][:5])
+                self._note("lost", effect, overwritten_by=overwritten_by)
+            else:
+                epoch = self.epoch.get(record.offset)
+                batch = epoch.batch if epoch else None
+                self.cases["lost"][record.offset] = Witness(*record, batch, None)
 
-    def last(self) -> ByKey:
-        """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
-        expected, shown, odd = self.expected, self.latest[1::2], self.odd
-        keys = list(compress(expected.keys, map((-1).__ne__, shown)))
-        last = [
-            FACTS.unpack_from(expected.rows, index * SIZE)[0]
-            for index in shown
-            if index >= 0
-        ]
-        # What nothing explains may be a number of any size.
-        values: MutableSequence[int] = last if odd else array("q", last)
-        keys.extend(odd)
-        values.extend(odd.values())
-        expected.rows.clear()  # which the lists of anomalies also hold
-        del (
-            self.latest,
-            self.epochs,
-            self.odd,
-            odd,
-            expected.keys,
-            expected.table,
-            expected.sparse,
-        )
-        return ByKey(keys, values)
-
-    def _is_missing(self, index: int) -> bool:
-        _, number, _, seen = self.expected.facts(index)
-        return index > self.latest[number * 2 + 1] if self.keyed else not seen
-
-    def _lost(self, index: int) -> Witness:
-        _, number, epoch, seen = self.expected.facts(index)
-        shown = self.latest[number * 2 + 1]
-        if seen and shown >= 0:
-            return self._written(index, overwritten_by=self._written(shown))
-        batch = self.epochs.epochs[epoch].batch if epoch >= 0 else None
-        return self._written(index)._replace(batch=batch, attempt=None)
-
-    def _written(self, index: int, **more: Any) -> Witness:
-        value, number, _, _ = self.expected.facts(index)
-        _, batch, attempt = EFFECT.unpack_from(
-            self.expected.rows, index * SIZE + EFFECT_AT
-        )
-        return Witness(
-            self.expected.offsets[index],
-            self.expected.keys[number],
-            value,
-            batch,
-            attempt,
-            **more,
+    def findings(self, *, looked: bool) -> Findings:
+        """All that was found, in the order in which a verdict lists it."""
+        cases = {
+            name: found if name == "regression" else dict(sorted(found.items()))
+            for name, found in self.cases.items()
+        }
+        return Findings(
+            offsets={name: tuple(found) for name, found in cases.items()},
+            witnesses={
+                name: tuple(islice(found.values(), TEN))
+                for name, found in cases.items()
+            },
+            final={key: self.last[key].value for key in sorted(self.last)},
+            effects=self.effects,
+            records=len(self.record),
+            keyed=self.keyed,
+            looked=looked,
         )
 
-    def _note(self, anomaly: str, index: int, row: Observation) -> None:
-        found = self.found[anomaly]
-        if found.add(index, row.offset):
-            found.keep(
-                Witness(
-                    *row[:5],
-                    earlier=self._written(index) if anomaly == "duplicate" else None,
-                )
-            )
+    def _explanation(self, row: Observation) -> Record | None:
+        record = self.record.get(row.offset)
+        return record if record == row[:3] else None
 
+    def _shown(self, key: str) -> Record | None:
+        """The record that the last effect of a key shows, if it has one and that is explained."""
+        return self._explanation(self.last[key]) if key in self.last else None
 
-def _verdict(tally: _Tally) -> Verdict:
-    tally.lose()
-    marks, offsets = tally.expected.rows[MARKS_AT::SIZE], tally.expected.offsets
-    final = tally.last()
-    found = {name: found.all(offsets, marks) for name, found in tally.found.items()}
-    properties = {
-        name: Outcome.VIOLATED if found[ANOMALY[name]] else Outcome.HOLDS
-        for name in ANOMALY
-    }
-    in_doubt = ["no_loss"] if found["unseen"] and not found["lost"] else []
-    properties |= dict.fromkeys(in_doubt if tally.looked else ANOMALY, Outcome.UNKNOWN)
-    verdict = Verdict(
-        guarantee=guarantee(properties),
-        properties=properties,
-        **found,
-        because="",
-        final=final,
-        rows=len(final) if tally.keyed else tally.rows,
-        witnesses={
-            anomaly: tuple(case for _, case in found.ranked)
-            for anomaly, found in tally.found.items()
-        },
-    )
-    return replace(
-        verdict,
-        because=because(verdict, len(offsets), keyed=tally.keyed, looked=tally.looked),
-    )
+    def _is_missing(self, record: Record) -> bool:
+        if not self.keyed:
+            return record.offset not in self.effect
+        shown = self._shown(record.key)
+        return shown is None or shown.offset < record.offset
+
+    def _note(self, anomaly: str, row: Observation, **more: Any) -> None:
+        self.cases[anomaly].setdefault(row.offset, Witness(*row[:5], **more))

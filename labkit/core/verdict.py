@@ -6,7 +6,7 @@ This module must not look at a history: it finds no anomaly, and tells the guara
 from array import array
 from bisect import bisect_left
 from collections.abc import ItemsView, Iterator, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from operator import itemgetter
@@ -25,6 +25,8 @@ _VIOLATIONS = (
 )
 ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
 """The anomaly that violates each property."""
+LISTS = (*ANOMALY.values(), "unseen")
+"""The lists of offsets in a verdict: the anomalies, and the records that an open transaction hides."""
 
 
 class Outcome(StrEnum):
@@ -209,6 +211,48 @@ class Verdict:
         return "\n".join(f"{name:<21} {rest}".rstrip() for name, rest in lines)
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What a judge found in a history, before anything follows from it."""
+
+    offsets: Mapping[str, tuple[int, ...]]
+    """Of each of `LISTS`, as a verdict has them."""
+    witnesses: Mapping[str, tuple[Witness, ...]]
+    """Of each of `LISTS`, those of the first `TEN` offsets."""
+    final: Mapping[str, int]
+    """The value of the last effect of each key, in the order of the keys."""
+    effects: int
+    """How many rows are effects."""
+    records: int
+    """How many records were expected."""
+    keyed: bool
+    looked: bool
+    """Whether there was a reading or an observation at all."""
+
+
+def conclude(findings: Findings) -> Verdict:
+    """The verdict that follows from what was found."""
+    offsets = findings.offsets
+    properties = {
+        name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS
+        for name, anomaly in ANOMALY.items()
+    }
+    if not findings.looked:
+        properties = dict.fromkeys(ANOMALY, Outcome.UNKNOWN)
+    elif offsets["unseen"] and not offsets["lost"]:
+        properties["no_loss"] = Outcome.UNKNOWN
+    verdict = Verdict(
+        guarantee=guarantee(properties),
+        properties=properties,
+        **offsets,
+        because="",
+        final=findings.final,
+        rows=len(findings.final) if findings.keyed else findings.effects,
+        witnesses=findings.witnesses,
+    )
+    return replace(verdict, because=_because(verdict, findings))
+
+
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
     """What lost and extra effects leave."""
     extra = Outcome.VIOLATED in (
@@ -234,11 +278,16 @@ _SAID = {
 }
 
 
-def because(verdict: Verdict, records: int, *, keyed: bool, looked: bool) -> str:
-    """The one sentence that says why the guarantee is what it is, of so many expected records."""
-    if not looked:
+def _because(verdict: Verdict, findings: Findings) -> str:
+    """The one sentence that says why the guarantee is what it is."""
+    records = findings.records
+    if not findings.looked:
         return "unknown, because nobody looked: there is neither a reading nor an observation"
-    once = "is contained in the last value of its key" if keyed else "came out once"
+    once = (
+        "is contained in the last value of its key"
+        if findings.keyed
+        else "came out once"
+    )
     why = _said(verdict, records, "unseen", "lost", "duplicate", "unexpected")
     held = {
         Guarantee.EXACTLY_ONCE: f"exactly-once, because every one of the {records} records {once}",

@@ -1,0 +1,449 @@
+"""The judge of long histories: the verdict of `labkit.core.judge`, within a gigabyte for millions of records.
+
+What each property means is said there, once; a property test compares the two judges to the last witness. This one
+keeps an expected record as a row of bytes and passes over the observations once.
+
+This module must not read files, clocks or chance, must not depend on hash order, and never holds the observations.
+"""
+
+import struct
+from array import array
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from itertools import chain, compress, count, islice, repeat
+from operator import ge, gt, itemgetter, not_
+from typing import Any
+
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.verdict import (
+    LISTS,
+    TEN,
+    ByKey,
+    Findings,
+    Verdict,
+    Witness,
+    conclude,
+)
+
+# An expected record is a row of bytes: its value, the numbers of its key and its epoch; whether it has an effect, and
+# which batch and attempt wrote it; a bit for each anomaly. The parts of a record lie side by side because observations
+# may come in any order: each then costs one cache miss, where a column for each part would cost one miss a column.
+# These are the parts, the places where some start, and what stands for no record.
+NEW, FACTS, EFFECT = (
+    struct.Struct("=qii18x"),
+    struct.Struct("=qii?"),
+    struct.Struct("=?qq"),
+)
+NUMBER = struct.Struct("=8xi22x")
+EPOCH_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
+NOWHERE = (0, -1, -1, False)
+
+COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
+
+
+def judge_large(expected: Iterable[Record], history: History) -> Verdict:
+    """Judges a history in one pass.
+
+    Raises `InvalidInput` for expected records or epochs out of order, `OverflowError` and `struct.error` for numbers
+    beyond 64 bits; `labkit.core.judge.judge` tells the caller of them in one sentence.
+    """
+    tally = _Tally(_Expected(expected), history)
+    tally.observe(history.events)
+    tally.settle()
+    for row in history.hidden:
+        tally.hide(row)
+    tally.lose()
+    return _verdict(tally)
+
+
+def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
+    """The error for an expected record, counted from 1, whose offset is not larger than the one before."""
+    return InvalidInput(
+        f"Expected record {number}: {offset} after {before}; sort by offset."
+    )
+
+
+def check_epochs(epochs: Sequence[Epoch]) -> None:
+    """Raises `InvalidInput` where an epoch ends before its start, or starts before the end of the one before."""
+    for number, epoch in enumerate(epochs):
+        overlaps = number > 0 and epoch.start < epochs[number - 1].end
+        if epoch.end < epoch.start or overlaps:
+            raise InvalidInput(
+                f"Epoch {number + 1}: {epoch} ends early or starts before the last end; sort them."
+            )
+
+
+class _Expected:
+    """The expected records in rows. Keys are numbered, since a dict of millions of keys must not outlive this."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        number_of: dict[str, int] = defaultdict(count().__next__)
+        self.rows, offsets = bytearray(), array("q")
+        records = iter(records)
+        while some := list(
+            islice(records, 500)
+        ):  # few enough not to wake the garbage collector
+            its_offsets, keys, values = zip(*some, strict=True)
+            offsets.extend(its_offsets)
+            self.rows += b"".join(
+                map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1))
+            )
+        for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
+            raise out_of_order(index + 1, offsets[index], offsets[index - 1])
+        self.keys = list(number_of)
+        del number_of
+        self._place(offsets)
+
+    def _place(self, offsets: "array[int]") -> None:
+        """Prepares to find records by offset: in a table as long as the span of the offsets, or else in a dict."""
+        self.offsets: Sequence[int] = offsets
+        self.first = offsets[0] if offsets else 0
+        self.span = offsets[-1] - self.first + 1 if offsets else 0
+        self.table: Sequence[int] = ()
+        self.sparse: dict[int, int] = {}
+        if self.span == len(offsets):
+            self.offsets, self.table = (
+                range(self.first, self.first + self.span),
+                range(self.span),
+            )
+        elif self.span <= 4 * len(offsets):
+            self.table = table = array("i", [-1]) * self.span
+            for index, offset in enumerate(offsets):
+                table[offset - self.first] = index
+        else:
+            self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
+
+    def place(self, offset: int) -> int:
+        """The index of the record with an offset, or -1."""
+        position = offset - self.first
+        return (
+            self.table[position]
+            if 0 <= position < self.span
+            else self.sparse.get(offset, -1)
+        )
+
+    def facts(self, index: int) -> tuple[int, int, int, bool]:
+        """Value, number of the key, number of the epoch, and whether it has an effect."""
+        value, number, epoch, seen = FACTS.unpack_from(self.rows, index * SIZE)
+        return value, number, epoch, seen
+
+    def key(self, index: int) -> str:
+        return self.keys[self.facts(index)[1]]
+
+
+class _Epochs:
+    """Which records of an epoch appeared while others had not, without ever scanning all epochs."""
+
+    def __init__(self, epochs: Sequence[Epoch], expected: _Expected) -> None:
+        self.epochs, self.absent = epochs, array("q")
+        self.fresh, self.fresh_epochs = array("i"), array("i")
+        check_epochs(epochs)
+        epoch_of = array("i", [-1]) * len(expected.offsets)
+        for number, epoch in enumerate(epochs):
+            begin, end = (
+                bisect_left(expected.offsets, offset)
+                for offset in (epoch.start, epoch.end)
+            )
+            epoch_of[begin:end] = array("i", [number]) * (end - begin)
+            self.absent.append(end - begin)
+        self.absent.append(0)
+        for byte in range(epoch_of.itemsize):  # of all rows at once
+            expected.rows[EPOCH_AT + byte :: SIZE] = epoch_of.tobytes()[
+                byte :: epoch_of.itemsize
+            ]
+
+    def appear(self, index: int, epoch: int) -> None:
+        self.fresh.append(index)
+        self.fresh_epochs.append(epoch)
+
+    def read(self) -> Iterator[int]:
+        """The records that appeared since the last reading while others of their epoch have not."""
+        fresh, numbers, self.fresh, self.fresh_epochs = (
+            self.fresh,
+            self.fresh_epochs,
+            array("i"),
+            array("i"),
+        )
+        for number in numbers:
+            self.absent[number] -= 1
+        self.absent[-1] = 0  # of no epoch
+        return compress(fresh, map(self.absent.__getitem__, numbers))
+
+
+class _Found:
+    """The distinct offsets of one anomaly, as a bit in the rows of the expected records, and few witnesses."""
+
+    room = 1 << 23
+    """How many offsets without a record are kept before repeated ones are taken out."""
+
+    def __init__(self, rows: bytearray, bit: int, *, in_order: bool) -> None:
+        self.rows, self.bit = rows, bit
+        self.others: MutableSequence[int] = array("q")
+        self.order = array("q") if in_order else None
+        self.ranked: list[tuple[int, Witness]] = []
+
+    def add(self, index: int, offset: int) -> bool:
+        """Lists an offset once, which may have no record; says whether its witness is to be kept.
+
+        The ten first are kept, so that the first of a list always has its witness.
+        """
+        if index < 0:
+            return self._add_other(offset)
+        place = index * SIZE + MARKS_AT
+        if self.rows[place] & self.bit:
+            return False
+        self.rows[place] |= self.bit
+        if self.order is not None:
+            self.order.append(offset)
+            return len(self.order) <= TEN
+        return len(self.ranked) < TEN or offset < self.ranked[-1][0]
+
+    def _add_other(self, offset: int) -> bool:
+        try:
+            self.others.append(offset)
+        except OverflowError:
+            self.others = [*self.others, offset]
+        if len(self.others) > self.room:
+            self.others, others = self.others[:0], set(self.others)
+            self.others.extend(others)
+            self.room = max(self.room, 2 * len(others))
+        if len(self.ranked) == TEN and offset >= self.ranked[-1][0]:
+            return False
+        return all(offset != kept for kept, _ in self.ranked)
+
+    def keep(self, witness: Witness) -> None:
+        insort(
+            self.ranked,
+            (witness.offset if self.order is None else len(self.order), witness),
+            key=itemgetter(0),
+        )
+        del self.ranked[TEN:]
+
+    def all(self, offsets: Sequence[int], marks: bytearray) -> tuple[int, ...]:
+        if self.order is not None:
+            return tuple(self.order)
+        marked = compress(
+            offsets, marks.translate(bytes(bits & self.bit for bits in range(256)))
+        )
+        return tuple(sorted(chain(marked, set(self.others))) if self.others else marked)
+
+
+class _Tally:
+    """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
+
+    def __init__(self, expected: _Expected, history: History) -> None:
+        self.expected, self.keyed, self.looked, self.rows = (
+            expected,
+            history.keyed,
+            False,
+            0,
+        )
+        self.epochs = _Epochs(history.epochs, expected)
+        # By key, side by side: its latest record that was read, and the record of its last effect
+        self.latest = array("i", [-1, -1]) * len(expected.keys)
+        self.odd: dict[str, int] = {}
+        self.found = {
+            anomaly: _Found(
+                expected.rows, 1 << number, in_order=anomaly == "regression"
+            )
+            for number, anomaly in enumerate(LISTS)
+        }
+
+    def observe(self, events: Iterable[Observation | Reading]) -> None:
+        """Takes in all events, in one loop and with few calls, since they may be millions."""
+        expected, latest, odd, regression = (
+            self.expected,
+            self.latest,
+            self.odd,
+            self.found["regression"],
+        )
+        rows, keys, first, span, table = (
+            expected.rows,
+            expected.keys,
+            expected.first,
+            expected.span,
+            expected.table,
+        )
+        facts, write = FACTS.unpack_from, EFFECT.pack_into
+        for event in events:
+            self.looked = True
+            if isinstance(event, Reading):
+                self.read(event.moment)
+                continue
+            offset, key, value, batch, attempt, visibility = event
+            index = offset - first
+            index = (
+                table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
+            )
+            right, number, epoch, seen = (
+                facts(rows, index * SIZE) if index >= 0 else NOWHERE
+            )
+            if index < 0 or value != right or key != keys[number]:
+                self._unexplained(index, event)
+                continue
+            number *= 2
+            if index > latest[number]:
+                latest[number] = index
+            elif index < latest[number] and regression.add(index, offset):
+                regression.keep(
+                    Witness(
+                        *event[:5],
+                        from_value=expected.facts(latest[number])[0],
+                        to_value=value,
+                    )
+                )
+            if visibility != COMMITTED and self._is_no_effect(index, event):
+                continue
+            self.rows += 1
+            latest[number + 1] = index
+            if odd:
+                odd.pop(key, None)
+            if not seen:
+                self.epochs.appear(index, epoch)
+            elif not self.keyed:
+                self._note("duplicate", index, event)
+                continue
+            write(rows, index * SIZE + EFFECT_AT, 1, batch, attempt)
+
+    def _unexplained(self, index: int, row: Observation) -> None:
+        if row.visibility != COMMITTED and self._is_no_effect(index, row):
+            return
+        self.rows += 1
+        known = self.expected.key(index) if index >= 0 else row.key
+        self.odd[known if known == row.key else row.key] = (
+            row.value
+        )  # one object for a key: there may be millions
+        self._note("unexpected", index, row)
+
+    def _is_no_effect(self, index: int, row: Observation) -> bool:
+        """Notes a row that was read before its transaction committed."""
+        self._note(f"{row.visibility}_read", index, row)
+        return row.visibility == ABORTED
+
+    def read(self, moment: str) -> None:
+        found = self.found["fractured_read"]
+        for index in self.epochs.read():
+            if found.add(index, self.expected.offsets[index]):
+                found.keep(self._written(index, moment=moment))
+
+    def settle(self) -> None:
+        """After all events: a key whose last effect nothing explains shows no record."""
+        for number, key in enumerate(self.expected.keys if self.odd else ()):
+            if self.latest[number * 2 + 1] >= 0 and key in self.odd:
+                self.latest[number * 2 + 1] = -1
+
+    def hide(self, row: Observation) -> None:
+        """Notes a row of an undecided transaction, after all events."""
+        index = self.expected.place(row.offset)
+        if index < 0 or row.visibility == ABORTED:
+            return
+        value, number, _, seen = self.expected.facts(index)
+        if (
+            value == row.value
+            and self.expected.keys[number] == row.key
+            and (self._is_missing(index) or not seen)
+        ):
+            self._note("unseen", index, row)
+
+    def lose(self) -> None:
+        """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
+        found, unseen, rows = (
+            self.found["lost"],
+            self.found["unseen"].bit,
+            self.expected.rows,
+        )
+        if self.keyed:
+            numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
+            missing = map(gt, count(), map(self.latest[1::2].__getitem__, numbers))
+        else:
+            missing = map(not_, rows[EFFECT_AT::SIZE])
+        for index in compress(count(), missing) if self.looked else ():
+            if not rows[index * SIZE + MARKS_AT] & unseen and found.add(
+                index, self.expected.offsets[index]
+            ):
+                found.keep(self._lost(index))
+
+    def last(self) -> ByKey:
+        """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
+        expected, shown, odd = self.expected, self.latest[1::2], self.odd
+        keys = list(compress(expected.keys, map((-1).__ne__, shown)))
+        last = [
+            FACTS.unpack_from(expected.rows, index * SIZE)[0]
+            for index in shown
+            if index >= 0
+        ]
+        # What nothing explains may be a number of any size.
+        values: MutableSequence[int] = last if odd else array("q", last)
+        keys.extend(odd)
+        values.extend(odd.values())
+        expected.rows.clear()  # which the lists of anomalies also hold
+        del (
+            self.latest,
+            self.epochs,
+            self.odd,
+            odd,
+            expected.keys,
+            expected.table,
+            expected.sparse,
+        )
+        return ByKey(keys, values)
+
+    def _is_missing(self, index: int) -> bool:
+        _, number, _, seen = self.expected.facts(index)
+        return index > self.latest[number * 2 + 1] if self.keyed else not seen
+
+    def _lost(self, index: int) -> Witness:
+        _, number, epoch, seen = self.expected.facts(index)
+        shown = self.latest[number * 2 + 1]
+        if seen and shown >= 0:
+            return self._written(index, overwritten_by=self._written(shown))
+        batch = self.epochs.epochs[epoch].batch if epoch >= 0 else None
+        return self._written(index)._replace(batch=batch, attempt=None)
+
+    def _written(self, index: int, **more: Any) -> Witness:
+        value, number, _, _ = self.expected.facts(index)
+        _, batch, attempt = EFFECT.unpack_from(
+            self.expected.rows, index * SIZE + EFFECT_AT
+        )
+        return Witness(
+            self.expected.offsets[index],
+            self.expected.keys[number],
+            value,
+            batch,
+            attempt,
+            **more,
+        )
+
+    def _note(self, anomaly: str, index: int, row: Observation) -> None:
+        found = self.found[anomaly]
+        if found.add(index, row.offset):
+            found.keep(
+                Witness(
+                    *row[:5],
+                    earlier=self._written(index) if anomaly == "duplicate" else None,
+                )
+            )
+
+
+def _verdict(tally: _Tally) -> Verdict:
+    marks, offsets = tally.expected.rows[MARKS_AT::SIZE], tally.expected.offsets
+    final = tally.last()
+    return conclude(
+        Findings(
+            offsets={
+                anomaly: found.all(offsets, marks)
+                for anomaly, found in tally.found.items()
+            },
+            witnesses={
+                anomaly: tuple(case for _, case in found.ranked)
+                for anomaly, found in tally.found.items()
+            },
+            final=final,
+            effects=tally.rows,
+            records=len(offsets),
+            keyed=tally.keyed,
+            looked=tally.looked,
+        )
+    )
