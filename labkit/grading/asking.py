@@ -12,8 +12,8 @@ import msgspec
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.grading.sandbox.inside.serving import MOST_QUESTION, NotPlain, plain
-from labkit.teach.exercises.contract import AnswerFailed, Plain
+from labkit.grading.sandbox.inside.serving import MOST_QUESTION
+from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 AGAIN = 16
 """How many questions are asked once more when a judge is content."""
@@ -177,5 +177,5 @@ def _plain(raw: bytes) -> Plain:
             "what came back is not plain JSON", "gave no plain value"
         ) from None
     except NotPlain as error:
-        raise Unanswered(f"it gives {error}", "gave no plain value") from None
+        raise Unanswered(f"it {error}", "gave no plain value") from None
     return value

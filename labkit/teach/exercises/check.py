@@ -14,7 +14,7 @@ from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind
-from labkit.teach.exercises.namespace import InNotebook, is_open
+from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
 
 NOT_ATTEMPTED, TRIED, DONE = "not attempted", "not yet", "done"
@@ -28,7 +28,8 @@ def check(name: str) -> None:
     """
     exercise = find(name)
     namespace = _namespace()
-    if exercise.needs_spark and not is_open(namespace.get(exercise.answer, ...)):
+    answer = InNotebook(exercise.answer, namespace)
+    if exercise.needs_spark and answer.is_attempted():
         print("This runs real Spark and takes about twenty seconds.", flush=True)
     found = judged(exercise, namespace)
     if found is None:

@@ -2,18 +2,128 @@
 
 A learner's answer is a constant or a function of plain values (what JSON can carry), and whoever judges it only asks:
 the judge explores, the answer replies. So the same judge runs beside the learner's code in a notebook, and in another
-process than that code when points are given. This module must not judge, and must not know where an answer lives.
+process than that code when points are given. Both sides read an answer by `plain`, so that they agree on what is an
+answer, what is none, and what was not attempted. This module must not judge, and must not know where an answer lives.
 """
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
-from labkit.core.errors import LabError
+from labkit.core.errors import LabError, MissingSolution
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 """A value that JSON can carry. The exact type counts: a subclass of `int` is not an `int`, `True` is not 1."""
+LARGEST = 2**63
+"""A whole number in an answer is smaller, and larger than its negative: what 64 bits hold."""
+DEEPEST = 20
+"""Levels of lists and dicts in an answer."""
+MOST_CHARACTERS = 60_000
+"""Characters of an answer that is written as JSON: such a reply still fits into a frame of the grader's connection."""
+_SURELY_SMALL = 2_000
+"""So many values and characters of text never take more than `MOST_CHARACTERS`: none of them takes more than 28."""
+_TOO_LARGE = f"gives a value that is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
+
+
+class NotPlain(Exception):
+    """What was found is no answer. The message is a sentence without its subject, such as `recover([])`."""
+
+
+def plain(value: object) -> Plain:
+    """A copy of what a learner's name stands for or a learner's function returned: the only reader of answers.
+
+    `None` is an answer and is judged. What holds nothing but `...`, as a stub does, was not attempted:
+    `MissingSolution`. Refused are: a value that has a `...` and something else, what JSON cannot carry, more levels
+    than `DEEPEST`, a whole number from `LARGEST` on, and more than `MOST_CHARACTERS`: `NotPlain`.
+    """
+    reader = _Reader()
+    copy = reader.read(value, 0)
+    if reader.open and reader.open == reader.leaves:
+        raise MissingSolution("There is nothing but '...' yet.")
+    if reader.open:
+        raise NotPlain("has a '...' that is not filled in")
+    if reader.size > _SURELY_SMALL and len(json.dumps(copy)) > MOST_CHARACTERS:
+        raise NotPlain(_TOO_LARGE)
+    return copy
+
+
+class _Reader:
+    """Reads one value, and counts while it reads, so that it never goes through one of endless size."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        """Values and characters of text that were read so far."""
+        self.leaves = 0
+        """Values that hold no other value."""
+        self.open = 0
+        """Leaves that are `...`."""
+
+    def read(self, value: object, depth: int) -> Plain:
+        self._count(1)
+        if type(value) is list and value:
+            return [self.read(each, _deeper(depth)) for each in value]
+        if type(value) is dict and value:
+            return {
+                self._key(key): self.read(each, _deeper(depth))
+                for key, each in value.items()
+            }
+        self.leaves += 1
+        if value is ...:
+            self.open += 1
+            return None
+        return self._leaf(value)
+
+    def _leaf(self, value: object) -> Plain:
+        if value is None or type(value) is bool:
+            return value
+        if type(value) is int or type(value) is float:
+            return _number(value)
+        if type(value) is str:
+            return self._text(value)
+        if type(value) is list or type(value) is dict:
+            return value.copy()
+        raise NotPlain(
+            f"gives a value of type {type(value).__name__[:60]}; an answer is made of numbers, text, True, False, "
+            "None, lists, and dicts with text as keys"
+        )
+
+    def _key(self, key: object) -> str:
+        self._count(1)
+        if type(key) is not str:
+            kind = type(key).__name__[:60]
+            raise NotPlain(f"gives a dict with a key of type {kind}; keys are text")
+        return self._text(key)
+
+    def _text(self, text: str) -> str:
+        self._count(len(text))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise NotPlain("gives text with half a character (a surrogate)") from None
+        return text
+
+    def _count(self, more: int) -> None:
+        self.size += more
+        if self.size > MOST_CHARACTERS:
+            raise NotPlain(_TOO_LARGE)
+
+
+def _deeper(depth: int) -> int:
+    """The depth of what lies in a list or dict at this depth."""
+    if depth == DEEPEST:
+        raise NotPlain(f"gives lists or dicts more than {DEEPEST} levels deep")
+    return depth + 1
+
+
+def _number(value: float) -> int | float:
+    if type(value) is int and not -LARGEST < value < LARGEST:
+        raise NotPlain("gives a whole number of more than 64 bits")
+    if type(value) is float and not math.isfinite(value):
+        raise NotPlain(f"gives {value}, which is no number that JSON can carry")
+    return value
 
 
 class Kind(StrEnum):
@@ -55,8 +165,8 @@ class Answer(Protocol):
     def call(self, *arguments: Plain) -> Plain:
         """What the learner's function answers. Same arguments, same answer: a judge may ask a question twice.
 
-        Raises `MissingSolution` when the function was not attempted (it raises `NotImplementedError` or gives `...`),
-        `AnswerFailed` when it fails.
+        Raises `MissingSolution` when the function was not attempted (it raises `NotImplementedError` or
+        `MissingSolution`, or gives nothing but `...`), `AnswerFailed` when it fails.
         """
         ...
 

@@ -1,10 +1,9 @@
 """A learner's answer where it was written: in the notebook's own process, found by its name.
 
 What is called here can do whatever a notebook can do; nothing that it says is a grade. The grader has an `Answer` of
-its own, in another process. This module must not judge.
+its own, in another process, which reads what it meets by the same `plain`. This module must not judge.
 """
 
-import math
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,14 +14,10 @@ from typing import Any
 
 from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.asking import shown
-from labkit.teach.exercises.contract import AnswerFailed, Plain
+from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 SECONDS = 5.0
 """How long one call of a learner's function may take."""
-LARGEST = 2**63
-"""A whole number in an answer is smaller, and larger than its negative."""
-DEEPEST = 20
-"""Levels of lists and dicts in an answer."""
 
 
 class InNotebook:
@@ -33,10 +28,17 @@ class InNotebook:
 
     def value(self) -> Plain:
         """The constant. Raises `MissingSolution`, `AnswerFailed`."""
-        found = self._namespace.get(self._name, ...)
-        if is_open(found):
-            raise MissingSolution(f"{self._name} is still '...'.")
-        return plain(self._name, found)
+        return _read(self._name, self._namespace.get(self._name, ...))
+
+    def is_attempted(self) -> bool:
+        """Whether the name stands for anything else than what a stub holds."""
+        try:
+            self.value()
+        except MissingSolution:
+            return False
+        except AnswerFailed:
+            return True
+        return True
 
     def call(self, *arguments: Plain) -> Plain:
         """What the function answers. Raises `MissingSolution`, `AnswerFailed`."""
@@ -52,59 +54,28 @@ class InNotebook:
         try:
             with time_limit():
                 answer = function(*given)
-        except NotImplementedError:
-            raise MissingSolution(f"{self._name} raises NotImplementedError.") from None
+        except (NotImplementedError, MissingSolution):
+            raise MissingSolution(
+                f"{self._name} says that it is not written."
+            ) from None
         except _TooLong:
             raise AnswerFailed(
                 f"{asked} took longer than {SECONDS:.0f} seconds."
             ) from None
-        except (
-            Exception
-        ) as error:  # whatever the learner's code raises is what is to be told
+        except (Exception, SystemExit) as error:
+            # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
             raise AnswerFailed(
                 f"{asked} raised {type(error).__name__}: {str(error)[:200]}."
             ) from None
-        if answer is ...:
-            raise MissingSolution(f"{self._name} returns '...'.")
-        return plain(asked, answer)
+        return _read(asked, answer)
 
 
-def is_open(value: object) -> bool:
-    """Whether nothing has been filled in: `...`, or a dict or list of nothing else."""
-    if isinstance(value, dict):
-        return bool(value) and all(map(is_open, value.values()))
-    return value is ... or (
-        isinstance(value, list) and bool(value) and all(map(is_open, value))
-    )
-
-
-def plain(what: str, value: Any, depth: int = 0) -> Plain:
-    """The value, if JSON can carry it: exact types only. Raises `AnswerFailed` that names what is not."""
-    if type(value) is int and not -LARGEST < value < LARGEST:
-        raise AnswerFailed(f"{what} gives a whole number of more than 64 bits.")
-    if value is None or type(value) in {bool, int, str}:
-        carried: Plain = value
-        return carried
-    if type(value) is float:
-        if not math.isfinite(value):
-            raise AnswerFailed(
-                f"{what} gives {value}, which is no number that JSON can carry."
-            )
-        return value
-    if depth < DEEPEST and type(value) is list:
-        return [plain(what, each, depth + 1) for each in value]
-    if (
-        depth < DEEPEST
-        and type(value) is dict
-        and all(type(key) is str for key in value)
-    ):
-        return {key: plain(what, each, depth + 1) for key, each in value.items()}
-    if value is ...:
-        raise AnswerFailed(f"{what} has a '...' that is not filled in.")
-    raise AnswerFailed(
-        f"{what} gives {shown(value)}, a {type(value).__name__}; an answer is made of numbers, text, True, False, "
-        "None, lists, and dicts with text as keys."
-    )
+def _read(what: str, value: object) -> Plain:
+    """The value, if it is an answer. Raises `MissingSolution`, and `AnswerFailed` that names where the value is from."""
+    try:
+        return plain(value)
+    except NotPlain as error:
+        raise AnswerFailed(f"{what} {error}.") from None
 
 
 class _TooLong(BaseException):

@@ -19,19 +19,15 @@ from IPython import get_ipython
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.teach.exercises.contract import NotPlain, plain
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
 """The source of that cell."""
 MOST_QUESTION = 1 << 20
 _MOST_REASON = 300
-_DEPTH = 40
 
 connections: list[tuple[str, socket.socket]] = []
 """The Python name of each item's answer and where it is asked for; set before the kernel starts."""
-
-
-class NotPlain(Exception):
-    """A value that JSON cannot carry as it is."""
 
 
 def serve() -> None:
@@ -96,48 +92,16 @@ def _reply(
         if answer is not ... and "arguments" in question:
             if not callable(answer):
                 raise NotPlain(
-                    f"no function: it is of type {type(answer).__name__[:60]}"
+                    f"is no function: it is of type {type(answer).__name__[:60]}"
                 )
             answer = answer(*question["arguments"])
-        elif _unwritten(answer):
-            answer = ...
-        return {"missing": True} if answer is ... else {"plain": plain(answer)}
+        return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
         return {"missing": True}
     except NotPlain as error:
-        return {"failed": f"{name} gives {error}", "kind": "no plain value"}
+        return {"failed": f"{name} {error}", "kind": "no plain value"}
     except BaseException as error:  # whatever it raises is an answer, SystemExit too
         return {"failed": f"{name} raised {_said(error)}", "kind": _kind(error)}
-
-
-def _unwritten(constant: Any) -> bool:
-    """Whether nothing was written yet where a constant is asked for: `None`, or a list or dict of nothing but `...`."""
-    if type(constant) is dict:
-        constant = list(constant.values())
-    if type(constant) is list:
-        return bool(constant) and all(part is ... for part in constant)
-    return constant is None
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """The value, if JSON carries it as it is. Raises `NotPlain` with what it is instead."""
-    if value is None or type(value) in {bool, int, str}:
-        return value
-    if depth > _DEPTH:
-        raise NotPlain(f"lists within lists, more than {_DEPTH} deep")
-    if type(value) is float:
-        if value - value != 0:
-            raise NotPlain("NaN or infinity, and not a number")
-        return value
-    if type(value) is list:
-        return [plain(part, depth + 1) for part in value]
-    if type(value) is dict:
-        if not all(type(key) is str for key in value):
-            raise NotPlain("a dict with keys that are no strings")
-        return {key: plain(part, depth + 1) for key, part in value.items()}
-    raise NotPlain(
-        f"a value of type {type(value).__name__[:60]}; give bool, int, float, str, list, dict or None"
-    )
 
 
 def _said(error: BaseException) -> str:

@@ -1,0 +1,188 @@
+"""A value is the same answer, or none for the same reason, in the notebook's check and behind the grader's connection."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from labkit.core.errors import MissingSolution
+from labkit.grading.asking import Asked
+from labkit.grading.sandbox.inside import serving
+from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.teach.exercises.contract import (
+    DEEPEST,
+    LARGEST,
+    MOST_CHARACTERS,
+    Answer,
+    AnswerFailed,
+    Plain,
+)
+from labkit.teach.exercises.namespace import InNotebook
+
+
+class Sly(int):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+def nested(levels: int) -> Plain:
+    value: Plain = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def endless() -> list[object]:
+    value: list[object] = []
+    value.append(value)
+    return value
+
+
+def wide_and_deep() -> list[object]:
+    """Few objects, which read one by one would be 10 ** 19 values."""
+    value: list[object] = [1] * 10
+    for _ in range(DEEPEST - 2):
+        value = [value] * 10
+    return value
+
+
+ANSWERS = {
+    "none": None,
+    "true": True,
+    "one": 1,
+    "a fraction": 2.5,
+    "minus zero": -0.0,
+    "no text": "",
+    "text": "naïve 🙂 \x00",
+    "an empty list": [],
+    "an empty dict": {},
+    "a dict of none": {"a": None},
+    "a list of none": [None, None],
+    "the largest number": LARGEST - 1,
+    "the smallest number": 1 - LARGEST,
+    "as deep as may be": nested(DEEPEST),
+    "as long as may be": "x" * (MOST_CHARACTERS - 2),
+    "many values": [0] * 19_000,
+    "anything": {"a": [1, 2.5, "x", None, True], "b": {"": {}}},
+}
+MISSING = {
+    "the stub": ...,
+    "a stub of a list": [..., ...],
+    "a stub of a dict": {"a": ..., "b": {"c": ...}},
+}
+REFUSED = {
+    "a part of a dict": ({"a": None, "b": ...}, "is not filled in"),
+    "a part of a list": ([..., [[], ...]], "is not filled in"),
+    "2**63": (LARGEST, "more than 64 bits"),
+    "2**70": (2**70, "more than 64 bits"),
+    "a number of many digits": ([[10**5000]], "more than 64 bits"),
+    "no number": (float("nan"), "no number that JSON can carry"),
+    "infinity": ([float("-inf")], "no number that JSON can carry"),
+    "a subclass": (Sly(3), "type Sly"),
+    "a subclass within": ({"a": Sly(1)}, "type Sly"),
+    "a tuple": ((1, 2), "type tuple"),
+    "a set": ({1}, "type set"),
+    "bytes": (b"", "type bytes"),
+    "an object": (object(), "type object"),
+    "a class": (Sly, "type type"),
+    "a key that is a number": ({1: 2}, "keys are text"),
+    "half a character": ("\ud800", "half a character"),
+    "half a character as key": ({"\udfff": 1}, "half a character"),
+    "too deep": (nested(DEEPEST + 1), f"more than {DEEPEST} levels"),
+    "25 deep": (nested(25), f"more than {DEEPEST} levels"),
+    "without end": (endless(), f"more than {DEEPEST} levels"),
+    "too long": ("x" * (MOST_CHARACTERS - 1), "too large"),
+    "too many": ([0] * 21_000, "too large"),
+    "too many characters once written": ("🙂" * 5_001, "too large"),
+    "wide and deep": (wide_and_deep(), "too large"),
+}
+Side = Callable[[object], Answer]
+
+
+@pytest.fixture(params=["in the notebook", "behind the grader's connection"])
+def side(request: pytest.FixtureRequest) -> Iterator[Side]:
+    """What makes an `Answer` of a value that the name `it` stands for."""
+    if request.param == "in the notebook":
+        yield lambda value: InNotebook("it", {"it": value})
+        return
+    mine, theirs = socket.socketpair()
+    names: dict[str, object] = {}
+
+    def serve() -> None:
+        try:
+            while True:
+                question = json.loads(receive(theirs, serving.MOST_QUESTION))
+                reply = serving._reply(names, "it", question)
+                send(theirs, json.dumps(reply).encode())
+        except (FrameError, OSError):
+            pass
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+
+    def asked(value: object) -> Asked:
+        names["it"] = value
+        return Asked(mine, time.monotonic() + 60)
+
+    yield asked
+    mine.close()
+    theirs.close()
+    thread.join(10)
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_what_json_can_carry_is_an_answer(side: Side, case: str) -> None:
+    value = ANSWERS[case]
+    for got in (side(value).value(), side(lambda _: value).call(1)):
+        assert repr(got) == repr(value)
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_what_holds_nothing_else_than_a_stub_does_was_not_attempted(
+    side: Side, case: str
+) -> None:
+    value = MISSING[case]
+    with pytest.raises(MissingSolution):
+        side(value).value()
+    with pytest.raises(MissingSolution):
+        side(lambda _: value).call(1)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_anything_else_is_refused_by_one_sentence(side: Side, case: str) -> None:
+    value, why = REFUSED[case]
+    for ask in (side(value).value, lambda: side(lambda _: value).call(1)):
+        with pytest.raises(AnswerFailed, match=why) as refusal:
+            ask()
+        assert len(str(refusal.value)) < 200
+        assert "\n" not in str(refusal.value)
+
+
+def says_missing(_: int) -> None:
+    raise MissingSolution("not yet")
+
+
+def is_not_implemented(_: int) -> None:
+    raise NotImplementedError
+
+
+def leaves(_: int) -> None:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize("function", [..., says_missing, is_not_implemented])
+def test_a_function_that_is_not_written_was_not_attempted(
+    side: Side, function: object
+) -> None:
+    with pytest.raises(MissingSolution):
+        side(function).call(1)
+
+
+def test_a_function_that_leaves_has_failed(side: Side) -> None:
+    with pytest.raises(AnswerFailed, match="SystemExit"):
+        side(leaves).call(1)
