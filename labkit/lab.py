@@ -14,7 +14,6 @@ from labkit.core.failpoints import POINTS, Order
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import Finding, examine
 from labkit.host.java import find_java
-from labkit.runs.choices import able
 from labkit.runs.flight import Tell
 from labkit.runs.memory import Life, live
 from labkit.runs.outcome import (
@@ -35,6 +34,7 @@ from labkit.runs.outcome import (
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
 from labkit.runs.run import history
 from labkit.runs.runner import PATIENCE
+from labkit.runs.scenario.checks import stores_for
 from labkit.sim.models.kafka_log.timeouts import Examined, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
@@ -173,7 +173,7 @@ def until_visible(
     words: str = "hello-world-hello-world", *, records_per_batch: int = 2
 ) -> costs.Waits:
     """A figure of how many simulated steps each record waits until it can be read, sink by sink, and its data."""
-    walks = {(sink, order): able(sink)[0] for sink, order in POINTS}
+    walks = {(sink, order): stores_for(sink)[0] for sink, order in POINTS}
     return costs.until_visible(
         {
             sink.value if order is Order.NONE else f"{sink}, {order} order": waits(

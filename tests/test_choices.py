@@ -6,14 +6,15 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, FailPoint, Order, Strategy
-from labkit.runs.choices import PARTS, able, choose
+from labkit.runs.choices import PARTS, choose
+from labkit.runs.scenario.checks import stores_for
 from labkit.spark.options import HELLO_WORLD_HELLO
 
 
 @pytest.mark.parametrize("sink", Strategy)
 def test_every_choice_that_is_offered_can_be_run(sink):
     """Whatever is picked, part after part, the scenario is one that `labkit run` takes."""
-    first = choose(sink.value)
+    first = choose(sink=sink.value)
     assert first.names["sink"] == [each.value for each in Strategy]
     for store in first.names["store"]:
         for order in first.names["order"]:
@@ -34,26 +35,34 @@ def test_every_choice_that_is_offered_can_be_run(sink):
 
 
 def test_what_no_longer_fits_follows():
-    chosen = choose("two_phase", order="engine", failpoint="sink.mid_commit")
+    chosen = choose(sink="two_phase", order="engine", failpoint="sink.mid_commit")
     changed = chosen.change("sink", "append")
-    assert (changed.order, changed.failpoint) == (
+    assert (changed["order"], changed["failpoint"]) == (
         Order.NONE,
         FailPoint.AFTER_PRE_COMMIT,
     )
-    assert changed.change("sink", "idempotent").store == "sqlite"
+    assert changed.change("sink", "idempotent")["store"] == "sqlite"
     kept = chosen.change("order", "decision")
-    assert (kept.failpoint, kept.store) == (chosen.failpoint, chosen.store)
+    assert (kept["failpoint"], kept["store"]) == (chosen["failpoint"], chosen["store"])
 
 
 def test_a_sink_is_offered_only_the_stores_that_carry_it():
-    assert able(Strategy.IDEMPOTENT) == [
-        store for store in able(Strategy.APPEND) if store not in ("files", "kafka")
+    assert stores_for(Strategy.IDEMPOTENT) == [
+        store
+        for store in stores_for(Strategy.APPEND)
+        if store not in ("files", "kafka")
     ]
 
 
 def test_the_call_is_python_and_says_what_was_chosen(tmp_path):
     path = tmp_path / 'a "quoted" log.jsonl'
-    chosen = choose("wal", "sqlite", "engine", "sink.mid_commit", path)
+    chosen = choose(
+        sink="wal",
+        store="sqlite",
+        order="engine",
+        failpoint="sink.mid_commit",
+        input=path,
+    )
     call = ast.parse(chosen.call(), mode="eval").body
     assert isinstance(call, ast.Call)
     said = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
@@ -103,5 +112,4 @@ def test_a_change_that_cannot_be_is_refused(part, value):
 def test_every_part_can_be_changed():
     chosen = choose()
     for part in PARTS:
-        value = str(getattr(chosen, part))
-        assert chosen.change(part, value) == chosen
+        assert chosen.change(part, chosen[part]) == chosen

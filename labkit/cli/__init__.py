@@ -40,10 +40,10 @@ def main() -> NoReturn:
     """The entry point `labkit`."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(execute(sys.argv[1:]))
 
 
-def run(words: Sequence[str]) -> int:
+def execute(words: Sequence[str]) -> int:
     """Carries out a command line; gives the exit code. Every error ends here, as one sentence on standard error."""
     debug = "--debug" in words
     try:
@@ -64,9 +64,9 @@ def run(words: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from labkit.cli.commands import app
+    from labkit.cli.app import command_line
 
-    code = app(arguments, prog_name="labkit", standalone_mode=False)
+    code = command_line().main(arguments, prog_name="labkit", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from labkit.cli.common import Json, Out
 from labkit.cli.progress import progress
 from labkit.core.errors import LabError
 from labkit.host.java import find_java
@@ -13,6 +14,11 @@ from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
 
 BETWEEN = "sink.after_pre_commit"
+
+
+def demo(out: Out = None, as_json: Json = False) -> int:
+    """Crash hello, world, hello between pre-commit and commit with every sink, then show the honest limits."""
+    return run_demo(out, as_json)
 
 
 def _between(sink: str, store: str) -> Scenario:

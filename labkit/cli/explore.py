@@ -1,4 +1,4 @@
-"""`labkit explore` and `labkit replay`: every schedule of a simulator, and one of them step by step.
+"""`labkit explore`: every schedule of a simulator, or many random ones.
 
 Clock, memory and progress are here, outside the pure core; the search itself is `labkit.sim.explore`.
 """
@@ -9,28 +9,65 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import psutil
+import typer
 from rich.console import Console
 
+from labkit.cli.common import Json
 from labkit.cli.tables import show, table
-from labkit.cli.trace_file import read_trace
 from labkit.core.errors import InvalidInput
-from labkit.core.judge import Verdict
-from labkit.sim.explore import (
-    Exploration,
-    Progress,
-    Violation,
-    explore,
-    violations,
-    walk,
-)
-from labkit.sim.scenarios import every, facts, find, say
-from labkit.sim.trace import Replay, Trace, blueprint, make, replay
+from labkit.sim import MODELS
+from labkit.sim.explore import Exploration, Progress, Violation, walk
+from labkit.sim.explore import explore as search
+from labkit.sim.trace import make
 
 _MEGABYTE = 1_000_000
+
+
+def explore(
+    model: Annotated[
+        str | None,
+        typer.Argument(help=f"{', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter; may be repeated."
+        ),
+    ] = None,
+    max_states: Annotated[
+        int, typer.Option(help="Stop after so many states.")
+    ] = 1_000_000,
+    seconds: Annotated[float, typer.Option(help="Stop after so many seconds.")] = 300.0,
+    megabytes: Annotated[
+        int, typer.Option(help="Stop when this process uses so much memory.")
+    ] = 4_000,
+    walks: Annotated[int, typer.Option(help="Instead, take so many random walks.")] = 0,
+    steps: Annotated[int, typer.Option(help="Steps of the longest walk.")] = 500,
+    seed: Annotated[
+        int, typer.Option(help="Of the walks: the same seed, the same walks.")
+    ] = 1,
+    as_json: Json = False,
+) -> int:
+    """Visit every schedule of a simulator and say which claims do not hold, each with a shortest way to see it.
+
+    Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was seen.
+    """
+    given = parse_settings(settings or [])
+    if walks:
+        return run_walks(
+            model, given, walks=walks, steps=steps, seed=seed, as_json=as_json
+        )
+    return run_explore(
+        model,
+        given,
+        max_states=max_states,
+        seconds=seconds,
+        megabytes=megabytes,
+        as_json=as_json,
+    )
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
@@ -76,7 +113,7 @@ def run_explore(
             return limit.allows()
 
         with without_collector():
-            found = explore(model, max_states=max_states, keep_going=keep_going)
+            found = search(model, max_states=max_states, keep_going=keep_going)
     took = time.perf_counter() - begun
     if as_json:
         print(
@@ -94,8 +131,6 @@ def run_explore(
 
 
 def _models() -> str:
-    from labkit.sim import MODELS
-
     return f"choose one of {', '.join(MODELS)}."
 
 
@@ -164,7 +199,7 @@ def _print_found(found: Exploration, stopped: str, took: float) -> None:
     ):
         rows.add_row(label, value)
     show(rows)
-    _print_violations(found.violations)
+    print_violations(found.violations)
     if not found.violations:
         print(
             "\nNo property is violated"
@@ -172,7 +207,8 @@ def _print_found(found: Exploration, stopped: str, took: float) -> None:
         )
 
 
-def _print_violations(violations: Sequence[Violation]) -> None:
+def print_violations(violations: Sequence[Violation]) -> None:
+    """What does not hold, each with the command that shows it."""
     for violation in violations:
         steps = len(violation.trace.actions)
         print(f"\nVIOLATED {violation.property}, {steps} steps: {violation.because}")
@@ -217,100 +253,5 @@ def run_walks(
         print(
             f"{walks} walks of at most {steps} steps, seed {seed}: {len(found) or 'no'} properties violated."
         )
-        _print_violations(found)
+        print_violations(found)
     return 1 if found else 2
-
-
-def read(text: str) -> Trace:
-    """A trace from its text, from a file, or from a named scenario. Raises `InvalidInput`."""
-    if "~" in text:
-        return Trace.parse(text)
-    if _is_file(text):
-        return read_trace(Path(text))
-    return find(text).trace
-
-
-def _is_file(text: str) -> bool:
-    return (
-        text.endswith(".json")
-        or "/" in text
-        or (len(text) < 200 and Path(text).is_file())
-    )
-
-
-def run_replay(text: str | None, as_json: bool) -> int:
-    """Steps through a trace. 1: a claim about all states is violated on the way or at the end."""
-    if text is None:
-        return _list_scenarios(as_json)
-    trace = read(text)
-    walked = replay(trace)
-    broken = violations(walked)
-    watch_for = None if "~" in text or _is_file(text) else find(text).watch_for
-    if as_json:
-        print(json.dumps(_plain(walked, broken, watch_for)))
-    else:
-        _print_replay(walked, broken, watch_for)
-    return int(bool(broken))
-
-
-def _outcome(walked: Replay) -> dict[str, Any]:
-    """What a model has to say of a whole walk, as plain data."""
-    return {
-        name: fact.to_json() if isinstance(fact, Verdict) else fact
-        for name, fact in facts(walked).items()
-    }
-
-
-def _plain(
-    walked: Replay, broken: Sequence[Violation], watch_for: str | None
-) -> dict[str, Any]:
-    model = walked.model
-    steps = [
-        {"action": str(action), "sentence": said, "state": model.text(state)}
-        for action, said, state in zip(
-            walked.actions, walked.told(), walked.states[1:], strict=True
-        )
-    ]
-    return {
-        **walked.trace.to_json(),
-        "trace": str(walked.trace),
-        "watch_for": watch_for,
-        "start": model.text(walked.states[0]),
-        "steps": steps,
-        "violations": [violation.to_json() for violation in broken],
-        **_outcome(walked),
-    }
-
-
-def _print_replay(
-    walked: Replay, broken: Sequence[Violation], watch_for: str | None
-) -> None:
-    print(blueprint(walked.model.name).sentence)
-    if watch_for:
-        print(f"Watch for: {watch_for}")
-    print()
-    for line in walked.lines():
-        print(line)
-    _print_violations(broken)
-    for name, fact in facts(walked).items():
-        print(f"\n{say(name, fact)}")
-    print(f"\nlabkit replay {walked.trace}")
-
-
-def _list_scenarios(as_json: bool) -> int:
-    known = every()
-    if as_json:
-        print(
-            json.dumps(
-                {"scenarios": {name: found.watch_for for name, found in known.items()}}
-            )
-        )
-        return 0
-    rows = table("scenario", "watch for")
-    for name, found in known.items():
-        rows.add_row(name, found.watch_for)
-    show(rows)
-    print(
-        "\nlabkit replay NAME steps through one of them; without the model's name where only one model has it."
-    )
-    return 0

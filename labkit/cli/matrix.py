@@ -3,8 +3,11 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from labkit.cli.common import Json, Out
 from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
@@ -19,6 +22,44 @@ from labkit.runs.run import check_store, prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.sim.models.pipeline.scenarios import is_modelled, simulate
 from labkit.stores import STORES
+
+
+def matrix(
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="sim: the simulator; spark: the real engine; both: all three voices must agree."
+        ),
+    ] = "both",
+    expected: Annotated[
+        bool,
+        typer.Option(
+            "--expected", help="Only show what each cell should give, and why."
+        ),
+    ] = False,
+    store: Annotated[
+        list[str] | None, typer.Option(help="Only these stores; may be repeated.")
+    ] = None,
+    sink: Annotated[
+        list[str] | None, typer.Option(help="Only these sinks; may be repeated.")
+    ] = None,
+    point: Annotated[
+        list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(help="How often each cell runs.")] = 1,
+    out: Out = None,
+    as_json: Json = False,
+) -> int:
+    """Run every sink at every failpoint, simulated and on real Spark, and compare with what was predicted.
+
+    Exit 1 where the voices differ.
+    """
+    cells = select(engine, store, sink, point)
+    if expected:
+        return show_expected(cells, as_json)
+    if engine == "sim":
+        return simulate_matrix(cells, as_json)
+    return run_matrix(cells, repeat, out, as_json, both=engine == "both")
 
 
 def select(

@@ -2,8 +2,11 @@
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from labkit.cli.common import Json
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.words import nearest
 from labkit.host.servers import SERVICES, Service, Status, service
@@ -13,6 +16,21 @@ if TYPE_CHECKING:
 
 VERBS = {"up": "up", "status": "status", "down": "down"}
 READY = ("up", "yours")
+
+
+def services(
+    verb: Annotated[str, typer.Argument(help="up, status or down.")],
+    name: Annotated[
+        str | None, typer.Argument(help="postgres or kafka; default: all of them.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
+
+    Where LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, that one is used and nothing is started or
+    deleted. Exit 69 when one does not answer after up, or at status.
+    """
+    return run_services(verb, name, as_json)
 
 
 def run_services(verb: str, name: str | None, as_json: bool) -> int:

@@ -1,150 +1,116 @@
 """What there is to choose for a crash: sinks, the stores that can carry each, its orders and its failpoints.
 
-A choice always fits together: whoever changes one part of it gets the nearest whole that exists. This module asks the
-strategies, the stores and the failpoints, and must not know any of them by name.
+A choice always fits together: whoever changes one part of it gets the nearest whole that exists. The parts are the
+options that have a place in the panel (`Part`). This module must not know any of them by name.
 """
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario, plan
-from labkit.sinks import check_capability
-from labkit.stores import STORES
-
-PARTS = ("sink", "store", "order", "failpoint", "input")
-"""What can be chosen, in the order in which a choice narrows the next."""
+from labkit.runs.scenario.kinds import Crashes
+from labkit.runs.scenario.options import Option, Part, options_of
+from labkit.runs.scenario.scenario import check_known
 
 
-def able(sink: Strategy) -> list[str]:
-    """The stores that can carry a sink."""
-    return [store for store in STORES if _carries(sink, store)]
+def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
+    """Every part of a choice by its name, in the order in which a choice narrows the next."""
+    return {
+        each.part.name or each.keyword: (each.part, each)
+        for each in options_of(of)
+        if each.part is not None
+    }
 
 
-def _carries(sink: Strategy, store: str) -> bool:
-    try:
-        check_capability(sink, store)
-    except InvalidInput:
-        return False
-    return True
+PARTS = tuple(parts())
+"""What can be chosen."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """One crash that can be run. Made by `choose`, which checks it."""
 
-    sink: Strategy
-    store: str
-    order: Order
-    failpoint: FailPoint
-    input: str = ""
-    """A path; empty: the lab's three records."""
-    names: dict[str, list[str]] = field(default_factory=dict, compare=False)
-    """What each part could be instead, as long as the parts before it stay."""
+    words: Mapping[str, str]
+    """What is chosen, by part; empty: the default."""
+    names: Mapping[str, list[str]] = field(compare=False)
+    """What each part could be instead, as long as the parts before it stay; free text has none."""
 
-    def change(self, part: str, value: str) -> "Choice":
+    def __getitem__(self, part: str) -> str:
+        return self.words[part]
+
+    def change(self, part: str, word: str) -> "Choice":
         """The same choice with one part changed, and what no longer fits replaced by what does.
 
-        Raises `InvalidInput` for an unknown part or value.
+        Raises `InvalidInput` for an unknown part or word.
         """
-        _known("part", part, list(PARTS))
-        now = {
-            "sink": self.sink,
-            "store": self.store,
-            "order": self.order,
-            "failpoint": self.failpoint,
-        }
-        if part == "input":
-            return replace(self, input=value.strip())
-        _known(part, value, self.names[part])
-        kept = {name: str(each) for name, each in now.items()} | {part: value}
-        return _fitting(kept, self.input)
+        _check("part", part, list(self.words))
+        if part in self.names:
+            _check(part, word, self.names[part])
+        return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
         """What is run: killed at the failpoint in the first batch. Raises `InvalidInput`."""
-        return plan(
-            input=Path(self.input) if self.input else None,
-            sink=self.sink.value,
-            store=self.store,
-            order=None if self.order is Order.NONE else self.order.value,
-            crashes=[str(Crash(self.failpoint))],
-        )
+        return plan(**{option.keyword: word for option, word in self._said()})
 
     def call(self) -> str:
         """The same in Python."""
-        options: dict[str, Any] = {"sink": self.sink.value, "store": self.store}
-        if self.order is not Order.NONE:
-            options["order"] = self.order.value
-        if self.input:
-            options["input"] = self.input
-        said = ", ".join(
-            f"{name}={json.dumps(value, ensure_ascii=False)}"
-            for name, value in options.items()
-        )
-        return f'lab.crash("{self.failpoint}", {said})'
+        crash, options = "", []
+        for option, word in self._said():
+            text = json.dumps(word, ensure_ascii=False)
+            if isinstance(option.kind, Crashes):
+                crash = text
+            else:
+                options.append(f"{option.keyword}={text}")
+        return f"lab.crash({', '.join([crash, *options])})"
+
+    def _said(self) -> Iterator[tuple[Option[Any], object]]:
+        """Every option that has to be typed, with its word."""
+        for name, (_, option) in parts().items():
+            word = option.kind.word_of(self.words[name])
+            if word:
+                yield option, word
 
 
-def choose(
-    sink: str = "append",
-    store: str | None = None,
-    order: str | None = None,
-    failpoint: str = FailPoint.AFTER_PRE_COMMIT.value,
-    input: str | Path | None = None,
-) -> Choice:
-    """A choice from what a person wrote; what is left out is the first that fits. Raises `InvalidInput`."""
-    strategy = Strategy(_known("sink", sink, [each.value for each in Strategy]))
-    wanted = {"sink": sink, "store": store, "order": order, "failpoint": failpoint}
-    chosen = _fitting(
-        {name: value for name, value in wanted.items() if value is not None},
-        str(input or ""),
-    )
-    for name, value in wanted.items():
-        if value is not None and value != str(getattr(chosen, name)):
+def choose(**words: object) -> Choice:
+    """A choice from what a person wrote, by part; what is left out is the first that fits. Raises `InvalidInput`."""
+    wanted = {name: str(word) for name, word in words.items() if word is not None}
+    check_known(wanted, list(PARTS))
+    chosen = _fitting(wanted)
+    decisive, *_ = PARTS
+    for name, word in wanted.items():
+        if name == decisive:
+            _check(name, word, chosen.names[name])
+        elif word not in chosen.names.get(name, [word]):
             raise InvalidInput(
-                f"{name} {value!r}: {strategy} has none of that name; {_list(chosen.names[name])}"
+                f"{name} {word!r}: {chosen[decisive]} has none of that name; "
+                f"choose one of {', '.join(chosen.names[name])}."
             )
     return chosen
 
 
-def _fitting(wanted: dict[str, str], input: str) -> Choice:
-    """The parts that are wanted where they fit, else the first that does; the moment that every sink has."""
-    sink = Strategy(wanted["sink"])
-    stores = able(sink)
-    possible = [order.value for order in orders(sink)]
-    order = Order(_first(wanted.get("order"), possible))
-    points = [point.value for point in POINTS[sink, order]]
-    assert FailPoint.AFTER_PRE_COMMIT in points
-    names = {
-        "sink": [each.value for each in Strategy],
-        "store": stores,
-        "order": possible,
-        "failpoint": points,
-    }
-    return Choice(
-        sink,
-        _first(wanted.get("store"), stores),
-        order,
-        FailPoint(
-            _first(wanted.get("failpoint"), [FailPoint.AFTER_PRE_COMMIT.value, *points])
-        ),
-        input,
-        names,
-    )
+def _fitting(wanted: Mapping[str, str]) -> Choice:
+    """The words that are wanted where they fit to the parts before them, else the default, else the first that fits."""
+    scenario = Scenario()
+    words, names = {}, {}
+    for name, (part, option) in parts().items():
+        word = wanted.get(name, "")
+        if part.offers is not None:
+            names[name] = offered = [str(each) for each in part.offers(scenario)]
+            default = part.first or str(option.to_plain(Scenario()))
+            fitting = [each for each in (word, default) if each in offered]
+            word = [*fitting, *offered][0]
+            chosen: dict[str, Any] = {
+                option.attribute: option.read(option.kind.word_of(word))
+            }
+            scenario = replace(scenario, **chosen)
+        words[name] = word
+    return Choice(words, names)
 
 
-def _first(wanted: str | None, known: list[str]) -> str:
-    return wanted if wanted in known else known[0]
-
-
-def _known(name: str, value: str, known: list[str]) -> str:
-    if value not in known:
-        raise InvalidInput(f"{name} {value!r}: unknown; {nearest(value, known)}")
-    return value
-
-
-def _list(names: list[str]) -> str:
-    return f"choose one of {', '.join(names)}."
+def _check(name: str, word: str, names: list[str]) -> None:
+    if word not in names:
+        raise InvalidInput(f"{name} {word!r}: unknown; {nearest(word, names)}")

@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation
 from labkit.host.java import find_java
 from labkit.runs.flight import Tell
-from labkit.runs.pages.diagram import write_diagram
-from labkit.runs.pages.report import label, write_report
-from labkit.runs.pages.result import fragment
-from labkit.runs.pages.simulated import at_failpoint
 from labkit.runs.run import (
     Run,
     conclude,
@@ -31,10 +27,12 @@ from labkit.runs.run import (
 )
 from labkit.runs.runner import PATIENCE, Setup, conduct
 from labkit.runs.scenario import Scenario, check_input, plan
+from labkit.runs.scenario.arguments import takes_options
 from labkit.spark.master import Victim
-from labkit.spark.options import PARTITIONS
-from labkit.view.stepper import Player
 from labkit.view.timeline import timeline
+
+if TYPE_CHECKING:
+    from labkit.view.stepper import Player
 
 WORDS = {
     "driver": "starting a Spark driver",
@@ -95,7 +93,7 @@ class Outcome:
     @property
     def label(self) -> str:
         """Sink, store and order, as a person names them."""
-        return label(self.run)
+        return self.run.scenario.label
 
     @property
     def seen(self) -> str:
@@ -112,13 +110,17 @@ class Outcome:
         return self.run.crashes
 
     @property
-    def simulated(self) -> Player:
+    def simulated(self) -> "Player":
         """The same scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it has none."""
+        from labkit.runs.pages.simulated import at_failpoint
+
         return at_failpoint(self.run.scenario)
 
     @property
     def page(self) -> str:
         """The run as HTML for a notebook: verdict, what could be seen, checkpoint, and the same once more."""
+        from labkit.runs.pages.result import fragment
+
         return fragment(self.run)
 
     def checkpoint_file(self, name: str) -> str:
@@ -168,60 +170,29 @@ class Outcome:
         return result(self.run)
 
 
+@takes_options("crashes")
 def crash(
     at: str | Sequence[str] = (),
     *,
-    sink: str = "append",
-    store: str = "files",
-    order: str | None = None,
-    input: Path | str | None = None,
-    records_per_batch: int = 1_000,
-    job: str = "running",
-    state: str | None = None,
-    delete_checkpoint: bool = False,
-    query: str | None = None,
-    later_records_per_batch: int | None = None,
-    partitions: int = PARTITIONS,
-    later_partitions: int | None = None,
-    master: str | None = None,
-    victim: str = "driver",
-    between: str = "nothing",
-    commit_group: bool = False,
     folder: Path | None = None,
     standby: bool = False,
     tell: Tell = aloud,
+    **options: object,
 ) -> Outcome:
     """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
 
     `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
     `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
     during which `tell` says what happens.
-    Raises a `LabError` with one sentence when the scenario is impossible or the run failed.
+    Raises a `LabError` with one sentence when the scenario is impossible or the run failed, `TypeError` for an option
+    that is unknown.
     """
-    scenario = _planned(
-        at,
-        input,
-        sink=sink,
-        store=store,
-        order=order,
-        records_per_batch=records_per_batch,
-        job=job,
-        state=state,
-        delete_checkpoint=delete_checkpoint,
-        query=query,
-        later_records_per_batch=later_records_per_batch,
-        partitions=partitions,
-        later_partitions=later_partitions,
-        master=master,
-        victim=victim,
-        between=between,
-        commit_group=commit_group,
-    )
+    scenario = plan(crashes=at, **options)
     return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
 
 
 def crash_each(
-    cases: Mapping[str, Mapping[str, Any]],
+    cases: Mapping[str, Mapping[str, object]],
     *,
     folder: Path | None = None,
     tell: Tell = in_place,
@@ -230,7 +201,10 @@ def crash_each(
 
     Raises the first run's error, if one failed.
     """
-    scenarios = {name: _planned(**case) for name, case in cases.items()}
+    scenarios = {
+        name: plan(**{"crashes" if word == "at" else word: case[word] for word in case})
+        for name, case in cases.items()
+    }
     for scenario in scenarios.values():
         check_input(scenario)
     find_java()
@@ -241,13 +215,6 @@ def crash_each(
     ]
     conduct(runs, base / "scratch", tell)
     return {name: judged(run) for name, run in zip(scenarios, runs, strict=True)}
-
-
-def _planned(
-    at: str | Sequence[str] = (), input: Path | str | None = None, **options: Any
-) -> Scenario:
-    points = [at] if isinstance(at, str) else list(at)
-    return plan(input=None if input is None else Path(input), crashes=points, **options)
 
 
 def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
@@ -301,11 +268,16 @@ def judged(run: Run) -> Outcome:
     """The outcome of a run that has been driven, with its report. Raises the run's error."""
     if run.error is not None:
         raise run.error
+    from labkit.runs.pages.diagram import (
+        write_diagram,
+    )  # not before there is a run to be shown
+    from labkit.runs.pages.report import write_report
+
     conclude(run)
     write_report(
         [run],
         run.folder.report,
-        f"Crash report: {label(run)}",
+        f"Crash report: {run.scenario.label}",
         LEADS[run.scenario.victim],
     )
     write_diagram(run)

@@ -8,17 +8,19 @@ HTML. This module must hold no rule of any protocol, and must not show a predict
 import threading
 from collections.abc import Mapping
 from html import escape
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidAction, InvalidInput, LabError
-from labkit.core.failpoints import Strategy
+from labkit.core.failpoints import FailPoint
 from labkit.core.verdict import Guarantee
 from labkit.core.words import nearest
 from labkit.runs.background import BackgroundRun, Mark, Stage
-from labkit.runs.choices import PARTS, Choice, choose
+from labkit.runs.choices import PARTS, Choice, choose, parts
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.result import fragment
+from labkit.runs.scenario.arguments import with_arguments
 from labkit.view.form import Form
 
 INTRO = (
@@ -34,13 +36,6 @@ OUTSIDE = (
     "This is a crash panel, which needs a running kernel: run this cell to choose sink, store, order, failpoint and "
     "input, and to kill a real Spark job there. The same in Python:"
 )
-LABELS = {
-    "sink": "sink",
-    "store": "store",
-    "order": "order of commits",
-    "failpoint": "failpoint",
-    "input": "input",
-}
 THREE = "hello, world, hello (or the path of a log)"
 SAID = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
 """What can be predicted."""
@@ -159,13 +154,17 @@ class CrashPanel:
             self._form.shown = self._shown()
 
     def _shown(self) -> dict[str, Any]:
+        failpoint = FailPoint(self.choice["failpoint"])
         return {
             "id": self._form.model_id,
             "beat": self._beats,
             "intro": INTRO,
             "unheard": UNHEARD,
-            "fields": [*map(self._field, PARTS), self._said()],
-            "hint": f"{self.choice.failpoint}: {self.choice.failpoint.sentence}",
+            "fields": [
+                *(self._field(name, part.label) for name, (part, _) in parts().items()),
+                self._said(),
+            ],
+            "hint": f"{failpoint}: {failpoint.sentence}",
             "busy": self.under_way,
             "stages": [
                 [stage.value, mark.name.lower(), mark.value]
@@ -179,18 +178,14 @@ class CrashPanel:
             ],
         }
 
-    def _field(self, part: str) -> dict[str, Any]:
-        plain = {
-            "name": part,
-            "label": LABELS[part],
-            "value": str(getattr(self.choice, part)),
-        }
-        if part == "input":
+    def _field(self, name: str, label: str) -> dict[str, Any]:
+        plain = {"name": name, "label": label, "value": self.choice[name]}
+        if name not in self.choice.names:
             return plain | {"placeholder": THREE}
         said = {"none": "nothing to order"}
         return plain | {
             "options": [
-                [name, said.get(name, name)] for name in self.choice.names[part]
+                [word, said.get(word, word)] for word in self.choice.names[name]
             ]
         }
 
@@ -261,17 +256,19 @@ class CrashPanel:
         self._displayed = True
 
 
-def panel(
-    sink: Strategy | str = "append",
-    *,
-    store: str | None = None,
-    order: str | None = None,
-    failpoint: str = "sink.after_pre_commit",
-    input: str | Path | None = None,
-) -> CrashPanel:
+def panel(sink: str = "append", **parts: str | Path | None) -> CrashPanel:
     """A crash panel with these choices to begin with; the last expression of a cell shows it.
 
     `run()`, `cancel()`, `wait()` and `choose(part, value)` do what its buttons do. Raises `InvalidInput` for names that
     do not exist or do not fit together.
     """
-    return CrashPanel(choose(str(sink), store, order, failpoint, input))
+    return CrashPanel(choose(sink=sink, **parts))
+
+
+with_arguments(
+    panel,
+    [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+        for name in PARTS[1:]
+    ],
+)

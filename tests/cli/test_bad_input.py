@@ -1,11 +1,14 @@
 """A user's mistake ends in one sentence with place and remedy, and the right exit code; never in a traceback."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command import apart, labkit, refusal
 
+from labkit.cli.app import VERBS
 from labkit.stores import STORES
 
 HELLO = '{"word": "hello"}\n'
@@ -211,3 +214,28 @@ def test_help_and_version(tmp_path: Path):
     assert all(verb in out for verb in ("doctor", "run", "demo", "matrix"))
     assert labkit("--version")[1].startswith("labkit ")
     assert labkit("run", "--help")[0] == 0
+
+
+def test_every_verb_has_help_of_its_own():
+    for verb in VERBS:
+        code, out, _ = labkit(verb, "--help")
+        assert code == 0
+        assert out.startswith(f"Usage: labkit {verb} ")
+
+
+def test_a_verb_loads_only_what_it_needs(tmp_path: Path):
+    """Nothing of the simulators, of the notebook's face or of a client library for a refusal or a real run."""
+    code = (
+        "import sys; from labkit import cli; cli.execute(['run', '--crash', 'sink.mid_write@7']);"
+        "import labkit.runs.outcome; print(*sys.modules)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    unwanted = ("labkit.lab", "labkit.sim", "labkit.teach", "labkit.grading")
+    heavy = ("pyspark", "psycopg", "kafka", "matplotlib", "anywidget")
+    assert not [name for name in loaded if name.startswith((*unwanted, *heavy))]

@@ -1,9 +1,8 @@
 """The checker of timeouts: what it refuses, what it calls safe, and which mistake it names."""
 
 import pytest
-from typer.testing import CliRunner
+from command import labkit
 
-from labkit.cli.commands import app
 from labkit.core.errors import InvalidInput
 from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine, longest_open
 
@@ -107,6 +106,6 @@ def test_it_says_what_every_schedule_of_the_simulator_says(
 def test_the_command_says_so_and_exits_with_it(
     options: list[str], code: int, said: str
 ) -> None:
-    done = CliRunner().invoke(app, ["timeouts", *options], standalone_mode=False)
-    assert done.return_value == code
-    assert done.stdout.startswith(said)
+    found, out, _ = labkit("timeouts", *options)
+    assert found == code
+    assert out.startswith(said)

@@ -23,7 +23,7 @@ def labkit(
         redirect_stderr(err),
         chdir(cwd) if cwd else nullcontext(),
     ):
-        code = cli.run(words)
+        code = cli.execute(words)
     return code, out.getvalue(), err.getvalue()
 
 

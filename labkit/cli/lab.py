@@ -3,7 +3,9 @@
 import importlib.util
 import os
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
+
+import typer
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.teach.jupyter import (
@@ -13,6 +15,25 @@ from labkit.teach.jupyter import (
     first_notebook,
     notebook_folder,
 )
+
+
+def lab(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The folder with the notebooks; default: notebooks, or this folder."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Default: 8888, or the next free one.")
+    ] = None,
+    browser: Annotated[
+        bool,
+        typer.Option(help="Whether to open a browser; the address is printed anyway."),
+    ] = True,
+) -> None:
+    """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
+    run_lab(folder, port, browser=browser)
 
 
 def run_lab(folder: Path | None, port: int | None, *, browser: bool) -> NoReturn:

@@ -1,0 +1,96 @@
+"""The verbs of `labkit`: one file and one line in `VERBS` for each. A verb's file is imported when it is called.
+
+Nothing is done here, and nothing is imported that only one verb needs.
+"""
+
+from pkgutil import resolve_name
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
+
+from labkit import __version__
+from labkit.core.errors import InvalidInput
+
+VERBS = {
+    "doctor": "Say what this machine has and lacks.",
+    "services": "Start, look at or stop the servers that some stores need.",
+    "grade": "Grade submitted notebooks, each in a sandbox.",
+    "release": "Make the copy of the lab that learners get.",
+    "crashtest": "Kill a real job at every effect of your own sink, and say what the sink guarantees.",
+    "timeouts": "Say whether three timeouts of Kafka transactions can lose data.",
+    "points": "List the failpoints, and which sink passes which.",
+    "run": "Run the word count on real Spark, kill it, restart it, judge it.",
+    "demo": "Crash three records with every sink, then show the limits.",
+    "matrix": "Compare every sink at every failpoint with the predictions.",
+    "explore": "Visit every schedule of a simulator and say which claims do not hold.",
+    "replay": "Step through one run of a simulator, a line a step.",
+    "lab": "Open JupyterLab on the notebooks.",
+}
+"""Every verb with what `labkit --help` says of it. The function of that name lies in the module of that name."""
+
+
+class Verb(TyperCommand):
+    """A verb of which only name and short help are known until somebody calls it."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the verb itself, whose module is imported now."""
+        assert self.name is not None
+        return command(self.name).make_context(*arguments, **options)
+
+
+MOVED = {
+    "bench": "measurements are `make bench` in a checkout, for example: "
+    'make bench ONLY="crash explore" ROUNDS=3.'
+}
+"""Verbs that are verbs no longer, each with the sentence that says what to type instead."""
+
+
+class Moved(TyperCommand):
+    """A verb that went elsewhere: it says where, whatever options follow it."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Raises `InvalidInput` with the sentence of `MOVED`."""
+        assert self.name is not None
+        raise InvalidInput(MOVED[self.name])
+
+
+def command(name: str) -> Any:
+    """The command of a verb, from the function that has its name."""
+    verb = typer.Typer(add_completion=False, rich_markup_mode=None)
+    verb.command(name)(resolve_name(f"labkit.cli.{name}:{name}"))
+    return get_command(verb)
+
+
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Step, crash and judge stream processing: what does exactly-once really guarantee?
+
+    Start with `labkit demo`. Every command takes --debug, which shows the traceback of an error.
+    """
+    if version:
+        print(f"labkit {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def command_line() -> TyperGroup:
+    """The whole command line."""
+    top = typer.Typer(
+        name="labkit",
+        add_completion=False,
+        rich_markup_mode=None,
+        help="Step, crash and judge stream processing: what does exactly-once really guarantee?",
+    )
+    top.callback(invoke_without_command=True)(root)
+    group = get_group(top)
+    for name, said in VERBS.items():
+        group.add_command(Verb(name, short_help=said, rich_markup_mode=None))
+    for name in MOVED:
+        group.add_command(Moved(name, hidden=True))
+    return group

@@ -1,0 +1,40 @@
+"""`labkit doctor`: what this machine has and lacks. What is looked at is `labkit.host.doctor`."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from labkit.cli.common import Json
+from labkit.host.doctor import examine, exit_code
+
+
+def doctor(
+    prepare: Annotated[
+        bool,
+        typer.Option(
+            "--prepare",
+            help="First make the class-data archive for faster starts, if there is none.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Say what this machine has and lacks; exit 69 when something that the lab needs is missing."""
+    if prepare:
+        from labkit.spark.fast.archive import make_archive
+
+        make_archive()
+    findings = examine()
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings]))
+        return exit_code(findings)
+    for finding in findings:
+        mark = (
+            "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
+        )
+        print(
+            f"{mark} {finding.name}: {finding.detail}"
+            + (f"; {finding.remedy}" if not finding.ok else "")
+        )
+    return exit_code(findings)

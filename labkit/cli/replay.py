@@ -1,0 +1,126 @@
+"""`labkit replay`: one run of a simulator, step by step; or the list of the named ones."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labkit.cli.common import Json
+from labkit.cli.explore import print_violations
+from labkit.cli.tables import show, table
+from labkit.cli.trace_file import read_trace
+from labkit.core.judge import Verdict
+from labkit.sim.explore import Violation, violations
+from labkit.sim.scenarios import every, facts, find, say
+from labkit.sim.trace import Replay, Trace, blueprint
+from labkit.sim.trace import replay as walk
+
+
+def replay(
+    trace: Annotated[
+        str | None,
+        typer.Argument(
+            help="A trace, a file with one, or a scenario's name; none: list the scenarios."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Step through one run of a simulator, a line a step. Exit 1 if a claim is violated on the way."""
+    return run_replay(trace, as_json)
+
+
+def read(text: str) -> Trace:
+    """A trace from its text, from a file, or from a named scenario. Raises `InvalidInput`."""
+    if "~" in text:
+        return Trace.parse(text)
+    if _is_file(text):
+        return read_trace(Path(text))
+    return find(text).trace
+
+
+def _is_file(text: str) -> bool:
+    return (
+        text.endswith(".json")
+        or "/" in text
+        or (len(text) < 200 and Path(text).is_file())
+    )
+
+
+def run_replay(text: str | None, as_json: bool) -> int:
+    """Steps through a trace. 1: a claim about all states is violated on the way or at the end."""
+    if text is None:
+        return _list_scenarios(as_json)
+    trace = read(text)
+    walked = walk(trace)
+    broken = violations(walked)
+    watch_for = None if "~" in text or _is_file(text) else find(text).watch_for
+    if as_json:
+        print(json.dumps(_plain(walked, broken, watch_for)))
+    else:
+        _print_replay(walked, broken, watch_for)
+    return int(bool(broken))
+
+
+def _outcome(walked: Replay) -> dict[str, Any]:
+    """What a model has to say of a whole walk, as plain data."""
+    return {
+        name: fact.to_json() if isinstance(fact, Verdict) else fact
+        for name, fact in facts(walked).items()
+    }
+
+
+def _plain(
+    walked: Replay, broken: Sequence[Violation], watch_for: str | None
+) -> dict[str, Any]:
+    model = walked.model
+    steps = [
+        {"action": str(action), "sentence": said, "state": model.text(state)}
+        for action, said, state in zip(
+            walked.actions, walked.told(), walked.states[1:], strict=True
+        )
+    ]
+    return {
+        **walked.trace.to_json(),
+        "trace": str(walked.trace),
+        "watch_for": watch_for,
+        "start": model.text(walked.states[0]),
+        "steps": steps,
+        "violations": [violation.to_json() for violation in broken],
+        **_outcome(walked),
+    }
+
+
+def _print_replay(
+    walked: Replay, broken: Sequence[Violation], watch_for: str | None
+) -> None:
+    print(blueprint(walked.model.name).sentence)
+    if watch_for:
+        print(f"Watch for: {watch_for}")
+    print()
+    for line in walked.lines():
+        print(line)
+    print_violations(broken)
+    for name, fact in facts(walked).items():
+        print(f"\n{say(name, fact)}")
+    print(f"\nlabkit replay {walked.trace}")
+
+
+def _list_scenarios(as_json: bool) -> int:
+    known = every()
+    if as_json:
+        print(
+            json.dumps(
+                {"scenarios": {name: found.watch_for for name, found in known.items()}}
+            )
+        )
+        return 0
+    rows = table("scenario", "watch for")
+    for name, found in known.items():
+        rows.add_row(name, found.watch_for)
+    show(rows)
+    print(
+        "\nlabkit replay NAME steps through one of them; without the model's name where only one model has it."
+    )
+    return 0

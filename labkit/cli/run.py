@@ -1,0 +1,130 @@
+"""`labkit run`: one real run, killed where the options say, restarted, judged. What is done is `labkit.runs`.
+
+The options of the scenario come from the fields of `labkit.runs.scenario.Scenario`; the others stand here.
+"""
+
+import inspect
+import json
+from collections.abc import Callable
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labkit.cli.common import Json, Out
+from labkit.core.errors import InvalidInput
+from labkit.core.verdict import Guarantee, satisfies
+from labkit.core.words import nearest
+from labkit.runs.scenario import Scenario
+from labkit.runs.scenario.arguments import with_options
+from labkit.runs.scenario.options import Option, options_of
+
+GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
+
+
+def run_of(scenario: type[Scenario]) -> Callable[..., int]:
+    """The verb, with an option for every field of a kind of scenario."""
+
+    def run(
+        context: typer.Context,
+        *,
+        expect: Annotated[
+            str | None,
+            typer.Option(
+                metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held."
+            ),
+        ] = None,
+        out: Out = None,
+        resume: Annotated[
+            Path | None,
+            typer.Option(help="Finish a run that was stopped, in its folder."),
+        ] = None,
+        standby: Annotated[
+            bool,
+            typer.Option(
+                "--standby",
+                help="A warm driver waits for each crash; needs memory for both (labkit doctor).",
+            ),
+        ] = False,
+        keep_store: Annotated[
+            bool,
+            typer.Option(
+                "--keep-store",
+                help="Leave the rows in the server when the run is judged.",
+            ),
+        ] = False,
+        patience: Annotated[
+            float,
+            typer.Option(help="Seconds without news after which the run is given up."),
+        ] = 240.0,
+        as_json: Json = False,
+        **words: object,
+    ) -> int:
+        """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
+        from labkit.cli.progress import progress
+        from labkit.runs import outcome
+        from labkit.runs.runner import Setup
+
+        _check_guarantee(expect)
+        if patience <= 0:
+            raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
+        if resume is not None:
+            _refuse_with_resume(context, [*options, "out"])
+            started = outcome.resumed(resume)
+        else:
+            chosen = {options[name].keyword: word for name, word in words.items()}
+            started = outcome.prepare_checked(scenario.plan(chosen), out)
+        started.keep_store = keep_store
+        left = len(started.scenario.crashes) + 1 - len(started.crashes)
+        with progress(as_json, left) as tell:
+            finished = outcome.finish(started, tell, patience, Setup(standby=standby))
+        print(json.dumps(finished.to_json()) if as_json else finished)
+        return _verdict_code(finished.verdict.guarantee, expect)
+
+    options = {each.parameter: each for each in options_of(scenario)}
+    parameters = [_parameter(each) for each in options.values()]
+    run.__signature__ = with_options(inspect.signature(run), parameters)  # type: ignore[attr-defined]  # read by typer
+    return run
+
+
+def _parameter(option: Option[Any]) -> Parameter:
+    """One option of a scenario as the option parser takes it."""
+    default, annotation = option.default_word or None, option.kind.annotation
+    if option.kind.annotation is bool:
+        default = False
+    said = typer.Option(option.flag, help=option.help, metavar=option.kind.metavar)
+    typed = annotation if default is not None else annotation | None
+    return Parameter(
+        option.parameter,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[typed, said],
+    )
+
+
+run = run_of(Scenario)
+
+
+def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
+    """The folder knows its scenario; an option that names another one must not be passed over."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidInput(
+                f"{option} with --resume: the folder says what to run; leave {option} out."
+            )
+
+
+def _check_guarantee(expect: str | None) -> None:
+    if expect is not None and expect not in GUARANTEES:
+        raise InvalidInput(
+            f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}"
+        )
+
+
+def _verdict_code(held: Guarantee, expect: str | None) -> int:
+    if held is Guarantee.UNKNOWN:
+        return 2
+    return 0 if expect is None or satisfies(held, Guarantee(expect)) else 1

@@ -1,0 +1,60 @@
+"""What a function that takes the options of a run says of itself: a real signature, and a docstring that lists them.
+
+`help()` and tab completion read both. This module must not know any option by its name.
+"""
+
+import inspect
+from collections.abc import Callable
+from inspect import Parameter
+from typing import Any, TypeVar
+
+from labkit.runs.scenario.options import Option, options_of
+from labkit.runs.scenario.scenario import Scenario
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+
+
+def takes_options(
+    *but: str, of: type[Scenario] = Scenario
+) -> Callable[[FunctionT], FunctionT]:
+    """Gives a function with `**options` the options of a scenario by name, but those that it has otherwise."""
+
+    def named(function: FunctionT) -> FunctionT:
+        options = [each for each in options_of(of) if each.keyword not in but]
+        lines = [f"    {each.keyword}: {each.help}" for each in options]
+        function.__doc__ = "\n".join(
+            [inspect.getdoc(function) or "", "", "Options:", *lines]
+        )
+        return with_arguments(function, [_argument(each) for each in options])
+
+    return named
+
+
+def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
+    """Gives a function with `**words` a signature that names the words."""
+    signature = with_options(inspect.signature(function), arguments)
+    function.__signature__ = signature  # type: ignore[attr-defined]  # any function may carry one
+    return function
+
+
+def with_options(
+    signature: inspect.Signature, options: list[Parameter]
+) -> inspect.Signature:
+    """The signature with the options where it has `**options`, before its other arguments by keyword."""
+    own = [
+        each
+        for each in signature.parameters.values()
+        if each.kind is not Parameter.VAR_KEYWORD
+    ]
+    first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]
+    return signature.replace(parameters=[*first, *options, *own[len(first) :]])
+
+
+def _argument(option: Option[Any]) -> Parameter:
+    default, annotation = option.default_word, option.kind.annotation
+    return Parameter(
+        option.keyword,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=annotation | None if default is None else annotation,
+    )

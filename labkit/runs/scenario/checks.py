@@ -1,0 +1,88 @@
+"""Where the options of a run apply, and which of them do not go together. Nothing is read from disk here."""
+
+from typing import TYPE_CHECKING
+
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Strategy, check_crash
+from labkit.runs.scenario.options import Need
+from labkit.sinks import check_capability
+from labkit.spark.master import check_master, check_victim
+from labkit.spark.options import STATEFUL, Between, Job
+from labkit.stores import STORES, capabilities
+
+if TYPE_CHECKING:
+    from labkit.runs.scenario.scenario import Scenario
+
+
+def after_crash(when: str) -> Need:
+    """For what does something only after a crash."""
+    return Need(
+        lambda scenario: bool(scenario.crashes),
+        f"{{written}}: {when}; name one with --crash.",
+    )
+
+
+def in_counting_jobs(may: str) -> Need:
+    """For what only the jobs with a stateful processor of the lab's own can do."""
+    return Need(
+        lambda scenario: scenario.job in STATEFUL,
+        f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}.",
+    )
+
+
+def stores_for(sink: Strategy) -> list[str]:
+    """The stores that can carry a sink."""
+    return [store for store in STORES if _carries(sink, store)]
+
+
+def _carries(sink: Strategy, store: str) -> bool:
+    try:
+        check_capability(sink, store)
+    except InvalidInput:
+        return False
+    return True
+
+
+def check_capable(scenario: "Scenario") -> None:
+    """Refuses a store that cannot do what the sink needs."""
+    check_capability(scenario.strategy, scenario.store)
+
+
+def check_crashes(scenario: "Scenario") -> None:
+    """Refuses a failpoint that the sink does not pass, and a recovery in the first driver."""
+    for crash in scenario.crashes:
+        check_crash(crash, scenario.strategy, scenario.order)
+    if scenario.crashes and scenario.crashes[0].point.in_recovery:
+        raise InvalidInput(
+            f"--crash {scenario.crashes[0]}: the first driver recovers nothing; crash it elsewhere first."
+        )
+
+
+def check_expiry(scenario: "Scenario") -> None:
+    """Refuses to wait for the end of a transaction in a store that keeps it for ever."""
+    store = scenario.store
+    if scenario.between is Between.EXPIRE and "Expiring" not in capabilities(store):
+        able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
+        raise InvalidInput(
+            f"--between {scenario.between}: {store} keeps a transaction for ever; use --store {able}."
+        )
+
+
+def check_placed(scenario: "Scenario") -> None:
+    """Refuses a cluster for a job that needs threads of this machine, and a cluster that is too small."""
+    if scenario.master is None:
+        return
+    if scenario.job is Job.SOCKET:
+        raise InvalidInput(
+            "--master: the job socket runs on this machine's threads only; leave --master out."
+        )
+    in_tasks = scenario.crashes if scenario.job is Job.RUNNING else ()
+    check_master(scenario.master, in_tasks, scenario.most_tasks)
+
+
+def check_victim_there(scenario: "Scenario") -> None:
+    """Refuses to kill an executor where none is a process of its own, or where it does not write."""
+    in_tasks = (
+        scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
+    )
+    check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)

@@ -1,0 +1,376 @@
+"""The one declaration of what can be chosen for a run: a field of `Scenario` for every option.
+
+A new option is a field here, and the code that obeys it. A scenario is plain data and can be written to JSON and
+back. This module must not start anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
+from labkit.core.words import nearest
+from labkit.host.servers import SERVICES
+from labkit.runs.counting import Count, Each, Running, Totals
+from labkit.runs.scenario.checks import (
+    after_crash,
+    check_capable,
+    check_crashes,
+    check_expiry,
+    check_placed,
+    check_victim_there,
+    in_counting_jobs,
+    stores_for,
+)
+from labkit.runs.scenario.kinds import (
+    Crashes,
+    InputFile,
+    Key,
+    Name,
+    NamedSwitch,
+    Number,
+    Plain,
+    Switch,
+    Text,
+)
+from labkit.runs.scenario.options import Need, Part, option, options_of
+from labkit.spark.master import Victim
+from labkit.spark.options import (
+    HELLO_WORLD_HELLO,
+    MOST_PARTITIONS,
+    NOT_REPLAYABLE,
+    OF_THE_SOURCE,
+    PARTITIONS,
+    STATEFUL,
+    Between,
+    Job,
+    Keep,
+    State,
+    default_input,
+    default_state,
+)
+from labkit.stores import STORES
+
+ScenarioT = TypeVar("ScenarioT", bound="Scenario")
+
+_WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
+_WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
+_TO_SERVER = [each for each in Between if each not in (Between.NOTHING, *OF_THE_SOURCE)]
+_RECORDS = Number(1, "a batch needs at least 1 record.")
+_TASKS = Number(
+    1, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.", most=MOST_PARTITIONS
+)
+_OTHER_TASKS = in_counting_jobs("have other numbers of tasks")
+_USUAL_TASKS = Need(
+    lambda scenario: (
+        scenario.later_partitions == PARTITIONS or _OTHER_TASKS.met(scenario)
+    ),
+    _OTHER_TASKS.otherwise,
+)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One run: a job over an input log, a sink on a store in a commit order, and the planned crashes.
+
+    `crashes[n]` is armed in the nth driver; the driver after the last crash runs to the end. The fields stand in the
+    order in which the printed command names them.
+    """
+
+    strategy: Strategy = option(
+        Name(Strategy),
+        Strategy.APPEND,
+        f"{', '.join(list(Strategy)[:-1])} or {list(Strategy)[-1]}.",
+        keyword="sink",
+        always=True,
+        in_every_folder=True,
+        part=Part("sink", lambda _: list(Strategy)),
+    )
+    store: str = option(
+        Key(STORES),
+        "files",
+        f"{_WITHOUT_SERVER}, or a server (labkit services): {_WITH_SERVER}.",
+        check=check_capable,
+        always=True,
+        in_every_folder=True,
+        part=Part("store", lambda scenario: stores_for(scenario.strategy)),
+    )
+    job: Job = option(
+        Name(Job),
+        Job.RUNNING,
+        "running: one row (offset, word, running count) for every record. totals: for every batch the total "
+        "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased. "
+        "socket: one row for every line of a socket, which cannot be replayed; --records-per-batch lines are sent "
+        "to every driver that will be killed, the rest to the last. kafka: the same as running, on a topic of the "
+        "run's own that Spark's Kafka source reads at read_committed.",
+        in_every_folder=True,
+    )
+    order: Order = option(
+        Name(Order, unsaid=Order.NONE),
+        Order.NONE,
+        "engine (Spark's own) or decision (Flink's); only wal and two_phase take one.",
+        usual=lambda scenario: orders(scenario.strategy)[0],
+        needs=[
+            Need(
+                lambda scenario: scenario.order in orders(scenario.strategy),
+                "{written}: {scenario.strategy} has nothing to defer and takes no order; leave --order out.",
+            )
+        ],
+        always=True,
+        in_every_folder=True,
+        part=Part("order of commits", lambda scenario: orders(scenario.strategy)),
+    )
+    input: Path = option(
+        InputFile(),
+        HELLO_WORLD_HELLO,
+        'For running: JSON Lines, one {"word": ...} a line; default: hello, world, hello. For totals: any '
+        "UTF-8 text; default: a poem.",
+        usual=lambda scenario: default_input(scenario.job),
+        in_every_folder=True,
+        part=Part("input"),
+    )
+    crashes: tuple[Crash, ...] = option(
+        Crashes(),
+        (),
+        "Where to kill (see labkit points); given again, the nth is for the nth driver.",
+        check=check_crashes,
+        in_every_folder=True,
+        flag_name="crash",
+        part=Part(
+            "failpoint",
+            lambda scenario: POINTS[scenario.strategy, scenario.order],
+            name="failpoint",
+            first=FailPoint.AFTER_PRE_COMMIT.value,
+        ),
+    )
+    records_per_batch: int = option(
+        _RECORDS,
+        1_000,
+        "Records (lines) in one micro-batch.",
+        always=True,
+        in_every_folder=True,
+    )
+    checkpoint: Keep = option(
+        NamedSwitch(Keep.KEPT, Keep.DELETED),
+        Keep.KEPT,
+        "Put the checkpoint aside after every crash.",
+        needs=[after_crash("it is deleted after a crash")],
+        keyword="delete_checkpoint",
+        json="checkpoint",
+        in_every_folder=True,
+    )
+    state: State = option(
+        Name(State),
+        State.ROCKSDB,
+        "Where Spark keeps the counts: hdfs or rocksdb; running needs rocksdb.",
+        usual=lambda scenario: default_state(scenario.job),
+        needs=[
+            Need(
+                lambda scenario: scenario.job not in STATEFUL,
+                "{written}: the job {scenario.job} needs rocksdb (transformWithState); use --job totals.",
+            )
+        ],
+        in_every_folder=True,
+    )
+    query: str | None = option(
+        Text(
+            "[a-z][a-z0-9_]{0,30}",
+            "write a name of small letters, digits and _, as in counts_1.",
+        ),
+        None,
+        "The query's name in markers and handles; default: new with every checkpoint.",
+        in_every_folder=True,
+    )
+    later_records_per_batch: int | None = option(
+        _RECORDS,
+        None,
+        "Records in one micro-batch after the first crash; default: the same.",
+        needs=[in_counting_jobs("change their batches")],
+        in_every_folder=True,
+    )
+    partitions: int = option(
+        _TASKS,
+        PARTITIONS,
+        "Tasks that write each batch of running and kafka.",
+        needs=[_OTHER_TASKS],
+    )
+    later_partitions: int | None = option(
+        _TASKS,
+        None,
+        "Such tasks after the first crash; default: the same. The state keeps its partitions.",
+        needs=[_USUAL_TASKS, after_crash("it is for after a crash")],
+    )
+    between: Between = option(
+        Name(Between),
+        Between.NOTHING,
+        f"What happens after every crash: nothing; to the store's server: {', '.join(_TO_SERVER)}; "
+        f"to the input of --job kafka: {', '.join(OF_THE_SOURCE)}.",
+        needs=[
+            Need(
+                lambda scenario: (
+                    scenario.between not in OF_THE_SOURCE or scenario.job is Job.KAFKA
+                ),
+                "{written}: it happens to a Kafka topic that is read; use --job kafka.",
+            ),
+            Need(
+                lambda scenario: (
+                    scenario.between not in _TO_SERVER or scenario.store in SERVICES
+                ),
+                "{written}: the store {scenario.store} has no server; "
+                f"use --store {_WITH_SERVER}.",
+            ),
+            after_crash("it happens after a crash"),
+        ],
+        check=check_expiry,
+    )
+    master: str | None = option(
+        Text(),
+        None,
+        "spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES]: executors are processes of their own; "
+        "default: threads of the driver.",
+        check=check_placed,
+    )
+    victim: Victim = option(
+        Name(Victim),
+        Victim.DRIVER,
+        "Who is killed: driver, or on a cluster the executor whose task reached the point.",
+        check=check_victim_there,
+    )
+    commit_group: bool = option(
+        Switch(),
+        default=False,
+        help="With --job kafka: also commit offsets to a consumer group, for monitors.",
+        needs=[
+            Need(
+                lambda scenario: scenario.job is Job.KAFKA,
+                "{written}: only a job that reads Kafka has a consumer group; use --job kafka.",
+            )
+        ],
+    )
+
+    def batch_size(self, driver: int) -> int:
+        """Records in one micro-batch that the nth driver plans, from 1."""
+        if driver == 1:
+            return self.records_per_batch
+        return self.later_records_per_batch or self.records_per_batch
+
+    def tasks(self, driver: int) -> int:
+        """Tasks that write each batch of the nth driver, from 1."""
+        if driver == 1:
+            return self.partitions
+        return self.later_partitions or self.partitions
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of one batch in the driver that has most of them."""
+        return max(self.tasks(1), self.tasks(2))
+
+    @cached_property
+    def count(self) -> Count:
+        """What should come out, counted without Spark."""
+        if self.job is Job.TOTALS:
+            return Totals(self.input, self.records_per_batch)
+        return Each(self.input) if self.job is Job.SOCKET else Running(self.input)
+
+    @property
+    def note(self) -> str:
+        """What bounds the verdict whatever the sink does; empty where nothing does."""
+        return NOT_REPLAYABLE if self.job is Job.SOCKET else ""
+
+    @property
+    def name(self) -> str:
+        """A short name for the run folder."""
+        parts = [] if self.job is Job.RUNNING else [self.job.value]
+        parts += [self.strategy.value, self.store]
+        if self.order is not Order.NONE:
+            parts.append(self.order.value)
+        if self.victim is not Victim.DRIVER:
+            parts.append(self.victim.value)
+        return "-".join(
+            [*parts, *(str(crash).replace("@", "-") for crash in self.crashes)]
+        )
+
+    @property
+    def label(self) -> str:
+        """Sink, store and order, as a person names them."""
+        order = f", {self.order} order" if self.order is not Order.NONE else ""
+        return f"{self.strategy} on {self.store}{order}"
+
+    def command(self) -> str:
+        """The one command that repeats this run."""
+        parts = ["labkit run"]
+        for each in options_of(type(self)):
+            if each.always or not each.is_usual(self):
+                parts += each.typed(self)
+        return " ".join(parts)
+
+    def to_json(self) -> dict[str, Plain]:
+        """The scenario as plain data."""
+        return {each.json_name: each.to_plain(self) for each in options_of(type(self))}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """The scenario that `to_json` gave; checked again. Raises `InvalidInput`, or `KeyError` for a damaged one."""
+        words = {}
+        for each in options_of(cls):
+            if each.in_every_folder or each.json_name in data:
+                plain = data[each.json_name]
+                words[each.keyword] = (
+                    None if plain is None else each.kind.word_of(plain)
+                )
+        return cls.plan(words)
+
+    @classmethod
+    def plan(cls, words: Mapping[str, object]) -> Self:
+        """A scenario from what a person typed, by keyword; None, or nothing, means the default.
+
+        Raises `InvalidInput` for a name or a combination that cannot be, `TypeError` for an option that is unknown.
+        """
+        options = options_of(cls)
+        check_known(words, [each.keyword for each in options])
+        values: dict[str, Any] = {
+            each.attribute: each.read(words.get(each.keyword)) for each in options
+        }
+        given = cls(**values)
+        defaults: dict[str, Any] = {
+            each.attribute: each.usual(given)
+            for each in options
+            if each.usual is not None and words.get(each.keyword) is None
+        }
+        scenario = replace(given, **defaults)
+        for each in options:
+            each.refuse_misuse(scenario)
+        return scenario
+
+
+def plan(**words: object) -> Scenario:
+    """A scenario from what a person typed: `plan(sink="wal", crashes=["sink.mid_write"])`. Raises as `Scenario.plan`."""
+    return Scenario.plan(words)
+
+
+def check_known(words: Mapping[str, object], known: list[str]) -> None:
+    """Refuses an option that is none, as Python refuses an argument. Raises `TypeError`."""
+    for word in words:
+        if word not in known:
+            raise TypeError(f"there is no option {word!r}; {nearest(word, known)}")
+
+
+def check_input(scenario: Scenario) -> int:
+    """Reads the whole input once and returns how many records it has.
+
+    Raises `InvalidInput` for a bad line, or for a crash in a batch that the input does not reach.
+    """
+    records = scenario.count.check()
+    if scenario.job is Job.SOCKET:
+        return records  # no admission control: how many lines a batch will have is not known
+    batches = -(-records // scenario.records_per_batch)
+    for crash in scenario.crashes:
+        if crash.batch >= batches:
+            raise InvalidInput(
+                f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} record(s), "
+                f"so the last one is {batches - 1}."
+            )
+    return records
