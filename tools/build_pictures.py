@@ -18,7 +18,7 @@ from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.scenarios import find
-from labkit.sim.trace import Trace
+from labkit.sim.trace import parse
 from labkit.view import spacetime
 from labkit.view.stepper import Player, still
 from labkit.view.timeline import Step, by_key
@@ -48,7 +48,7 @@ FRAMES = {
 def player(text: str) -> Player:
     """A run by name or by trace."""
     return (
-        Player(Trace.parse(text))
+        Player(parse(text))
         if "~" in text
         else Player(find(text).trace, find(text).watch_for)
     )

@@ -14,7 +14,7 @@ from labkit.cli.trace_file import read_trace
 from labkit.core.judge import Verdict
 from labkit.sim.explore import Violation, violations
 from labkit.sim.scenarios import every, facts, find, say
-from labkit.sim.trace import Replay, Trace, blueprint
+from labkit.sim.trace import Replay, Trace, blueprint, parse
 from labkit.sim.trace import replay as walk
 
 
@@ -34,7 +34,7 @@ def replay(
 def read(text: str) -> Trace:
     """A trace from its text, from a file, or from a named scenario. Raises `InvalidInput`."""
     if "~" in text:
-        return Trace.parse(text)
+        return parse(text)
     if _is_file(text):
         return read_trace(Path(text))
     return find(text).trace

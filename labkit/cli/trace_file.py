@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.trace import MAX_TEXT, Trace
+from labkit.sim.trace import MAX_TEXT, Trace, parse, trace_from_json
 
 
 class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,10 +45,10 @@ def read_trace(path: Path) -> Trace:
 def _trace(raw: bytes) -> Trace:
     try:
         if not raw.lstrip().startswith(b"{"):
-            return Trace.parse(raw.decode("utf-8"))
+            return parse(raw.decode("utf-8"))
         plain = _trace_decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"not a trace, or not a whole one ({error}); save it again."
         ) from None
-    return Trace.from_json(plain.model, plain.version, plain.parameters, plain.actions)
+    return trace_from_json(plain.model, plain.version, plain.parameters, plain.actions)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from labkit.crashtest.harness.runs import Trial
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind
 from labkit.crashtest.samples import Sample
-from labkit.view.scene import Event
+from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
 
 

@@ -11,7 +11,7 @@ from itertools import filterfalse
 from typing import Any, Generic, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property, StateT
-from labkit.sim.trace import Replay, Trace
+from labkit.sim.walk import Replay, Trace
 
 MAX_STATES = 1_000_000
 """States after which a search stops unless it is told otherwise."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
+from types import MappingProxyType
 from typing import (
     Annotated,
     Any,
@@ -125,10 +126,14 @@ class Property(NamedTuple, Generic[StateT]):
 
 
 class Model(ABC, Generic[StateT]):
-    """One configuration of a simulator. `name` and `version` are those of its blueprint; a trace carries both."""
+    """One configuration of a simulator. A trace carries `name` and `version`, and what is chosen of `parameters`.
+
+    Whoever changes a default, an action or its meaning raises `version`.
+    """
 
     name: str
     version: int
+    parameters: Mapping[str, Parameter] = MappingProxyType({})
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -179,13 +184,3 @@ class Model(ABC, Generic[StateT]):
         """Every enabled action with the state that it leads to."""
         for action in self.actions(state):
             yield action, self.apply(state, action)
-
-
-class Blueprint(NamedTuple):
-    """A model before its parameters are chosen. Whoever changes a default or a meaning raises `version`."""
-
-    name: str
-    version: int
-    sentence: str
-    parameters: Mapping[str, Parameter]
-    build: Callable[[Values], Model[Any]]

@@ -8,12 +8,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
-
-ScenarioT = TypeVar("ScenarioT")
 
 Value = int | bool | str
 Values = Mapping[str, Value]
@@ -131,12 +129,3 @@ def chosen(parameters: Mapping[str, Parameter], values: Values) -> dict[str, Val
         for name, parameter in parameters.items()
         if values[name] != parameter.default
     }
-
-
-def named(scenarios: Mapping[str, ScenarioT], name: str) -> ScenarioT:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    if name not in scenarios:
-        raise InvalidInput(
-            f"there is no scenario {name[:40]!r}; {nearest(name[:40], list(scenarios))}"
-        )
-    return scenarios[name]

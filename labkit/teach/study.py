@@ -24,8 +24,8 @@ from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.parameters import chosen
-from labkit.sim.scenarios import HISTORIES, Fact, facts, find, say
-from labkit.sim.trace import Replay, Trace, blueprint, make
+from labkit.sim.scenarios import Fact, facts, find, say
+from labkit.sim.trace import Replay, Trace, blueprint, make, parse
 from labkit.sim.trace import replay as play
 from labkit.view.timeline import timeline
 
@@ -72,11 +72,12 @@ class Walk:
     @property
     def seen(self) -> str:
         """What an outside reader saw, in order, with the moments of the crashes. Raises `InvalidInput` as `verdict`."""
-        if self.walk.model.name not in HISTORIES:
+        history = blueprint(self.walk.model.name).history
+        if history is None:
             raise InvalidInput(
                 f"{self.walk.model.name} has no outside reader that notes the order of rows."
             )
-        return timeline(HISTORIES[self.walk.model.name](self.walk).events)
+        return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
         """The same run, ended right after the first time that this happened. Raises `InvalidInput` when it never did.
@@ -213,7 +214,7 @@ def replay(what: str | Trace) -> Walk:
     if isinstance(what, Trace):
         return Walk(play(what))
     if "~" in what:
-        return Walk(play(Trace.parse(what)))
+        return Walk(play(parse(what)))
     found = find(what)
     return Walk(play(found.trace), found.watch_for)
 

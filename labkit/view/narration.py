@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property
+from labkit.sim.rules import Event
 from labkit.sim.trace import Replay, Trace
 from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
-from labkit.view.scene import Event, Place, Scene, draw
+from labkit.view.scene import Place, Scene, draw
 from labkit.view.scenes import DRAWINGS
 from labkit.view.scenes.open_models import DRILL_DRAWINGS
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Model, declared
+from labkit.sim.rules import Event
 
 
 class Kind(StrEnum):
@@ -118,21 +119,6 @@ class Scene(NamedTuple):
     channels: tuple[Channel, ...] = ()
     left: str = ""
     """What may still go wrong, in words."""
-
-
-class Event(StrEnum):
-    """What an action is in a space-time diagram, and which key of the stepper looks for it."""
-
-    STEP = "step"
-    CRASH = "crash"
-    RESTART = "restart"
-    DROP = "drop"
-    DUPLICATE = "duplicate"
-    DELAY = "delay"
-    REORDER = "reorder"
-    TIMEOUT = "timeout"
-    OPERATOR = "operator"
-    """Somebody interferes: a checkpoint is deleted, an older one restored, a job cancelled."""
 
 
 FAULTS = tuple(event for event in Event if event not in (Event.STEP, Event.RESTART))

@@ -7,8 +7,9 @@ know how it is shown.
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.words import nearest
 from labkit.sim.model import Action
-from labkit.sim.scenarios import SHELVES, find
-from labkit.sim.trace import Replay, Trace, make, replay
+from labkit.sim.models import MODELS
+from labkit.sim.scenarios import find
+from labkit.sim.trace import Replay, Trace, blueprint, make, parse, replay
 from labkit.view.narration import Story, first_difference
 
 Memory = tuple[Trace, int, str]
@@ -46,12 +47,8 @@ class Session:
     @property
     def scenarios(self) -> dict[str, str]:
         """The named runs of this model, each with what to watch for."""
-        shelf = SHELVES.get(self.trace.model)
-        return (
-            {name: each.watch_for for name, each in shelf.scenarios.items()}
-            if shelf
-            else {}
-        )
+        known = blueprint(self.trace.model).scenarios
+        return {name: scenario.watch_for for name, scenario in known.items()}
 
     @property
     def kept(self) -> Story | None:
@@ -117,7 +114,7 @@ class Session:
         if "~" not in text:
             self._open_named(text)
             return
-        trace = Trace.parse(text)
+        trace = parse(text)
         replay(trace)
         self._open(trace, len(trace.actions), "")
 
@@ -168,13 +165,13 @@ class Session:
 def session(what: str) -> Session:
     """A session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
     if "~" in what:
-        return Session(Trace.parse(what))
-    if what in SHELVES:
+        return Session(parse(what))
+    if what in MODELS:
         return Session.of(what)
     try:
         found = find(what)
     except InvalidInput:
         raise InvalidInput(
-            f"there is no model, scenario or trace {what[:40]!r}; {nearest(what, list(SHELVES))}"
+            f"there is no model, scenario or trace {what[:40]!r}; {nearest(what, list(MODELS))}"
         ) from None
     return Session(found.trace, found.watch_for)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.scenarios import find
-from labkit.sim.trace import Trace, make
+from labkit.sim.trace import Trace, make, parse
 from labkit.view.session import Session, session
 from labkit.view.stepper import Pair, Player
 
@@ -26,7 +26,7 @@ def _player(what: str | Trace) -> Player:
     if isinstance(what, Trace):
         return Player(what)
     if "~" in what:
-        return Player(Trace.parse(what))
+        return Player(parse(what))
     found = find(what)
     return Player(found.trace, found.watch_for)
 

@@ -7,12 +7,12 @@ received, or lost if the step was a loss or a crash. As SVG and as text. Of a re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from labkit.sim.rules import Event
 from labkit.view.layout import SMALL, TEXT
 from labkit.view.measure import width, wrap
 from labkit.view.scene import (
     KEYS,
     Channel,
-    Event,
     Mark,
     Place,
     Scene,

@@ -8,7 +8,7 @@ from exercise_sources import all_sources, run
 from labkit.sim import MODELS
 from labkit.sim.explore import explore, reachable
 from labkit.sim.open_models import DRILLS
-from labkit.sim.trace import Trace, blueprint, make, replay
+from labkit.sim.trace import blueprint, make, parse, replay
 from labkit.teach.exercises import barriers, commitment
 from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.closing import Closed, Run
@@ -53,7 +53,7 @@ def test_states_of_a_drill_can_be_drawn_and_its_open_rule_breaks_something(name:
     found = explore(model, max_states=30_000)
     assert found.violations
     for violation in found.violations:
-        again = Trace.parse(str(violation.trace))
+        again = parse(str(violation.trace))
         assert replay(again).states == replay(violation.trace).states
         player = Player(again, violation.because, len(again.actions))
         assert "None" not in str(player)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.core.errors import InvalidAction, InvalidInput
-from labkit.core.judge import Guarantee, Outcome
+from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
+from labkit.sim.models.kafka_log import BLUEPRINT, enabled, job, log, model, readers
 from labkit.sim.models.kafka_log import coordinator as kafka
-from labkit.sim.models.kafka_log import enabled, job, log, model, readers
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset, open_epoch
 from labkit.sim.models.kafka_log.model import KafkaLog
@@ -35,18 +35,19 @@ from labkit.sim.models.kafka_log.parts import (
     Stage,
     State,
 )
-from labkit.sim.models.kafka_log.scenarios import (
-    SCENARIOS,
-    play,
-    scenario,
-    trace_of,
-    verdict,
-)
+from labkit.sim.models.kafka_log.scenarios import SCENARIOS
 from labkit.sim.models.kafka_log.timeouts import longest_open
-from labkit.sim.trace import Trace, make, replay
+from labkit.sim.trace import Replay, Trace, make, parse, replay
 
 COMMITTED = {"isolation": "read_committed"}
 UNCOMMITTED = {"isolation": "read_uncommitted"}
+
+trace_of = BLUEPRINT.trace_of
+play = BLUEPRINT.play
+
+
+def verdict(walk: Replay, reader: int = 0) -> Verdict:
+    return Judge(walk.model.settings, reader).verdict(walk.state)
 
 
 def build(**given_values: object) -> KafkaLog:
@@ -282,7 +283,7 @@ ANOMALIES = (
 )
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     guarantee, *anomalies = NAMED[name]
     walked = replay(trace_of(name))
@@ -293,9 +294,8 @@ def test_a_scenario_shows_what_it_promises(name: str):
         assert {
             each: getattr(found, each) for each in ANOMALIES if getattr(found, each)
         } == anomalies[reader]
-    assert scenario(name).watch_for.endswith(".")
     assert all(
-        step in map(str, walked.actions) for step in scenario(name).steps.split()
+        step in map(str, walked.actions) for step in SCENARIOS[name].script.split()
     )
 
 
@@ -624,7 +624,7 @@ def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int
         if not enabled_now:
             break
         walked.forward(enabled_now[number % len(enabled_now)])
-    again = replay(Trace.parse(str(walked.trace)))
+    again = replay(parse(str(walked.trace)))
     assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
 
 

@@ -13,7 +13,7 @@ from labkit.core.records import Reading
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.pipeline import effects, programs
+from labkit.sim.models.pipeline import BLUEPRINT, effects, programs
 from labkit.sim.models.pipeline import model as rules
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
@@ -27,17 +27,12 @@ from labkit.sim.models.pipeline.parts import (
     State,
     Status,
 )
-from labkit.sim.models.pipeline.scenarios import (
-    SCENARIOS,
-    crashed,
-    scenario,
-    simulate,
-    trace_of,
-    verdict,
-)
+from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, simulate, verdict
 from labkit.sim.trace import Replay, make, replay
 
 CELLS = expectations()
+
+trace_of = BLUEPRINT.trace_of
 
 
 def build(**given: object) -> Pipeline:
@@ -285,7 +280,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     guarantee, anomalies = NAMED[name]
     found = verdict(replay(trace_of(name)))
@@ -293,7 +288,6 @@ def test_a_scenario_shows_what_it_promises(name: str):
         found.guarantee,
         {anomaly: getattr(found, anomaly) for anomaly in anomalies},
     ) == (guarantee, anomalies)
-    assert scenario(name).watch_for.endswith(".")
 
 
 def test_the_late_notification_is_late():
@@ -379,6 +373,11 @@ def test_an_order_is_refused_where_nothing_is_deferred():
         build(strategy="append", order="engine")
 
 
+def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:
+    nothing = effects.TASKS[op]._replace(effect=effects._nothing)
+    patch.setitem(effects.TASKS, op, nothing)
+
+
 def commit_before_the_decision(patch: pytest.MonkeyPatch) -> dict:
     def swapped(*given):
         *rest, store, log = tasks = programs.batch_tasks(*given)
@@ -403,7 +402,7 @@ def reuse_an_epoch(patch: pytest.MonkeyPatch) -> dict:
 
 
 def drop_the_confirmation(patch: pytest.MonkeyPatch) -> dict:
-    patch.setitem(effects._EFFECTS, Op.CONFIRM, effects._nothing)
+    do_nothing(patch, Op.CONFIRM)
     return {"strategy": "wal", "order": "engine", "crashes": 1}
 
 
@@ -418,12 +417,12 @@ def forget_orphans(patch: pytest.MonkeyPatch) -> dict:
 
 
 def forget_the_handles(patch: pytest.MonkeyPatch) -> dict:
-    patch.setitem(effects._EFFECTS, Op.STORE_HANDLES, effects._nothing)
+    do_nothing(patch, Op.STORE_HANDLES)
     return {"crashes": 0}
 
 
 def forget_the_commit_log(patch: pytest.MonkeyPatch) -> dict:
-    patch.setitem(effects._EFFECTS, Op.LOG_COMMIT, effects._nothing)
+    do_nothing(patch, Op.LOG_COMMIT)
     return {"strategy": "append", "crashes": 1}
 
 

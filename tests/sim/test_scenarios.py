@@ -7,15 +7,14 @@ from labkit.core.judge import Verdict
 from labkit.sim import MODELS
 from labkit.sim.model import Mood
 from labkit.sim.models.two_phase_commit.parts import Phase
-from labkit.sim.scenarios import MEANING, SHELVES, every, facts, find
-from labkit.sim.trace import Trace, replay
+from labkit.sim.scenarios import every, facts, find, meaning
+from labkit.sim.trace import parse, replay
 
 ALL = every()
 
 
 def test_every_simulator_has_scenarios():
-    assert set(SHELVES) == set(MODELS)
-    assert all(len(shelf.scenarios) >= 10 for shelf in SHELVES.values())
+    assert all(len(found.scenarios) >= 10 for found in MODELS.values())
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -24,10 +23,10 @@ def test_a_scenario_replays_from_its_text(name: str):
     assert found == ALL[name]
     assert found.watch_for.endswith(".")
     walked = replay(found.trace)
-    again = replay(Trace.parse(str(found.trace)))
+    again = replay(parse(str(found.trace)))
     assert again.states == walked.states
     for fact, value in facts(walked).items():
-        assert isinstance(value, Verdict) or fact in MEANING
+        assert isinstance(value, Verdict) or meaning(fact)
 
 
 def test_a_name_that_only_one_model_has_is_enough():
@@ -70,7 +69,7 @@ def test_a_bank_says_what_its_last_snapshot_holds(
 def test_stop_the_world_says_how_long_everybody_stood_still():
     stopped = [
         name
-        for name in SHELVES["snapshot"].scenarios
+        for name in MODELS["snapshot"].scenarios
         if "stop" in name or "world" in name
     ]
     assert stopped
@@ -90,7 +89,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", SHELVES["two_phase_commit"].scenarios)
+@pytest.mark.parametrize("name", MODELS["two_phase_commit"].scenarios)
 def test_two_phase_commit_ends_as_its_scenario_says(name: str):
     """Only who waits for ever or leaves a rule out breaks a claim; where nothing is broken, the walk is at its end."""
     walked = replay(ALL[f"two_phase_commit.{name}"].trace)

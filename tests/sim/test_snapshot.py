@@ -6,13 +6,14 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutants import replace_effect
 from plain_snapshot import Bank as PlainBank
 from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Mood, crash, declared
-from labkit.sim.models.snapshot import claims, parts
+from labkit.sim.models.snapshot import BLUEPRINT, claims, parts
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
@@ -27,8 +28,10 @@ from labkit.sim.models.snapshot.parts import (
     numbers,
     stray,
 )
-from labkit.sim.models.snapshot.scenarios import SCENARIOS, scenario, trace_of
-from labkit.sim.trace import Replay, Trace, make, replay
+from labkit.sim.models.snapshot.scenarios import SCENARIOS
+from labkit.sim.trace import Replay, make, parse, replay
+
+trace_of = BLUEPRINT.trace_of
 
 
 def build(**chosen: object) -> Bank:
@@ -311,7 +314,7 @@ NAMED: dict[str, tuple[set[str], int, int | None]] = {
 """What is violated, for how many steps all were paused, and after which step things were as the snapshot says."""
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     walked = replay(trace_of(name))
     violated = {
@@ -320,7 +323,6 @@ def test_a_scenario_shows_what_it_promises(name: str):
         if claim.mood is Mood.ALWAYS and not all(map(claim.is_kept, walked.states))
     }
     assert (violated, stood_still(walked.states), moment(walked.states)) == NAMED[name]
-    assert scenario(name).watch_for.endswith(".")
     assert name == "went_back_alone" or walked.state.completed, (
         "the snapshot of which it speaks is there"
     )
@@ -421,9 +423,10 @@ def leave_the_channels_at_a_restore(patch: pytest.MonkeyPatch) -> None:
 
 def keep_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
     restore = Bank._restore
-    patch.setattr(
+    replace_effect(
+        patch,
         Bank,
-        "_restore",
+        "restore",
         lambda bank, state, which: restore(bank, state, which)._replace(
             channels=state.channels
         ),
@@ -527,7 +530,7 @@ def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
         if not enabled:
             break
         walked.forward(enabled[number % len(enabled)])
-    again = replay(Trace.parse(str(walked.trace)))
+    again = replay(parse(str(walked.trace)))
     assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
 
 
@@ -549,7 +552,7 @@ def test_states_have_distinct_lines_and_actions_have_sentences():
 
 def test_a_state_reads_like_this():
     *_, line = replay(
-        Trace.parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")
+        parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")
     ).lines()
     assert line == (
         "4 receive(12): Process 2 reads the next message of process 1. process 1 300 (received 21.1), recorded 200, "

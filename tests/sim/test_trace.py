@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim import MODELS
 from labkit.sim.model import Action, Mood
-from labkit.sim.trace import MAX_ACTIONS, MAX_TEXT, Replay, Trace, make, replay
+from labkit.sim.open_models import DRILLS
+from labkit.sim.trace import (
+    MAX_ACTIONS,
+    MAX_TEXT,
+    Replay,
+    make,
+    parse,
+    replay,
+    trace_from_json,
+)
 
 CONFIGURATIONS = [
     ("two_phase_commit", {"participants": 3, "crashes": 2, "losses": 2}),
@@ -76,10 +85,10 @@ def test_a_trace_replays_to_the_same_states(
     configuration: tuple[str, dict], chosen: list[int]
 ):
     walk = taken(*configuration, chosen)
-    again = replay(Trace.parse(str(walk.trace)))
+    again = replay(parse(str(walk.trace)))
     assert (again.states, again.trace) == (walk.states, walk.trace)
     assert list(again.lines()) == list(walk.lines())
-    assert Trace.from_json(**json.loads(json.dumps(walk.trace.to_json()))) == walk.trace
+    assert trace_from_json(**json.loads(json.dumps(walk.trace.to_json()))) == walk.trace
 
 
 @settings(deadline=None, max_examples=60)
@@ -104,7 +113,7 @@ def test_a_replay_is_byte_equal_whatever_the_hash_seed(configuration: tuple[str,
     trace = str(
         taken(*configuration, [choose.randrange(1_000) for _ in range(80)]).trace
     )
-    code = "import sys; from labkit.sim.trace import Trace, replay; print(*replay(Trace.parse(sys.argv[1])).lines())"
+    code = "import sys; from labkit.sim.trace import parse, replay; print(*replay(parse(sys.argv[1])).lines())"
     printed = {
         subprocess.run(
             [sys.executable, "-c", code, trace],
@@ -119,7 +128,7 @@ def test_a_replay_is_byte_equal_whatever_the_hash_seed(configuration: tuple[str,
 
 def test_the_text_is_short_and_fit_for_an_address():
     trace = "two_phase_commit~1~participants.3~broken.early~~start.read-0.hear-0.decide_commit"
-    assert str(Trace.parse(trace)) == trace
+    assert str(parse(trace)) == trace
     assert set(trace) <= set("abcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -145,7 +154,7 @@ BAD = {
 @pytest.mark.parametrize("text", BAD, ids=lambda text: text[:60])
 def test_a_bad_trace_gets_one_sentence(text: str):
     with pytest.raises((InvalidInput, InvalidAction)) as error:
-        replay(Trace.parse(text))
+        replay(parse(text))
     assert BAD[text] in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -172,7 +181,7 @@ HUGE = [
 def test_ten_megabytes_are_refused_at_once(text: str):
     begun = time.perf_counter()
     with pytest.raises(InvalidInput, match=f"more than {MAX_TEXT}; cut it"):
-        Trace.parse(text)
+        parse(text)
     assert time.perf_counter() - begun < 0.1
 
 
@@ -180,16 +189,16 @@ def test_a_million_actions_are_refused_at_once():
     with pytest.raises(
         InvalidInput, match=f"the trace has 1000000 actions, more than {MAX_ACTIONS}"
     ):
-        Trace.from_json("two_phase_commit", 1, {}, ["start"] * 1_000_000)
+        trace_from_json("two_phase_commit", 1, {}, ["start"] * 1_000_000)
     with pytest.raises(InvalidInput, match="actions, more than"):
-        Trace.parse("two_phase_commit~1~~" + "a." * 50_000)
+        parse("two_phase_commit~1~~" + "a." * 50_000)
 
 
-def test_the_registry_names_each_model_once():
-    assert [blueprint.name for blueprint in MODELS.values()] == list(MODELS)
-    for blueprint in MODELS.values():
+def test_a_model_is_what_its_blueprint_says():
+    for blueprint in (MODELS | DRILLS).values():
         model = make(blueprint.name, {})
         assert (model.name, model.version) == (blueprint.name, blueprint.version)
+        assert model.parameters == blueprint.parameters
         assert dict(model.values) == {
             name: one.default for name, one in blueprint.parameters.items()
         }

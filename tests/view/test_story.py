@@ -2,13 +2,14 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import walk
 from labkit.sim.scenarios import find
-from labkit.sim.trace import Replay, Trace, make, replay
+from labkit.sim.trace import Replay, make, parse, replay
 from labkit.view.narration import (
     BROKEN,
     FAULT_KEYS,
@@ -46,7 +47,7 @@ LARGEST |= {"two_phase_commit": {"participants": 8, "crashes": 3, "losses": 3}}
 
 
 def story(text_of_trace):
-    return Story(replay(Trace.parse(text_of_trace)))
+    return Story(replay(parse(text_of_trace)))
 
 
 def by_claim(told):
@@ -171,7 +172,7 @@ def test_two_runs_part_where_they_first_differ():
     same = show(left, left)
     assert isinstance(same, Pair)
     assert same.said == "The two runs do not differ."
-    shorter = Trace(left.model, left.version, left.parameters, left.actions[:4])
+    shorter = replace(left, actions=left.actions[:4])
     assert Pair(Player(left), Player(shorter)).differs_at == 5
 
 

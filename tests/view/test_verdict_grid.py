@@ -12,7 +12,7 @@ from labkit.core.errors import InvalidInput
 from labkit.runs.expected import expectations
 from labkit.runs.pages import grid
 from labkit.runs.pages.grid import SHADES, of_runs, simulated
-from labkit.sim.trace import Trace, replay
+from labkit.sim.trace import parse, replay
 from labkit.view.charts import SIGNS
 
 SIMULATED = simulated()
@@ -35,7 +35,7 @@ def test_every_cell_of_the_grid_is_there_and_simulated_as_predicted():
 
 def test_a_simulated_cell_leads_to_its_trace():
     square = SIMULATED["two_phase on files, engine order", "sink.mid_commit"]
-    crashes = [action.name for action in replay(Trace.parse(square.run)).actions]
+    crashes = [action.name for action in replay(parse(square.run)).actions]
     assert crashes.count("crash") == 1
     assert f"lab.show(&#x27;{square.run}&#x27;)" in SIMULATED.html()
 

@@ -7,7 +7,7 @@ from labkit.core.records import Observation, Reading
 from labkit.host import durable
 from labkit.runs.pages.report import label
 from labkit.runs.run import Run, history
-from labkit.view.scene import Event
+from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
 
 

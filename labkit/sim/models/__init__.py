@@ -1,4 +1,28 @@
-"""The protocols as models, each a package of its own: parts, settings, rules, claims, narration, scenarios.
+"""The simulators: one package a model, and one line here. Everything else finds a model in `MODELS`.
 
-A model must not know another one, nor who explores it.
+No model knows another one.
 """
+
+from labkit.sim.blueprint import by_name
+from labkit.sim.models import (
+    barriers,
+    changelog,
+    delivery,
+    kafka_log,
+    pipeline,
+    snapshot,
+    two_phase_commit,
+)
+
+__all__ = ["MODELS"]
+
+MODELS = by_name(
+    delivery.BLUEPRINT,
+    snapshot.BLUEPRINT,
+    barriers.BLUEPRINT,
+    two_phase_commit.BLUEPRINT,
+    pipeline.BLUEPRINT,
+    changelog.BLUEPRINT,
+    kafka_log.BLUEPRINT,
+)
+"""By name, in the order in which the course meets them."""

@@ -4,31 +4,38 @@ Everything else is `labkit.sim.models.barriers` with aligned checkpoints. When a
 said here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Final
+from typing import ClassVar
 
-from labkit.sim.model import Action, Blueprint, Property
-from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.blueprint import Blueprint, play
+from labkit.sim.model import Action, Property
+from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.operators import Taken, copy, take
 from labkit.sim.models.barriers.parts import BARRIER, END, ENDED, Operator, State, live
 from labkit.sim.models.barriers.settings import PARAMETERS, VERSION, Rules
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values
-
-READS: Final = ("process", "take_barrier", "take_end")
+from labkit.sim.rules import Rule
 
 
 class AlignmentDrill(Barriers):
     """A job whose tasks decide for themselves when to read and when to copy."""
 
-    name, version = "alignment_drill", VERSION
+    name = "alignment_drill"
+    parameters = PARAMETERS | {
+        "mode": Choice(
+            "Barriers of all inputs belong together.", "aligned", ("aligned",)
+        ),
+        "broken": Choice(
+            "Nothing is broken but what the tasks decide.", "nothing", ("nothing",)
+        ),
+    }
     steps = (*READS, "snapshot")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self._rules["snapshot"] = self._snapshot
         rules = self.settings.rules._replace(blocks=False)
         self.settings = replace(
             self.settings, rules=rules
@@ -98,12 +105,17 @@ class AlignmentDrill(Barriers):
                 return f"the job stands still: {task} has had a barrier by input {inputs}, and neither reads nor copies."
         return "the job stands still, and nothing is read any more."
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        if action.name == "snapshot":
-            task = self.settings.task(self.settings.sources + action.which)
-            return f"{task[0].upper()}{task[1:]} copies its state and passes the barrier on."
-        return super().sentence(action)
+    def words(self, action: Action) -> Mapping[str, object]:
+        """As of the simulator; a copy names its task by the task's place behind the sources."""
+        if action.name != "snapshot":
+            return super().words(action)
+        return {"task": self.settings.task(self.settings.sources + action.which)}
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "snapshot": Rule(
+            _snapshot, "{task} copies its state and passes the barrier on."
+        ),
+    }
 
 
 def came(operator: Operator) -> list[int]:
@@ -142,14 +154,7 @@ BLUEPRINT = Blueprint(
     AlignmentDrill.name,
     VERSION,
     "Barrier snapshots by tasks whose alignment is open.",
-    PARAMETERS
-    | {
-        "mode": Choice(
-            "Barriers of all inputs belong together.", "aligned", ("aligned",)
-        ),
-        "broken": Choice(
-            "Nothing is broken but what the tasks decide.", "nothing", ("nothing",)
-        ),
-    },
+    AlignmentDrill.parameters,
     AlignmentDrill,
+    play,
 )

@@ -6,45 +6,18 @@ This module must not know any drill, and must not ask anybody.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from labkit.sim.model import Action, Property
-from labkit.sim.parameters import Values
+from labkit.sim.model import Action
+from labkit.sim.overlay import Below
 
 Question = tuple[Any, ...]
 """The arguments of a learner's function: plain values, fresh for every question."""
 
 
-class Open(Protocol):
-    """A simulator (`labkit.sim.model.Model`) some of whose actions a learner decides."""
+class Open(Below[Any], Protocol):
+    """A simulator some of whose actions a learner decides; `actions` gives all of them, as if anything were right."""
 
-    name: str
-    version: int
-    values: Values
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
-
-    def initial(self) -> Any:
-        """As of a model."""
-        ...
-
-    def actions(self, state: Any) -> Sequence[Action]:
-        """As of a model: everything that may be decided, and everything else that may happen."""
-        ...
-
-    def apply(self, state: Any, action: Action) -> Any:
-        """As of a model."""
-        ...
-
-    def properties(self) -> Sequence[Property[Any]]:
-        """As of a model."""
-        ...
-
-    def text(self, state: Any) -> str:
-        """As of a model."""
-        ...
-
-    def sentence(self, action: Action) -> str:
-        """As of a model."""
-        ...
 
 
 class Choosing(Open, Protocol):

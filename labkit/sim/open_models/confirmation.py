@@ -4,37 +4,39 @@ Everything else is `labkit.sim.models.pipeline` in engine order. What a commit s
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from labkit.sim.model import Action, Blueprint, Mood, Property
+from labkit.sim.blueprint import Blueprint, play
+from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models.pipeline.effects import perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
 from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Switch, Values
+from labkit.sim.rules import Rule
 
 LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
-_OPS: Final = {"write_out": Op.FLUSH, "confirm_batch": Op.CONFIRM}
-SENTENCES: Final = {
-    "write_out": "The logged row of offset {which} is written out and visible.",
-    "confirm_batch": "The confirmation of batch {which} is durable: its rows count as written.",
-}
 
 
 class ConfirmationDrill(Pipeline):
     """A sink with a write-ahead log whose commit is open."""
 
-    name, version = "confirmation_drill", VERSION
-    steps = (*SENTENCES, "log_commit")
+    name = "confirmation_drill"
+    parameters = PARAMETERS | {
+        "strategy": Choice("Rows go into a log first.", "wal", ("wal",)),
+        "order": Choice(
+            "The sink commits, then the engine writes commits/N.", "engine", ("engine",)
+        ),
+        "crash_in_window": Switch(
+            "Whether crashes come while rows are out and not confirmed.", default=True
+        ),
+    }
+    steps = ("write_out", "confirm_batch", "log_commit")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self._in_window = bool(values["crash_in_window"])
-        self._faults |= {
-            "write_out": self._write_out,
-            "confirm_batch": self._confirm_batch,
-        }
 
     def actions(self, state: State) -> Sequence[Action]:
         """When every log is sealed, rows may be written out and batches confirmed until commits/N is written."""
@@ -145,19 +147,16 @@ class ConfirmationDrill(Pipeline):
             Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed),
         )
 
-    def told(self, state: State, action: Action) -> str:
-        """What happens."""
-        return (
-            self.sentence(action)
-            if action.name in _OPS
-            else super().told(state, action)
-        )
-
-    def sentence(self, action: Action) -> str:
-        """What an action sets out to do."""
-        if action.name in _OPS:
-            return SENTENCES[action.name].format(which=action.which)
-        return super().sentence(action)
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "write_out": Rule(
+            _write_out, "The logged row of offset {which} is written out and visible."
+        ),
+        "confirm_batch": Rule(
+            _confirm_batch,
+            "The confirmation of batch {which} is durable: its rows count as written.",
+        ),
+        "plan": Pipeline.rules["plan"]._replace(effect=_plan),
+    }
 
 
 def _is_confirmed(state: State) -> bool:
@@ -175,15 +174,7 @@ BLUEPRINT = Blueprint(
     ConfirmationDrill.name,
     VERSION,
     "The pipeline with a write-ahead log and an open commit.",
-    PARAMETERS
-    | {
-        "strategy": Choice("Rows go into a log first.", "wal", ("wal",)),
-        "order": Choice(
-            "The sink commits, then the engine writes commits/N.", "engine", ("engine",)
-        ),
-        "crash_in_window": Switch(
-            "Whether crashes come while rows are out and not confirmed.", default=True
-        ),
-    },
+    ConfirmationDrill.parameters,
     ConfirmationDrill,
+    play,
 )

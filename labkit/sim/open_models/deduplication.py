@@ -5,26 +5,20 @@ not said here.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from labkit.sim.model import Action, Blueprint, Property
+from labkit.sim.blueprint import Blueprint, play
+from labkit.sim.model import Action, Property
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.network import acknowledge
 from labkit.sim.models.delivery.parts import Ids, Process, Seen, Stage, State
 from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values, Whole
+from labkit.sim.rules import Rule
 
 RECEIVER: Final = 1
 
-SENTENCES: Final = {
-    "put_out": "The receiver puts out what came of the message; its id is not noted with it.",
-    "note_id": "The receiver notes the id in its durable table.",
-    "put_out_and_note": "The receiver puts out what came of the message and notes its id, in one durable step.",
-    "remember_id": "The receiver notes the id in memory.",
-    "confirm": "The receiver acknowledges the message.",
-    "finish": "The receiver has done with the message.",
-}
 WORDS: Final = {
     "output": "put_out",
     "note": "note_id",
@@ -41,13 +35,15 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 class DeduplicationDrill(Delivery):
     """A sender that repeats what is not acknowledged, and a receiver whose rule is open."""
 
-    name, version = "deduplication_drill", VERSION
-    steps = tuple(SENTENCES)
+    name = "deduplication_drill"
+    parameters = PARAMETERS | {
+        "processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)
+    }
+    steps = (*WORDS.values(), "finish")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self._open = [Action(name, RECEIVER) for name in SENTENCES]
-        self._rules |= {name: getattr(self, f"_{name}") for name in SENTENCES}
+        self._open = [Action(name, RECEIVER) for name in self.steps]
 
     def _receiver_actions(
         self, state: State, which: int, enabled: list[Action]
@@ -119,13 +115,20 @@ class DeduplicationDrill(Delivery):
         """What the judge says of rows, that every record stays durable, and that it ends."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        return (
-            SENTENCES[action.name]
-            if action.name in SENTENCES
-            else super().sentence(action)
-        )
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "put_out": Rule(
+            _put_out,
+            "The receiver puts out what came of the message; its id is not noted with it.",
+        ),
+        "note_id": Rule(_note_id, "The receiver notes the id in its durable table."),
+        "put_out_and_note": Rule(
+            _put_out_and_note,
+            "The receiver puts out what came of the message and notes its id, in one durable step.",
+        ),
+        "remember_id": Rule(_remember_id, "The receiver notes the id in memory."),
+        "confirm": Rule(_confirm, "The receiver acknowledges the message."),
+        "finish": Rule(_finish, "The receiver has done with the message."),
+    }
 
 
 def _bit(process: Process) -> Ids:
@@ -141,6 +144,7 @@ BLUEPRINT = Blueprint(
     DeduplicationDrill.name,
     VERSION,
     "Delivery to a receiver whose rule is open.",
-    PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)},
+    DeduplicationDrill.parameters,
     DeduplicationDrill,
+    play,
 )

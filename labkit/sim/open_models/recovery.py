@@ -4,32 +4,29 @@ Everything else is `labkit.sim.models.two_phase_commit.model`. What it should do
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar
 
-from labkit.sim.model import Action, Blueprint, Mood, Property
-from labkit.sim.models.two_phase_commit.model import PARAMETERS, VERSION, TwoPhaseCommit
+from labkit.sim.blueprint import Blueprint, play
+from labkit.sim.model import Action, Mood, Property
+from labkit.sim.models import two_phase_commit
+from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
 from labkit.sim.models.two_phase_commit.parts import Entry, Participant, Phase, State
+from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values
-
-SENTENCES: Final = {
-    "return_abort": "Participant {which} starts again, reads its log, and aborts its part.",
-    "return_commit": "Participant {which} starts again, reads its log, and commits its part.",
-    "return_wait": "Participant {which} starts again, reads its log, and waits for the decision, its locks held.",
-}
+from labkit.sim.rules import Event, Rule
 
 
 class RecoveryDrill(TwoPhaseCommit):
     """A coordinator that follows the rules, and participants whose recovery is open."""
 
-    name, version = "recovery_drill", VERSION
-    steps = tuple(SENTENCES)
+    name = "recovery_drill"
+    steps = ("return_abort", "return_commit", "return_wait")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self._rules |= {name: getattr(self, f"_{name}") for name in SENTENCES}
         self._returns = [
-            [Action(name, which) for name in SENTENCES] for which in range(self.count)
+            [Action(name, which) for name in self.steps] for which in range(self.count)
         ]
 
     def actions(self, state: State) -> Sequence[Action]:
@@ -43,7 +40,7 @@ class RecoveryDrill(TwoPhaseCommit):
 
     def question(self, state: State, action: Action) -> Question | None:
         """What a participant that comes back knows: its log."""
-        if action.name not in SENTENCES:
+        if action.name not in self.steps:
             return None
         return (list(map(str, state.participants[action.which].log)),)
 
@@ -74,11 +71,23 @@ class RecoveryDrill(TwoPhaseCommit):
             Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless),
         )
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        if action.name in SENTENCES:
-            return SENTENCES[action.name].format(which=action.which)
-        return super().sentence(action)
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "return_abort": Rule(
+            _return_abort,
+            "Participant {which} starts again, reads its log, and aborts its part.",
+            Event.RESTART,
+        ),
+        "return_commit": Rule(
+            _return_commit,
+            "Participant {which} starts again, reads its log, and commits its part.",
+            Event.RESTART,
+        ),
+        "return_wait": Rule(
+            _return_wait,
+            "Participant {which} starts again, reads its log, and waits for the decision, its locks held.",
+            Event.RESTART,
+        ),
+    }
 
 
 def _waits_for_nothing(state: State) -> int:
@@ -110,4 +119,7 @@ BLUEPRINT = Blueprint(
     "Two-phase commit with an open recovery of participants.",
     PARAMETERS,
     RecoveryDrill,
+    play,
+    facts=two_phase_commit.facts,
+    meanings=two_phase_commit.BLUEPRINT.meanings,
 )

@@ -4,25 +4,22 @@ Everything else is `labkit.sim.models.pipeline` in decision order. Which transac
 abort is not said here.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from labkit.core.failpoints import FailPoint
-from labkit.sim.model import Action, Blueprint, Property
+from labkit.sim.blueprint import Blueprint, play
+from labkit.sim.model import Action, Property
 from labkit.sim.models.pipeline.effects import Refused, perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
 from labkit.sim.models.pipeline.programs import strays
 from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
-from labkit.sim.parameters import Choice, Values
+from labkit.sim.parameters import Choice
+from labkit.sim.rules import Rule
 
-SENTENCES: Final = {
-    "settle_commit": "Recovery commits the transaction {handle}.",
-    "settle_abort": "Recovery aborts the transaction {handle}.",
-    "resolved": "Recovery is done.",
-}
-_OPS: Final = {"settle_commit": Op.COMMIT, "settle_abort": Op.ABORT}
+SETTLES: Final = ("settle_commit", "settle_abort")
 CLAIMS: Final = ("no_loss", "no_duplicate", "no_orphan", "decided_first", "ends")
 _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
@@ -30,22 +27,20 @@ _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 class ResolutionDrill(Pipeline):
     """A driver whose recovery is open."""
 
-    name, version = "resolution_drill", VERSION
-    steps = tuple(SENTENCES)
-
-    def __init__(self, values: Values) -> None:
-        super().__init__(values)
-        self._faults |= {
-            "settle_commit": self._settle_commit,
-            "settle_abort": self._settle_abort,
-        }
+    name = "resolution_drill"
+    parameters = PARAMETERS | {
+        "strategy": Choice(
+            "Transactions that are pre-committed.", "two_phase", ("two_phase",)
+        )
+    }
+    steps = (*SETTLES, "resolved")
 
     def actions(self, state: State) -> Sequence[Action]:
         """While a driver recovers, each transaction in the store may be committed or aborted."""
         enabled = list(super().actions(state))
         if state.query.driver.place is Place.RECOVERING:
             numbers = range(len(state.store.transactions))
-            enabled += [Action(name, number) for number in numbers for name in _OPS]
+            enabled += [Action(name, number) for number in numbers for name in SETTLES]
         return enabled
 
     def _start(self, state: State, incarnation: int) -> State:
@@ -111,28 +106,31 @@ class ResolutionDrill(Pipeline):
 
     def told(self, state: State, action: Action) -> str:
         """What happens, with the name of the transaction."""
-        if action.name in _OPS:
-            return SENTENCES[action.name].format(
-                handle=state.store.transactions[action.which].handle
-            )
-        return super().told(state, action)
+        if action.name not in SETTLES:
+            return super().told(state, action)
+        handle = state.store.transactions[action.which].handle
+        return self.template(action).format(handle=handle)
 
-    def sentence(self, action: Action) -> str:
-        """What an action sets out to do."""
-        if action.name in _OPS:
-            return SENTENCES[action.name].format(handle=f"number {action.which}")
-        return super().sentence(action)
+    def words(self, action: Action) -> Mapping[str, object]:
+        """A transaction has no name before a state says which."""
+        return {**super().words(action), "handle": f"number {action.which}"}
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "settle_commit": Rule(
+            _settle_commit, "Recovery commits the transaction {handle}."
+        ),
+        "settle_abort": Rule(
+            _settle_abort, "Recovery aborts the transaction {handle}."
+        ),
+        "start": Pipeline.rules["start"]._replace(effect=_start),
+    }
 
 
 BLUEPRINT = Blueprint(
     ResolutionDrill.name,
     VERSION,
     "The pipeline with two-phase commit and an open recovery.",
-    PARAMETERS
-    | {
-        "strategy": Choice(
-            "Transactions that are pre-committed.", "two_phase", ("two_phase",)
-        )
-    },
+    ResolutionDrill.parameters,
     ResolutionDrill,
+    play,
 )

@@ -107,11 +107,11 @@ def _show(finding: Finding) -> None:
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
-    from labkit.sim.trace import Trace
+    from labkit.sim.trace import parse
     from labkit.view.stepper import Player
 
     if get_ipython() is not None and finding.trace:
-        display(Player(Trace.parse(finding.trace), finding.observed, finding.at))
+        display(Player(parse(finding.trace), finding.observed, finding.at))
 
 
 def hint(name: str) -> None:

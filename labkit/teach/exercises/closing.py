@@ -7,8 +7,9 @@ module must not judge.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from labkit.sim.model import Action, Model, Property
+from labkit.sim.model import Action, Property
 from labkit.sim.open_models.base import Choosing, Programmed, Question
+from labkit.sim.overlay import Overlay
 from labkit.teach.exercises.asking import Asker, Unusable, a_list
 
 MAX_STEPS = 50
@@ -18,17 +19,12 @@ Allows = Callable[[Asker, Any, Any, Action], bool]
 """Whether a learner's function lets an open action happen: of the function, the drill, a state and the action."""
 
 
-class Closed(Model[Any]):
+class Closed(Overlay[Any]):
     """A drill in which each open action is one answer."""
 
     def __init__(self, drill: Choosing, ask: Asker, allows: Allows) -> None:
-        super().__init__(drill.values)
-        self.name, self.version = drill.name, drill.version
+        super().__init__(drill)
         self.drill, self.ask, self._allows = drill, ask, allows
-
-    def initial(self) -> Any:
-        """The drill's."""
-        return self.drill.initial()
 
     def actions(self, state: Any) -> Sequence[Action]:
         """What the drill enables and the learner's function allows."""
@@ -38,22 +34,6 @@ class Closed(Model[Any]):
             for each in drill.actions(state)
             if each.name not in drill.steps or allows(ask, drill, state, each)
         ]
-
-    def apply(self, state: Any, action: Action) -> Any:
-        """The drill's."""
-        return self.drill.apply(state, action)
-
-    def properties(self) -> Sequence[Property[Any]]:
-        """The drill's."""
-        return self.drill.properties()
-
-    def text(self, state: Any) -> str:
-        """The drill's."""
-        return self.drill.text(state)
-
-    def sentence(self, action: Action) -> str:
-        """The drill's."""
-        return self.drill.sentence(action)
 
     def refused(self, state: Any) -> list[Question]:
         """What was asked in a state in which nothing is allowed any more."""
@@ -76,12 +56,11 @@ class Busy(NamedTuple):
     todo: tuple[Action, ...] = ()
 
 
-class Run(Model[Busy]):
+class Run(Overlay[Any]):
     """A drill in which an answer is a list of steps that a crash may cut short."""
 
     def __init__(self, drill: Programmed, ask: Asker, of: str) -> None:
-        super().__init__(drill.values)
-        self.name, self.version = drill.name, drill.version
+        super().__init__(drill)
         self.drill, self.ask, self._of = drill, ask, of
 
     def initial(self) -> Busy:
@@ -131,10 +110,6 @@ class Run(Model[Busy]):
     def text(self, state: Busy) -> str:
         """The drill's, and what is still to be done."""
         return f"{self.drill.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
-
-    def sentence(self, action: Action) -> str:
-        """The drill's."""
-        return self.drill.sentence(action)
 
     def refused(self, _state: Busy) -> list[Question]:
         """Nothing: a list of steps does not refuse any."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import GradingError
 from labkit.sim.explore import explore, reachable
-from labkit.sim.model import Action, Model, Mood, Property
+from labkit.sim.model import Model, Mood, Property
+from labkit.sim.overlay import Overlay
 from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Variant
@@ -22,37 +23,16 @@ View = Callable[[Model[Any], Any], tuple[Any, ...]]
 """What of a state a property is shown: the arguments of the learner's function."""
 
 
-class Watched(Model[Any]):
+class Watched(Overlay[Any]):
     """A simulator about which only one thing is claimed."""
 
     def __init__(self, model: Model[Any], claim: Property[Any]) -> None:
-        super().__init__(model.values)
-        self.name, self.version = model.name, model.version
-        self._model, self._claim = model, claim
-
-    def initial(self) -> Any:
-        """The simulator's."""
-        return self._model.initial()
-
-    def actions(self, state: Any) -> Sequence[Action]:
-        """The simulator's."""
-        return self._model.actions(state)
-
-    def apply(self, state: Any, action: Action) -> Any:
-        """The simulator's."""
-        return self._model.apply(state, action)
+        super().__init__(model)
+        self._claim = claim
 
     def properties(self) -> Sequence[Property[Any]]:
         """The one claim."""
         return (self._claim,)
-
-    def text(self, state: Any) -> str:
-        """The simulator's."""
-        return self._model.text(state)
-
-    def sentence(self, action: Action) -> str:
-        """The simulator's."""
-        return self._model.sentence(action)
 
 
 class Case(NamedTuple):

@@ -18,7 +18,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Place,
@@ -280,12 +279,6 @@ def _parts(model: Barriers, checkpoint: Checkpoint) -> Iterable[str]:
         yield f"awaits {', '.join(missing)}"
 
 
-_EVENTS = {
-    "crash": Event.CRASH,
-    "restore": Event.RESTART,
-    "expire": Event.TIMEOUT,
-    "cancel": Event.OPERATOR,
-}
 _COORDINATOR = (
     "trigger",
     "copy",
@@ -314,7 +307,7 @@ def place(model: Barriers, action: Action) -> Place:
             if name in ("crash", "cancel", "restore")
             else touches.get(name, ())
         )
-        return Place("coordinator", _EVENTS.get(name, Event.STEP), reached)
+        return Place("coordinator", model.event(action), reached)
     if name in ("process", "take_barrier", "take_end"):
         reader, _ = settings.channels[which]
         touches_outside = (

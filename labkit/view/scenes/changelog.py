@@ -7,7 +7,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Place,
@@ -114,26 +113,16 @@ def _counts(counts: Counts, *, gone: bool = False) -> tuple[str, tuple[Token, ..
     )
 
 
-_EVENTS = {
-    "crash": Event.CRASH,
-    "crash_query": Event.CRASH,
-    "restart": Event.RESTART,
-    "restart_query": Event.RESTART,
-    "lose": Event.DROP,
-    "repeat": Event.DUPLICATE,
-    "overtake": Event.REORDER,
-    "expire": Event.TIMEOUT,
-}
 _BOX = {"arrive": "log", "lose": "log", "repeat": "log", "overtake": "log"}
 _OF_QUERY = ("process", "checkpoint", "restart_query", "crash_query", "expire")
 _READS = ("apply", "delete")
 
 
-def place(_model: Changelog, action: Action) -> Place:
+def place(model: Changelog, action: Action) -> Place:
     """Who acts."""
     name = action.name
     box = "query" if name in _OF_QUERY else _BOX.get(name, "consumer")
-    return Place(box, _EVENTS.get(name, Event.STEP), ("log",) if name in _READS else ())
+    return Place(box, model.event(action), ("log",) if name in _READS else ())
 
 
 DRAWING = Drawing(scene, place)

@@ -7,7 +7,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Place,
@@ -121,23 +120,12 @@ def _ids(bits: Ids) -> str:
     )
 
 
-_EVENTS = {
-    "crash": Event.CRASH,
-    "restart": Event.RESTART,
-    "drop": Event.DROP,
-    "drop_ack": Event.DROP,
-    "duplicate": Event.DUPLICATE,
-    "send_early": Event.DELAY,
-    "reorder": Event.REORDER,
-}
-
-
 def place(model: Delivery, action: Action) -> Place:
     """Which process acts, or at which one a fault of the network shows."""
     out = ("outside",) * (
         action.name == "store" and action.which == model.settings.last
     )
-    return Place(f"process{action.which}", _EVENTS.get(action.name, Event.STEP), out)
+    return Place(f"process{action.which}", model.event(action), out)
 
 
 DRAWING = Drawing(scene, place)

@@ -23,7 +23,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Place,
@@ -254,21 +253,6 @@ def _reader(
     )
 
 
-_EVENTS = {
-    "crash": Event.CRASH,
-    "crash_coordinator": Event.CRASH,
-    "crash_reader": Event.CRASH,
-    "restart": Event.RESTART,
-    "restart_coordinator": Event.RESTART,
-    "restart_reader": Event.RESTART,
-    "expire": Event.TIMEOUT,
-    "lapse": Event.TIMEOUT,
-    "tick": Event.DELAY,
-    "resend": Event.DUPLICATE,
-    "roll_back": Event.OPERATOR,
-    "replace_job": Event.CRASH,
-    "write_plain": Event.OPERATOR,
-}
 _OF_COORDINATOR = (
     "deliver",
     "mark",
@@ -281,7 +265,7 @@ _OF_COORDINATOR = (
 def place(model: KafkaLog, action: Action) -> Place:
     """Who acts, and which partition it reaches."""
     name, which = action
-    settings, event = model.settings, _EVENTS.get(name, Event.STEP)
+    settings, event = model.settings, model.event(action)
     if name == "mark":
         return Place("coordinator", event, (f"partition{which % TEN}",))
     if name in _OF_COORDINATOR:

@@ -4,7 +4,7 @@ from typing import Any
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
-from labkit.view.scene import Drawing, Event, Place
+from labkit.view.scene import Drawing, Place
 from labkit.view.scenes import barriers, delivery, pipeline, two_phase_commit
 
 __all__ = ["DRILL_DRAWINGS"]
@@ -26,12 +26,6 @@ def _deduplication(model: Any, action: Action) -> Place:
     return Place("process1", touches=("outside",))
 
 
-def _recovery(model: Any, action: Action) -> Place:
-    if action.name.startswith("return_"):
-        return Place(f"participant{action.which}", Event.RESTART)
-    return two_phase_commit.place(model, action)
-
-
 _TOUCHES = {
     "settle_commit": ("store", "reader"),
     "settle_abort": ("store",),
@@ -49,7 +43,7 @@ def _pipeline(model: Any, action: Action) -> Place:
 DRILL_DRAWINGS: dict[str, Drawing] = {
     "alignment_drill": Drawing(barriers.scene, _alignment),
     "deduplication_drill": Drawing(delivery.scene, _deduplication),
-    "recovery_drill": Drawing(two_phase_commit.scene, _recovery),
+    "recovery_drill": two_phase_commit.DRAWING,
     "confirmation_drill": Drawing(pipeline.scene, _pipeline),
     "resolution_drill": Drawing(pipeline.scene, _pipeline),
 }

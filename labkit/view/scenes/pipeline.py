@@ -24,7 +24,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Row,
@@ -282,16 +281,6 @@ def _reader(model: Pipeline, state: State) -> Box:
     )
 
 
-_EVENTS = {
-    "crash": Event.CRASH,
-    "start": Event.RESTART,
-    "expire": Event.TIMEOUT,
-    "lose_notice": Event.DROP,
-    "lapse": Event.TIMEOUT,
-    "roll_back": Event.OPERATOR,
-    "delete_checkpoint": Event.OPERATOR,
-    "replace_driver": Event.CRASH,
-}
 _AT = {"expire": "store", "roll_back": "folder", "delete_checkpoint": "folder"}
 _TO_STORE = ("insert", "prepare", "commit", "abort", "hand_over")
 _TO_READER = ("write", "flush", "mark")
@@ -308,7 +297,7 @@ _TO_FOLDER = (
 )
 
 
-def place(_model: Pipeline, action: Action) -> Where:
+def place(model: Pipeline, action: Action) -> Where:
     """Which box acts, and which boxes it reaches."""
     name = action.name
     box = "zombie" if name.startswith("zombie_") else _AT.get(name, "driver")
@@ -320,7 +309,7 @@ def place(_model: Pipeline, action: Action) -> Where:
         touches = ("store", "reader")
     elif bare in _TO_FOLDER:
         touches = ("folder",)
-    return Where(box, _EVENTS.get(name, Event.STEP), touches)
+    return Where(box, model.event(action), touches)
 
 
 DRAWING = Drawing(scene, place)

@@ -19,7 +19,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Place,
@@ -134,13 +133,10 @@ def _store(model: Bank, state: State) -> Box:
     return Box("store", 1, "snapshot store", says, tuple(rows))
 
 
-_EVENTS = {"crash": Event.CRASH, "restore": Event.RESTART, "overtake": Event.REORDER}
-
-
 def place(model: Bank, action: Action) -> Place:
     """Which branch acts."""
     name, which = action
-    event = _EVENTS.get(name, Event.STEP)
+    event = model.event(action)
     if name == "restore":
         return Place(
             "store", event, tuple(f"process{number}" for number in range(model.count))

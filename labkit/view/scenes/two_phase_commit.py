@@ -22,7 +22,6 @@ from labkit.view.scene import (
     Box,
     Channel,
     Drawing,
-    Event,
     Kind,
     Mark,
     Place,
@@ -199,17 +198,6 @@ def _textbook(state: TextbookState) -> Scene:
     return Scene(tuple(boxes), tuple(channels), "nothing can fail here")
 
 
-_EVENTS = {
-    "crash_coordinator": Event.CRASH,
-    "crash": Event.CRASH,
-    "restart_coordinator": Event.RESTART,
-    "restart": Event.RESTART,
-    "lose_outward": Event.DROP,
-    "lose_inward": Event.DROP,
-    "give_up": Event.TIMEOUT,
-    "abort_unasked": Event.TIMEOUT,
-    "abort_alone": Event.TIMEOUT,
-}
 _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
@@ -225,7 +213,7 @@ def place(model: Any, action: Action) -> Place:
     at_coordinator = which < 0 or name in _OF_COORDINATOR
     return Place(
         "coordinator" if at_coordinator else f"participant{which}",
-        _EVENTS.get(name, Event.STEP),
+        model.event(action),
     )
 
 

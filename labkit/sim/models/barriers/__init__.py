@@ -5,11 +5,42 @@ what is written and read back, `schedule` what can happen when, `model` what it 
 hold, `scenarios` the runs that have a name, `cost` what they cost.
 """
 
-from labkit.sim.model import Blueprint
+from collections.abc import Mapping
+
+from labkit.sim.blueprint import Blueprint, Fact
+from labkit.sim.models.barriers.cost import cost
 from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.barriers.scenarios import SCENARIOS, play
 from labkit.sim.models.barriers.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
+
+
+def facts(walk: Replay) -> Mapping[str, Fact]:
+    """What checkpoints cost, what the latest complete one holds, and what the job and its readers have counted."""
+    assert isinstance(walk.model, Barriers)
+    settings = walk.model.settings
+    price = cost(settings, walk.states)
+    found: dict[str, Fact] = {
+        "held_records": price.held,
+        "waiting_records_steps": price.waited,
+        "stored_records": price.stored,
+        "standing_steps": price.stood,
+    }
+    coordinator, _, operators, visible, _, _ = walk.state
+    if coordinator.completed:
+        _, _, _, offsets, states, _ = coordinator.completed[-1]
+        held = sum(max(state, 0) for state in states[:-1])
+        found["checkpoint_offsets"] = list(offsets)
+        found["checkpoint_counts"] = settings.totals(held)
+    counted = sum(operator.state for operator in operators[:-1])
+    return {
+        **found,
+        "counts": settings.totals(counted),
+        "visible": settings.totals(visible),
+    }
+
 
 BLUEPRINT = Blueprint(
     "barriers",
@@ -17,4 +48,17 @@ BLUEPRINT = Blueprint(
     "Barriers flow with the data from sources to a sink, and every task copies its state when they come by.",
     PARAMETERS,
     Barriers,
+    play,
+    SCENARIOS,
+    facts,
+    {
+        "held_records": "records that were held back in a blocked channel",
+        "waiting_records_steps": "steps after which a record was waiting in a blocked channel",
+        "stored_records": "records in flight that complete checkpoints hold",
+        "standing_steps": "steps after which a task was standing still until its copy was stored",
+        "checkpoint_offsets": "the next offset of each source in the latest complete checkpoint",
+        "checkpoint_counts": "the counts in the latest complete checkpoint",
+        "counts": "the counts that the running job holds",
+        "visible": "how many rows of each word readers see",
+    },
 )

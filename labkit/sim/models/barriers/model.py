@@ -7,11 +7,12 @@ reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots, 2
 This module must not judge: see `claims`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import repeat
+from typing import ClassVar
 
-from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.barriers.checkpoints import (
     committed,
     completed,
@@ -26,7 +27,7 @@ from labkit.sim.models.barriers.checkpoints import (
     with_pending,
 )
 from labkit.sim.models.barriers.claims import claims
-from labkit.sim.models.barriers.narration import SENTENCES, sentence, text
+from labkit.sim.models.barriers.narration import text
 from labkit.sim.models.barriers.operators import Taken, arrive, copy, overtake, take
 from labkit.sim.models.barriers.parts import (
     BARRIER,
@@ -41,22 +42,29 @@ from labkit.sim.models.barriers.parts import (
     once,
 )
 from labkit.sim.models.barriers.schedule import Schedule
-from labkit.sim.models.barriers.settings import VERSION, Broken, Copying, settings
+from labkit.sim.models.barriers.settings import (
+    PARAMETERS,
+    VERSION,
+    Broken,
+    Copying,
+    settings,
+)
 from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel
+
+READS = ("process", "take_barrier", "take_end")
+"""The actions that take the next item of a channel."""
 
 
-class Barriers(Model[State]):
+class Barriers(RuleModel[State]):
     """A job that takes checkpoints and can die at any step."""
 
-    name, version = "barriers", VERSION
+    name, version, parameters = "barriers", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         chosen = self.settings = settings(values)
         self.schedule = Schedule(chosen)
-        self._rules: dict[str, Callable[[State, int], State]] = {
-            name: getattr(self, f"_{name}") for name in SENTENCES
-        }
         self._sink = chosen.counts
         self._appends, self._overtakes = (
             not chosen.transactional,
@@ -109,7 +117,7 @@ class Barriers(Model[State]):
     def apply(self, state: State, action: Action) -> State:
         """One rule."""
         name, which = action
-        after = self._rules[name](state, which)
+        after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
 
     # Sources.
@@ -247,8 +255,6 @@ class Barriers(Model[State]):
             if self._appends and sent and sent[0] < BARRIER:
                 visible += once(sent[0])
         return as_state((coordinator, sources, operators, visible, prepared, faults))
-
-    _take_barrier = _take_end = _process
 
     def _told(self, state: State, channel: int, taken: Taken) -> State:
         """The same where the coordinator is concerned."""
@@ -418,9 +424,82 @@ class Barriers(Model[State]):
         """Coordinator, tasks, channels, rows."""
         return text(self.settings, state)
 
+    def words(self, action: Action) -> Mapping[str, object]:
+        """Both ends of a channel, or the task, by the number that an action names them with."""
+        name, which = action
+        settings = self.settings
+        receiver = sender = task = ""
+        if name in READS:
+            reader, into = settings.channels[which]
+            receiver = settings.task(settings.sources + reader)
+            is_count = reader < settings.counts
+            sender = settings.task(into if is_count else settings.sources + into)
+        elif which >= 0:
+            task = settings.task(which)
+        return {"task": task, "receiver": receiver, "sender": sender}
+
+    def template(self, action: Action) -> str:
+        """The rule's sentence; that of the sink, which nobody sends a barrier any more, is another one."""
+        if action == ("inject", self.settings.tasks - 1):
+            return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
+        return super().template(action)
+
     def sentence(self, action: Action) -> str:
-        """What happens."""
-        return sentence(self.settings, action)
+        """What happens, with a capital letter for whoever acts."""
+        said = super().sentence(action)
+        return said[0].upper() + said[1:]
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "trigger": Rule(
+            _trigger,
+            "The coordinator triggers a checkpoint: every source is asked for a barrier.",
+        ),
+        "copy": Rule(
+            _copy,
+            "No barrier: the coordinator copies every state at once, with the offsets after the sink's last rows.",
+        ),
+        "complete": Rule(
+            _complete,
+            "The coordinator has every part of checkpoint {which} and stores it: the decision.",
+        ),
+        "expire": Rule(
+            _expire,
+            "Checkpoint {which} takes too long; the coordinator gives it up, and the job goes on.",
+            Event.TIMEOUT,
+        ),
+        "store": Rule(_store, "The copy of {task} is stored and acknowledged."),
+        "announce": Rule(
+            _announce,
+            "The sink is told which checkpoint is complete, and commits everything up to it.",
+        ),
+        "read": Rule(
+            _read,
+            "{task} reads the next record of its log and sends it to the count of its word.",
+        ),
+        "inject": Rule(
+            _inject,
+            "{task} notes its offset for the checkpoint and puts the barrier into its channels.",
+        ),
+        "finish": Rule(
+            _finish, "{task} has read its whole log and says so on every channel."
+        ),
+        "process": Rule(_process, "{receiver} takes a record from {sender}."),
+        "take_barrier": Rule(_process, "{receiver} takes a barrier from {sender}."),
+        "take_end": Rule(
+            _process, "{receiver} learns that nothing more comes from {sender}."
+        ),
+        "crash": Rule(
+            _crash,
+            "The job dies: the memory of all tasks is gone, channels included, and so is every pending checkpoint.",
+            Event.CRASH,
+        ),
+        "cancel": Rule(_cancel, "Somebody cancels the job.", Event.OPERATOR),
+        "restore": Rule(
+            _restore,
+            "The job starts from the latest complete checkpoint, or from nothing; its sources read on from there.",
+            Event.RESTART,
+        ),
+    }
 
 
 def _with_a_crash_less(faults: Faults) -> Faults:

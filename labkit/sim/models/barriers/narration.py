@@ -1,8 +1,5 @@
-"""The barriers model in words: a state in one line, an action in one sentence. Nothing here decides anything."""
+"""The barriers model in words: a state in one line. Nothing here decides anything."""
 
-from collections.abc import Iterable
-
-from labkit.sim.model import Action
 from labkit.sim.models.barriers.parts import (
     BARRIER,
     ENDED,
@@ -13,46 +10,7 @@ from labkit.sim.models.barriers.parts import (
     records_in,
 )
 from labkit.sim.models.barriers.settings import Settings
-
-SENTENCES = {
-    "trigger": "The coordinator triggers a checkpoint: every source is asked for a barrier.",
-    "copy": "No barrier: the coordinator copies every state at once, with the offsets after the sink's last rows.",
-    "complete": "The coordinator has every part of checkpoint {which} and stores it: the decision.",
-    "expire": "Checkpoint {which} takes too long; the coordinator gives it up, and the job goes on.",
-    "store": "The copy of {task} is stored and acknowledged.",
-    "announce": "The sink is told which checkpoint is complete, and commits everything up to it.",
-    "read": "{task} reads the next record of its log and sends it to the count of its word.",
-    "inject": "{task} notes its offset for the checkpoint and puts the barrier into its channels.",
-    "finish": "{task} has read its whole log and says so on every channel.",
-    "process": "{receiver} takes a record from {sender}.",
-    "take_barrier": "{receiver} takes a barrier from {sender}.",
-    "take_end": "{receiver} learns that nothing more comes from {sender}.",
-    "crash": "The job dies: the memory of all tasks is gone, channels included, and so is every pending checkpoint.",
-    "cancel": "Somebody cancels the job.",
-    "restore": "The job starts from the latest complete checkpoint, or from nothing; its sources read on from there.",
-}
-
-_OF_CHANNEL = ("process", "take_barrier", "take_end")
-
-
-def sentence(settings: Settings, action: Action) -> str:
-    """What happens."""
-    name, which = action
-    receiver = sender = task = ""
-    if name in _OF_CHANNEL:
-        reader, into = settings.channels[which]
-        receiver = settings.task(settings.sources + reader)
-        sender = settings.task(
-            into if reader < settings.counts else settings.sources + into
-        )
-    elif which >= 0:
-        task = settings.task(which)
-        if name == "inject" and which == settings.tasks - 1:
-            return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
-    said = SENTENCES[name].format(
-        which=which, task=task, receiver=receiver, sender=sender
-    )
-    return said[0].upper() + said[1:]
+from labkit.sim.wording import listed, to_come
 
 
 def text(settings: Settings, state: State) -> str:
@@ -84,12 +42,8 @@ def text(settings: Settings, state: State) -> str:
     parts += [
         f"sealed for {number} {_held(settings, rows)}" for number, rows in prepared
     ]
-    left = [
-        f"{count} {name}"
-        for name, count in zip(faults._fields, faults, strict=True)
-        if count
-    ]
-    return f"{'; '.join(parts)}; to come {_all(left)}."
+    left = to_come(faults._fields, faults)
+    return f"{'; '.join(parts)}; to come {listed(left)}."
 
 
 def _checkpoint(settings: Settings, checkpoint: Checkpoint) -> str:
@@ -139,11 +93,11 @@ def _operator(settings: Settings, which: int, operator: Operator) -> str:
 
 def _held(settings: Settings, held: int) -> str:
     """Records by their place in the input, and the counts of their words."""
-    return f"{settings.totals(held)} [{_all(map(str, records_in(held)))}]"
+    return f"{settings.totals(held)} [{listed(map(str, records_in(held)))}]"
 
 
 def _queue(queue: bytes) -> str:
-    return _all(
+    return listed(
         "END"
         if item == ENDED
         else f"B{item - BARRIER}"
@@ -151,7 +105,3 @@ def _queue(queue: bytes) -> str:
         else str(item)
         for item in queue
     )
-
-
-def _all(words: Iterable[str]) -> str:
-    return " ".join(words) or "-"

@@ -4,26 +4,13 @@ A script names actions; `settle` stands for all that the counts, the sink and th
 What a script leaves open goes on until the job has ended, without a further fault.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
+from labkit.sim.blueprint import Scenario, go_on
 from labkit.sim.model import Action
-from labkit.sim.models.barriers.model import Barriers
-from labkit.sim.models.barriers.settings import PARAMETERS
-from labkit.sim.parameters import named, settle
-from labkit.sim.trace import Replay, Trace
+from labkit.sim.models.barriers.model import READS, Barriers
+from labkit.sim.walk import Replay
 
-_SETTLES = ("store", "complete", "announce", "process", "take_barrier", "take_end")
+_SETTLES = ("store", "complete", "announce", *READS)
 _ASKED = ("trigger", "copy")
-_FAULTS = ("crash", "expire", "cancel")
-
-
-class Scenario(NamedTuple):
-    """A run with a name. `given` are the parameters that differ from their defaults."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    script: str
 
 
 def play(model: Barriers, script: str) -> Replay:
@@ -34,12 +21,12 @@ def play(model: Barriers, script: str) -> Replay:
             _settle(walk)
         else:
             walk.forward(Action.parse(step))
-    while going_on := [
-        action for action in model.actions(walk.state) if action.name not in _FAULTS
-    ]:
-        unasked = [action for action in going_on if action.name not in _ASKED]
-        walk.forward((unasked or going_on)[0])
-    return walk
+    return go_on(walk, model, _first_unasked)
+
+
+def _first_unasked(enabled: list[Action]) -> Action:
+    """The first action that is no new checkpoint, so that what runs comes to its end before."""
+    return next((each for each in enabled if each.name not in _ASKED), enabled[0])
 
 
 def _settle(walk: Replay) -> None:
@@ -53,7 +40,7 @@ _ONE = {"sources": 1}
 _JOIN = {"counts": 1, "words": "hello-hello-hello-world"}
 """Source 0 has hello and hello, source 1 hello and world, and one task counts them."""
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[str]] = {
     "offset_three": Scenario(
         "The barrier follows hello, hello, world: the checkpoint holds offset 3, the next to read, hello=2, world=1.",
         {**_ONE, "crashes": 0},
@@ -197,16 +184,3 @@ SCENARIOS: dict[str, Scenario] = {
         "read(0) trigger inject(0) settle cancel restore",
     ),
 }
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    return play(
-        Barriers(settle("barriers", PARAMETERS, found.given)), found.script
-    ).trace

@@ -8,7 +8,6 @@ from functools import cache
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.checkpoints import decided
-from labkit.sim.models.barriers.narration import SENTENCES
 from labkit.sim.models.barriers.operators import is_blocked
 from labkit.sim.models.barriers.parts import (
     BARRIER,
@@ -21,6 +20,13 @@ from labkit.sim.models.barriers.parts import (
 )
 from labkit.sim.models.barriers.settings import Broken, Copying, Settings
 
+_OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
+_NUMBERED = (
+    *("complete", "expire", "store", "read", "inject", "finish"),
+    *("process", "take_barrier", "take_end"),
+)
+"""Of a checkpoint, a task or a channel."""
+
 
 class Schedule:
     """The enabled actions of one configuration, always in the same order."""
@@ -30,9 +36,9 @@ class Schedule:
         everyone, sink = (1 << settings.tasks) - 1, 1 << settings.tasks - 1
         self._needed = sink if settings.broken is Broken.SINK_ACK else everyone
         self._stands = settings.copying is Copying.STANDING
-        self._alone = {name: Action(name) for name in SENTENCES}
+        self._alone = {name: Action(name) for name in _OF_THE_JOB}
         self._of = {
-            name: [Action(name, which) for which in range(64)] for name in SENTENCES
+            name: [Action(name, which) for which in range(64)] for name in _NUMBERED
         }
         self._trigger = self._alone[
             "copy" if settings.broken is Broken.SINK_OFFSET else "trigger"

@@ -4,11 +4,24 @@
 makes of messages, `model` who acts when, `claims` what must hold, `scenarios` the runs that have a name.
 """
 
-from labkit.sim.model import Blueprint
+from labkit.sim.blueprint import Blueprint, go_on, play
+from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.scenarios import SCENARIOS
 from labkit.sim.models.changelog.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
+
+
+def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
+    """Takes these steps, then lets everybody go on, the consumer before the query, so that it is seen to follow."""
+    return go_on(play(model, steps), model, _last)
+
+
+def _last(enabled: list[Action]) -> Action:
+    return enabled[-1]
+
 
 BLUEPRINT = Blueprint(
     "changelog",
@@ -16,4 +29,6 @@ BLUEPRINT = Blueprint(
     "A continuous query counts by key and sends every change; a consumer keeps the table that the changes make.",
     PARAMETERS,
     Changelog,
+    play_with_the_consumer_first,
+    SCENARIOS,
 )

@@ -11,6 +11,7 @@ from labkit.sim.models.changelog.parts import Kind, Row, State, Table
 from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.settings import Encoding, Settings
 from labkit.sim.models.changelog.table import has, visible
+from labkit.sim.wording import listed
 
 
 def is_settled(state: State) -> bool:
@@ -32,13 +33,14 @@ def is_settled(state: State) -> bool:
     )
 
 
-def listed(table: Table) -> str:
+def rows(table: Table) -> str:
     """A table in words."""
-    rows = [
-        f"{row.key} = {row.value}" + (f" ({row.times} times)" if row.times != 1 else "")
-        for row in table
-    ]
-    return ", ".join(rows) or "nothing"
+    return listed(map(_row, table), ", ", "nothing")
+
+
+def _row(row: Row) -> str:
+    many = f" ({row.times} times)" if row.times != 1 else ""
+    return f"{row.key} = {row.value}{many}"
 
 
 def claims(
@@ -85,8 +87,8 @@ def _difference(settings: Settings, state: State) -> str:
         row for row in right if row not in table
     )
     where = "in the table" if wrong in table else "missing"
-    row = listed((wrong,))
-    return f"after {state.furthest} records {row} is {where}: it has {listed(table)}, the batch query {listed(right)}."
+    row = rows((wrong,))
+    return f"after {state.furthest} records {row} is {where}: it has {rows(table)}, the batch query {rows(right)}."
 
 
 def _equals_batch(settings: Settings) -> Property[State]:
@@ -117,8 +119,8 @@ def _one_row() -> Property[State]:
         return [row for row in table if keys.count(row.key) > 1 or row.times > 1]
 
     def because(state: State) -> str:
-        rows = twice(state)
-        return f"{rows[0].key} has more than one row: {listed(tuple(row for row in rows if row.key == rows[0].key))}."
+        found = twice(state)
+        return f"{found[0].key} has more than one row: {rows(tuple(row for row in found if row.key == found[0].key))}."
 
     return Property(
         "one_row",
@@ -140,7 +142,7 @@ def _total() -> Property[State]:
         "Whenever all is read, the counts add up to the number of records.",
         lambda state: total(state) == state.furthest,
         lambda state: (
-            f"the counts add up to {total(state)} after {state.furthest} records: {listed(state.consumer.table)}."
+            f"the counts add up to {total(state)} after {state.furthest} records: {rows(state.consumer.table)}."
         ),
         is_settled,
     )

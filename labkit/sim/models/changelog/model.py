@@ -4,14 +4,14 @@ A query processes records and sends messages; they travel first in, first out, u
 overtaken, into a log that keeps them; the consumer reads that log. This module must not compare tables.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.changelog.claims import claims, is_settled
-from labkit.sim.models.changelog.narration import sentence, text
+from labkit.sim.models.changelog.narration import text
 from labkit.sim.models.changelog.parts import (
     TAKES_BACK,
-    Budget,
     Consumer,
     Kind,
     Message,
@@ -20,22 +20,20 @@ from labkit.sim.models.changelog.parts import (
     Table,
 )
 from labkit.sim.models.changelog.query import counted, messages, with_count
-from labkit.sim.models.changelog.settings import VERSION, settings
+from labkit.sim.models.changelog.settings import PARAMETERS, VERSION, settings
 from labkit.sim.models.changelog.table import applied, has, without
 from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
-class Changelog(Model[State]):
+class Changelog(RuleModel[State]):
     """One configuration of the changelog."""
 
-    name, version = "changelog", VERSION
+    name, version, parameters = "changelog", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings = settings(values)
-        self._acts: dict[str, Callable[[State, int], State]] = {
-            name: getattr(self, f"_{name}") for name in ACTIONS
-        }
 
     def initial(self) -> State:
         """No record is processed, and the table is empty."""
@@ -122,10 +120,6 @@ class Changelog(Model[State]):
             message.kind in TAKES_BACK for message in network[:2]
         )
 
-    def apply(self, state: State, action: Action) -> State:
-        """One step of somebody, or one thing that goes wrong."""
-        return self._acts[action.name](state, action.which)
-
     # The query and its messages.
 
     def _process(self, state: State, offset: int) -> State:
@@ -184,7 +178,7 @@ class Changelog(Model[State]):
 
     # The consumer.
 
-    def _apply(self, state: State, position: int) -> State:
+    def _read(self, state: State, position: int) -> State:
         return self._read_on(
             state,
             applied(
@@ -203,9 +197,6 @@ class Changelog(Model[State]):
             table, stored, is_up=True, position=position, has_deleted=True
         )
         return state._replace(consumer=consumer)
-
-    def _insert(self, state: State, position: int) -> State:
-        return self._apply(state, position)
 
     def _read_on(self, state: State, table: Table) -> State:
         query, (_, stored, is_up, position, _), network, topic, budget, furthest = state
@@ -240,16 +231,70 @@ class Changelog(Model[State]):
         """Query, messages, consumer."""
         return text(state)
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        return sentence(self.settings, action)
+    def words(self, action: Action) -> Mapping[str, object]:
+        """The record's word, where the action's number is an offset, and the key, where it is the number of one."""
+        words, keys, which = self.settings.words, self.settings.keys, action.which
+        return {"word": _at(words, which), "key": _at(keys, which)}
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "process": Rule(
+            _process,
+            "The query counts record {which} ({word}) and sends what it changes.",
+        ),
+        "checkpoint": Rule(
+            _checkpoint,
+            "The query saves its offset {which} and its counts.",
+            on_cue=True,
+        ),
+        "restart_query": Rule(
+            _restart_query,
+            "The query starts again from its checkpoint and sends what it had sent since.",
+            Event.RESTART,
+        ),
+        "arrive": Rule(_arrive, "The next message arrives in the log."),
+        "apply": Rule(
+            _read, "The consumer reads message {which} and changes its table."
+        ),
+        "delete": Rule(
+            _delete,
+            "The consumer reads message {which} and deletes the old row of its key, to insert the new one next.",
+        ),
+        "insert": Rule(_read, "The consumer inserts the new row of message {which}."),
+        "store_position": Rule(
+            _store_position, "The consumer stores position {which}."
+        ),
+        "restart": Rule(
+            _restart,
+            "The consumer starts again from its table and the position that it has stored.",
+            Event.RESTART,
+        ),
+        "crash": Rule(
+            _crash,
+            "The consumer dies; only its table and its stored position are left.",
+            Event.CRASH,
+        ),
+        "crash_query": Rule(
+            _crash_query, "The query dies; only its checkpoint is left.", Event.CRASH
+        ),
+        "lose": Rule(_lose, "The next message is lost.", Event.DROP),
+        "repeat": Rule(
+            _repeat,
+            "The next message arrives, and will arrive once more.",
+            Event.DUPLICATE,
+        ),
+        "overtake": Rule(
+            _overtake, "The message after the next one arrives first.", Event.REORDER
+        ),
+        "expire": Rule(
+            _expire,
+            "The query forgets the count of {key}: its state has expired.",
+            Event.TIMEOUT,
+        ),
+    }
 
 
-ACTIONS = (
-    *("process", "checkpoint", "restart_query", "arrive"),
-    *("apply", "delete", "insert", "store_position", "restart"),
-    *("crash", "crash_query", "lose", "repeat", "overtake", "expire"),
-)
+def _at(words: tuple[str, ...], which: int) -> str:
+    return words[which] if 0 <= which < len(words) else ""
 
 
 def _moved(
@@ -259,6 +304,5 @@ def _moved(
     return State(query, consumer, network, topic, budget, furthest)
 
 
-def _spent(state: State, what: str) -> State:
-    budget: Budget = state.budget
-    return state._replace(budget=budget._replace(**{what: getattr(budget, what) - 1}))
+def _spent(state: State, fault: str) -> State:
+    return state._replace(budget=one_less(state.budget, fault))

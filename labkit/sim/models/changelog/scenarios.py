@@ -4,23 +4,7 @@ A scenario gives the steps that matter; then everybody goes on, and nothing more
 module must not know what should come out.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from labkit.sim.model import Action
-from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.settings import PARAMETERS
-from labkit.sim.parameters import named, settle
-from labkit.sim.trace import Replay, Trace
-
-
-class Scenario(NamedTuple):
-    """A run with a name: what to look at, what is chosen, and the steps that matter."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    steps: str = ""
-
+from labkit.sim.blueprint import Scenario
 
 _QUIET = {"crashes": 0}
 _TWICE = {"words": "hello-hello", **_QUIET}
@@ -28,18 +12,21 @@ _UPSERT = {"encoding": "upsert"}
 _TWO_STEPS = {**_UPSERT, "writes": "delete_insert", "words": "hello-hello"}
 _FIRST = "process(0) arrive apply(0)"
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[str]] = {
     "append_stream": Scenario(
         "hello = 1 stays when hello = 2 comes: rows are only added, so the table is the history of each count.",
         {**_QUIET, "encoding": "append"},
+        "",
     ),
     "retract_stream": Scenario(
         "The second hello is two messages, -hello:1 and +hello:2; between them the table has no hello.",
         {**_QUIET},
+        "",
     ),
     "upsert_stream": Scenario(
         "The second hello is one message, =hello:2; the key says which row it replaces.",
         {**_QUIET, **_UPSERT},
+        "",
     ),
     "lost_retraction": Scenario(
         "-hello:1 is lost: hello = 1 stays beside every later count, since no other message speaks of it.",
@@ -118,32 +105,3 @@ SCENARIOS: dict[str, Scenario] = {
         f"{_FIRST} expire(0)",
     ),
 }
-
-_WRONG = frozenset(
-    ("crash", "crash_query", "lose", "repeat", "overtake", "expire", "checkpoint")
-)
-
-
-def play(model: Changelog, steps: str) -> Replay:
-    """Takes these steps, then lets everybody go on. Raises `InvalidAction` for a step that is not enabled."""
-    walk = Replay(model)
-    for step in steps.split():
-        walk.forward(Action.parse(step))
-    while quiet := [
-        action for action in model.actions(walk.state) if action.name not in _WRONG
-    ]:
-        walk.forward(quiet[-1])  # the consumer first, so that it is seen to follow
-    return walk
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    return play(
-        Changelog(settle("changelog", PARAMETERS, found.given)), found.steps
-    ).trace

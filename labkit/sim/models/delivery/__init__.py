@@ -1,14 +1,31 @@
 """The delivery model: records go down a chain of processes over a network that cannot be trusted.
 
 `parts` are the states, `settings` what may be chosen, `network` what lies between processes, `model` the rules,
-`claims` what must hold, `telling` the words, `scenarios` the runs that have a name.
+`claims` what must hold, `narration` the words, `scenarios` the runs that have a name.
 """
 
-from labkit.sim.model import Blueprint
+from collections.abc import Mapping
+
+from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
+from labkit.sim.models.delivery.claims import Judge, executions, waited
 from labkit.sim.models.delivery.model import Delivery
+from labkit.sim.models.delivery.scenarios import SCENARIOS
 from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
+
+
+def facts(walk: Replay) -> Mapping[str, Fact]:
+    """The judge's verdict, who worked how often on what, and who waited how long."""
+    records = int(walk.model.values["records"])
+    worked = [count for counts in executions(walk.states) for count in counts]
+    return {
+        "verdict": Judge(records).verdict(walk.state),
+        "executions": worked,
+        "waiting_steps": list(waited(walk.states)),
+    }
+
 
 BLUEPRINT = Blueprint(
     "delivery",
@@ -16,4 +33,11 @@ BLUEPRINT = Blueprint(
     "Records go down a chain of processes; messages are lost, doubled, delayed and reordered, and processes die.",
     PARAMETERS,
     Delivery,
+    play_to_the_end,
+    SCENARIOS,
+    facts,
+    {
+        "executions": "how often each process worked on each record",
+        "waiting_steps": "steps for which each process had something that it must be able to send again",
+    },
 )

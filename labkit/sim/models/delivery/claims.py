@@ -5,12 +5,14 @@ Lost and duplicate records are counted by `labkit.core.judge` alone, as for real
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
-from labkit.core.judge import ANOMALY, Outcome, Verdict, Witness, judge
+from labkit.core.judge import ANOMALY, Witness
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.model import Mood, Property
-from labkit.sim.models.delivery.parts import Hop, Seen, Stage, State
+from labkit.sim.models.delivery.parts import Hop, Stage, State
 from labkit.sim.models.delivery.settings import Settings
+from labkit.sim.verdicts import StateJudge
 
 KEY = "hello"
 """The key of every record, so that records which change places are seen to go back."""
@@ -32,23 +34,19 @@ def is_over(state: State) -> bool:
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 
 
-class Judge:
-    """Judges states of one configuration; the same output is judged once."""
+class Judge(StateJudge[State]):
+    """Judges what has come out."""
 
     def __init__(self, records: int) -> None:
-        self._expected = [Record(record, KEY, record + 1) for record in range(records)]
-        self._known: dict[tuple[Seen, ...], Verdict] = {}
-
-    def verdict(self, state: State) -> Verdict:
-        """What the judge says if nothing more comes out."""
-        if state.out not in self._known:
-            self._known[state.out] = judge(self._expected, self.history(state))
-        return self._known[state.out]
+        super().__init__(
+            [Record(record, KEY, record + 1) for record in range(records)],
+            attrgetter("out"),
+        )
 
     def history(self, state: State) -> History:
         """What an outside reader saw, with a look at the end. There are no batches; an attempt ends with a crash."""
         rows = (
-            Observation(*self._expected[row.record], batch=0, attempt=row.crashes + 1)
+            Observation(*self.expected[row.record], batch=0, attempt=row.crashes + 1)
             for row in state.out
         )
         return History([*rows, Reading("end")])
@@ -66,14 +64,7 @@ def claims(
         found.append(_recovers(settings, text))
     return (
         *found,
-        Property(
-            "all_out",
-            Mood.SOMETIMES,
-            "All records come out.",
-            _all_out(judged),
-            text,
-            is_over,
-        ),
+        judged.all_out("All records come out.", text, is_over),
         Property(
             "ends",
             Mood.EVENTUALLY,
@@ -87,20 +78,11 @@ def claims(
 def _judged(judged: Judge, name: str) -> Property[State]:
     """What came out twice, or too late, stays so: only of a loss nobody can say before the end that it is one."""
 
-    def holds(state: State) -> bool:
-        return judged.verdict(state).properties[name] is not Outcome.VIOLATED
-
     def because(state: State) -> str:
         return _TOLD[name](judged.verdict(state).witnesses[ANOMALY[name]][0])
 
-    return Property(
-        name,
-        Mood.ALWAYS,
-        SAID[name],
-        holds,
-        because,
-        is_over if name == "no_loss" else None,
-    )
+    where = is_over if name == "no_loss" else None
+    return judged.claim(name, SAID[name], where, because)
 
 
 def _lost(case: Witness) -> str:
@@ -124,13 +106,6 @@ _TOLD: dict[str, Callable[[Witness], str]] = {
     "no_duplicate": _doubled,
     "no_regression": _fell_back,
 }
-
-
-def _all_out(judged: Judge) -> Callable[[State], bool]:
-    def holds(state: State) -> bool:
-        return judged.verdict(state).properties["no_loss"] is Outcome.HOLDS
-
-    return holds
 
 
 def _kept(records: int) -> Property[State]:

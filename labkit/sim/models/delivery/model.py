@@ -10,12 +10,13 @@ What a record does to a process beside its output is left out: only what comes o
 This module must not count lost or duplicate records.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
-from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.delivery import network
 from labkit.sim.models.delivery.claims import claims
-from labkit.sim.models.delivery.narration import sentence, text
+from labkit.sim.models.delivery.narration import text, variant
 from labkit.sim.models.delivery.parts import (
     Hop,
     Ids,
@@ -25,40 +26,22 @@ from labkit.sim.models.delivery.parts import (
     Stage,
     State,
 )
-from labkit.sim.models.delivery.settings import VERSION, Settings, settings
+from labkit.sim.models.delivery.settings import PARAMETERS, VERSION, Settings, settings
 from labkit.sim.parameters import Values
-
-_AT_PROCESS = (
-    *(
-        "send",
-        "send_early",
-        "hear",
-        "receive",
-        "discard",
-        "store",
-        "produce",
-        "note",
-        "ack",
-        "collect",
-    ),
-    *("crash", "restart", "drop", "drop_ack", "duplicate", "reorder"),
-)
+from labkit.sim.rules import Event, Rule, RuleModel
 
 
-class Delivery(Model[State]):
+class Delivery(RuleModel[State]):
     """One configuration of the chain."""
 
-    name, version = "delivery", VERSION
+    name, version, parameters = "delivery", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings: Settings = settings(values)
         self._of = {
             name: [Action(name, p) for p in range(self.settings.processes)]
-            for name in _AT_PROCESS
-        }
-        self._rules: dict[str, Callable[[State, int], State]] = {
-            name: getattr(self, f"_{name}") for name in _AT_PROCESS
+            for name in self.rules
         }
 
     def initial(self) -> State:
@@ -141,10 +124,6 @@ class Delivery(Model[State]):
             enabled.append(of["drop_ack"][which])
         if crashes and state.processes[which].stage is not Stage.DOWN:
             enabled.append(of["crash"][which])
-
-    def apply(self, state: State, action: Action) -> State:
-        """One rule. Every action names a process: the one that acts, or to which a message is on its way."""
-        return self._rules[action.name](state, action.which)
 
     # Sending.
 
@@ -359,9 +338,63 @@ class Delivery(Model[State]):
         """Processes, network, what came out."""
         return text(state)
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        return sentence(self.settings, action)
+    def template(self, action: Action) -> str:
+        """The rule's sentence, or what the settings make of the action."""
+        return variant(self.settings, action) or super().template(action)
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "send": Rule(
+            _send,
+            "Process {which} sends the oldest record of which nothing is under way.",
+        ),
+        "send_early": Rule(
+            _send_early,
+            "The timeout of process {which} comes although nothing was lost: it sends a second time.",
+            Event.DELAY,
+        ),
+        "hear": Rule(_hear, "Process {which} reads an acknowledgement."),
+        "receive": Rule(
+            _receive,
+            "Process {which} takes a record from its channel and works on it in memory.",
+        ),
+        "discard": Rule(
+            _discard,
+            "Process {which} knows the id of the next record, drops it and acknowledges it again.",
+        ),
+        "store": Rule(_store, "Process {which} makes what came of the record durable."),
+        "produce": Rule(
+            _produce,
+            "Process {which} keeps what came of the record in memory, to send it on, and waits.",
+        ),
+        "note": Rule(_note, "Process {which} notes the id of its record."),
+        "ack": Rule(_ack, "Process {which} acknowledges its record."),
+        "collect": Rule(_collect, "Process {which} forgets ids.", on_cue=True),
+        "crash": Rule(
+            _crash, "Process {which} dies; what it had in memory is gone.", Event.CRASH
+        ),
+        "restart": Rule(
+            _restart,
+            "Process {which} starts again with what is durable.",
+            Event.RESTART,
+        ),
+        "drop": Rule(_drop, "The next record to process {which} is lost.", Event.DROP),
+        "drop_ack": Rule(
+            _drop_ack,
+            "The next acknowledgement to process {which} is lost.",
+            Event.DROP,
+        ),
+        "duplicate": Rule(
+            _duplicate,
+            "The next record to process {which} is there a second time.",
+            Event.DUPLICATE,
+        ),
+        "reorder": Rule(
+            _reorder,
+            "A record to process {which} overtakes the one before it.",
+            Event.REORDER,
+        ),
+    }
+    # Every action names a process: the one that acts, or to which a message is on its way.
 
 
 def _idle(process: Process) -> Process:

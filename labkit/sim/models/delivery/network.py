@@ -4,7 +4,8 @@ Hop h leads from process h to process h + 1. Every function gives the state afte
 This module must not know what a process does with a record.
 """
 
-from labkit.sim.models.delivery.parts import Faults, Hop, Message, State
+from labkit.sim.models.delivery.parts import Hop, Message, State
+from labkit.sim.rules import one_less
 
 # Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
 
@@ -16,8 +17,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 def less(state: State, fault: str) -> State:
     """One fault of this kind fewer may follow."""
-    faults: Faults = state.faults._replace(**{fault: getattr(state.faults, fault) - 1})
-    return state._replace(faults=faults)
+    return state._replace(faults=one_less(state.faults, fault))
 
 
 def send(state: State, hop: int, message: Message) -> State:

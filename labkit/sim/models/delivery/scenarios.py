@@ -3,24 +3,7 @@
 What goes wrong is given action by action; after that all simply go on, and nothing more goes wrong.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from labkit.core.judge import Verdict
-from labkit.sim.model import Action
-from labkit.sim.models.delivery.claims import Judge
-from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.parameters import named
-from labkit.sim.trace import Replay, Trace, make
-
-
-class Scenario(NamedTuple):
-    """A run with a name: what is chosen, how it begins, and what to look at."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    actions: str
-
+from labkit.sim.blueprint import Scenario
 
 _ONE = {"processes": 2, "records": 1}
 _TWO = {"processes": 2, "window": 2}
@@ -32,7 +15,7 @@ _TOLD_IN_VAIN = (
     "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
 )
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[str]] = {
     "lost_without_retry": Scenario(
         "Nobody repeats what is lost: at-most-once.",
         {**_ONE, "retry": False, "dedup": "none"},
@@ -159,31 +142,3 @@ SCENARIOS: dict[str, Scenario] = {
         "send(0) send(0) drop(1)",
     ),
 }
-
-_FAULTS = ("send_early", "drop", "drop_ack", "duplicate", "reorder", "crash", "collect")
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    walk = Replay(make("delivery", found.given))
-    for action in found.actions.split():
-        walk.forward(Action.parse(action))
-    while quiet := [
-        action
-        for action in walk.model.actions(walk.state)
-        if action.name not in _FAULTS
-    ]:
-        walk.forward(quiet[0])
-    return walk.trace
-
-
-def verdict(walk: Replay) -> Verdict:
-    """What the judge says of the end of a walk along the chain."""
-    assert isinstance(walk.model, Delivery)
-    return Judge(walk.model.settings.records).verdict(walk.state)

@@ -4,11 +4,34 @@
 writing job does, `readers` who reads, `model` who acts when, `claims` what must hold, `scenarios` the runs with a name.
 """
 
-from labkit.sim.model import Blueprint
+from collections.abc import Mapping
+
+from labkit.core.records import History
+from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
+from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
+from labkit.sim.models.kafka_log.scenarios import SCENARIOS
 from labkit.sim.models.kafka_log.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
+
+
+def judge_of(walk: Replay, reader: int = 0) -> Judge:
+    """The judge of what a reader has in a walk through the log."""
+    assert isinstance(walk.model, KafkaLog)
+    return Judge(walk.model.settings, reader)
+
+
+def history(walk: Replay) -> History:
+    """What the first reader has handed on in a walk through the log."""
+    return judge_of(walk).history(walk.state)
+
+
+def facts(walk: Replay) -> Mapping[str, Fact]:
+    """The judge's verdict on what the first reader has at the end."""
+    return {"verdict": judge_of(walk).verdict(walk.state)}
+
 
 BLUEPRINT = Blueprint(
     "kafka_log",
@@ -16,4 +39,8 @@ BLUEPRINT = Blueprint(
     "A job with checkpoints writes transactions into the partitions of a log; readers see what their isolation allows.",
     PARAMETERS,
     KafkaLog,
+    play_to_the_end,
+    SCENARIOS,
+    facts,
+    history=history,
 )

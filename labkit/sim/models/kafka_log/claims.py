@@ -6,9 +6,8 @@ is alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from labkit.core.judge import Outcome, Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.kafka_log.coordinator import PREPARED
@@ -16,6 +15,7 @@ from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
 from labkit.sim.models.kafka_log.parts import NOBODY, Phase, Slot, Stage, State
 from labkit.sim.models.kafka_log.readers import end_of
 from labkit.sim.models.kafka_log.settings import READ_UNCOMMITTED, Settings
+from labkit.sim.verdicts import StateJudge
 
 
 def expected(settings: Settings) -> list[Record]:
@@ -50,13 +50,15 @@ def is_over(state: State) -> bool:
     )
 
 
-class Judge:
-    """Judges what each reader saw, in one configuration; the same view is judged once."""
+class Judge(StateJudge[State]):
+    """Judges what one reader saw, the first unless another is named."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._expected = expected(settings)
-        self._known: dict[tuple[object, ...], Verdict] = {}
+    def __init__(self, settings: Settings, reader: int = 0) -> None:
+        super().__init__(expected(settings), self._view_of)
+        self._settings, self._reader = settings, reader
+
+    def _view_of(self, state: State) -> Hashable:
+        return state.partitions, state.sights[self._reader]
 
     def is_over(self, state: State) -> bool:
         """Whether a reader has also read everything that it may."""
@@ -68,37 +70,30 @@ class Judge:
             )
         )
 
-    def verdict(self, state: State, which: int = 0) -> Verdict:
-        """What the judge says of one reader if nothing more happens."""
-        key = (which, state.partitions, state.sights[which])
-        if key not in self._known:
-            self._known[key] = judge(self._expected, self.history(state, which))
-        return self._known[key]
+    def history(self, state: State) -> History:
+        """What the reader has handed on, with a look at the end, and what an open transaction hides from it."""
+        return History(self._events(state), hidden=list(self._hidden(state)))
 
-    def history(self, state: State, which: int = 0) -> History:
-        """What a reader has handed on, with a look at the end, and what an open transaction hides from it."""
-        return History(
-            self._events(state, which), hidden=list(self._hidden(state, which))
-        )
-
-    def _events(self, state: State, which: int) -> Iterator[Observation | Reading]:
-        for partition, sight in zip(state.partitions, state.sights[which], strict=True):
+    def _events(self, state: State) -> Iterator[Observation | Reading]:
+        for partition, sight in zip(
+            state.partitions, state.sights[self._reader], strict=True
+        ):
             found = fates(partition)
             for position, early in sight:
                 yield self._row(partition[position], found[position], early=early)
         yield Reading("end")
 
-    def _hidden(self, state: State, which: int) -> Iterator[Observation]:
+    def _hidden(self, state: State) -> Iterator[Observation]:
         for partition in state.partitions:
             found = fates(partition)
             for position in range(
-                end_of(self._settings, which, partition), len(partition)
+                end_of(self._settings, self._reader, partition), len(partition)
             ):
                 if found[position] in (Fate.OPEN, Fate.COMMITTED):
                     yield self._row(partition[position], found[position], early=False)
 
     def _row(self, slot: Slot, fate: Fate | None, *, early: bool) -> Observation:
-        record = self._expected[slot.record]
+        record = self.expected[slot.record]
         visibility = Visibility.PRECOMMITTED if early else Visibility.COMMITTED
         return Observation(
             *record,
@@ -122,21 +117,13 @@ def claims(
 ) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; what can be seen on the way; that the job ends."""
     judged = Judge(settings)
-    found = [_judged(judged, name) for name in SAID]
+    found = [
+        judged.claim(name, sentence, judged.is_over) for name, sentence in SAID.items()
+    ]
     found.append(_nothing_open(judged))
     if not settings.budget.rollbacks:
         found.append(_decided_first())
     return (*found, *_glimpses(settings, judged, text), _ends())
-
-
-def _judged(judged: Judge, name: str) -> Property[State]:
-    def holds(state: State) -> bool:
-        return judged.verdict(state).properties[name] is not Outcome.VIOLATED
-
-    def because(state: State) -> str:
-        return judged.verdict(state).because + "."
-
-    return Property(name, Mood.ALWAYS, SAID[name], holds, because, judged.is_over)
 
 
 def _nothing_open(judged: Judge) -> Property[State]:
@@ -202,9 +189,6 @@ def _glimpses(
     """What can be seen, and would be missed if the model could not do its work."""
     last = len(settings.readers) - 1
 
-    def all_out(state: State) -> bool:
-        return judged.verdict(state).properties["no_loss"] is Outcome.HOLDS
-
     def half(state: State) -> bool:
         return any(
             state.coordinator.log[slot.name].stage is Stage.PREPARE_COMMIT
@@ -223,9 +207,7 @@ def _glimpses(
         )
 
     some = Mood.SOMETIMES
-    yield Property(
-        "all_out", some, "All is written and read.", all_out, text, judged.is_over
-    )
+    yield judged.all_out("All is written and read.", text, judged.is_over)
     if settings.partitions > 1 and settings.records > 1 and not settings.reuses_id:
         yield Property(
             "half_visible",

@@ -1,21 +1,21 @@
 """Kafka's log as a model: what each action changes. This module must not draw anything or count what readers saw."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log import job as work
 from labkit.sim.models.kafka_log import readers as reading
 from labkit.sim.models.kafka_log.claims import claims
 from labkit.sim.models.kafka_log.enabled import TEN, enabled
 from labkit.sim.models.kafka_log.log import open_epoch
-from labkit.sim.models.kafka_log.narration import answered, refused, sentence, text
+from labkit.sim.models.kafka_log.narration import answered, refused, text
 from labkit.sim.models.kafka_log.parts import (
     ABORT,
     COMMIT,
     NOBODY,
     PLAIN,
-    Budget,
     Coordinator,
     Handle,
     Job,
@@ -27,27 +27,25 @@ from labkit.sim.models.kafka_log.parts import (
     Stage,
     State,
 )
-from labkit.sim.models.kafka_log.settings import VERSION, settings
+from labkit.sim.models.kafka_log.settings import PARAMETERS, VERSION, settings
 from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
-class KafkaLog(Model[State]):
+class KafkaLog(RuleModel[State]):
     """One configuration of the log."""
 
-    name, version = "kafka_log", VERSION
+    name, version, parameters = "kafka_log", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings = settings(values)
         broken = self.settings.broken
-        self._rules = kafka.Rules(
+        self._protocol = kafka.Rules(
             self.settings.bumps_epoch,
             broken != "no_fencing",
             broken == "forget_decision",
         )
-        self._acts: dict[str, Callable[[State, int], State]] = {
-            name: getattr(self, f"_{name}") for name in ACTIONS
-        }
 
     def initial(self) -> State:
         """Empty partitions; everybody is up, and the job is about to start."""
@@ -67,10 +65,6 @@ class KafkaLog(Model[State]):
     def actions(self, state: State) -> Sequence[Action]:
         """The job, a job that was thought dead, requests, the coordinator, readers; then what goes wrong, and time."""
         return enabled(self.settings, state)
-
-    def apply(self, state: State, action: Action) -> State:
-        """One step of somebody, or one thing that goes wrong."""
-        return self._acts[action.name](state, action.which)
 
     # The job.
 
@@ -118,13 +112,13 @@ class KafkaLog(Model[State]):
         assert handle is not None
         open_here = open_epoch(state.partitions[where], handle.name)
         is_open = open_here == handle.epoch or (
-            open_here >= 0 and not self._rules.fences
+            open_here >= 0 and not self._protocol.fences
         )
         if not is_open:
-            if job.added >> where & 1 and self._rules.fences:
+            if job.added >> where & 1 and self._protocol.fences:
                 return None
             coordinator = kafka.add_partition(
-                self._rules, state.coordinator, handle, where
+                self._protocol, state.coordinator, handle, where
             )
             if coordinator is None:
                 return None
@@ -157,7 +151,7 @@ class KafkaLog(Model[State]):
         state = state._replace(
             requests=(*state.requests[:place], *state.requests[place + 1 :])
         )
-        coordinator, answer = kafka.end(self._rules, state.coordinator, handle)
+        coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)
         state = _with_coordinator(state, coordinator)
         job = state.job
         if attempt != job.incarnation or job.phase not in (
@@ -247,7 +241,7 @@ class KafkaLog(Model[State]):
 
     def _crash_coordinator(self, state: State, _: int) -> State:
         return _with_coordinator(
-            _spent(state, "crashes"), kafka.die(self._rules, state.coordinator)
+            _spent(state, "crashes"), kafka.die(self._protocol, state.coordinator)
         )
 
     def _crash_reader(self, state: State, which: int) -> State:
@@ -295,55 +289,137 @@ class KafkaLog(Model[State]):
         """Job, coordinator, partitions, readers."""
         return text(self.settings, state)
 
-    def sentence(self, action: Action) -> str:
-        """What an action sets out to do."""
-        return sentence(self.settings, action)
+    def words(self, action: Action) -> Mapping[str, object]:
+        """The id and the partition of a marker, which its action names in one number."""
+        name, where = divmod(action.which, TEN)
+        return {"name": name, "where": where}
 
     def told(self, state: State, action: Action) -> str:
         """What an action does, and why not what it set out to do."""
         if action.name == "deliver":
             handle, _ = state.requests[action.which]
-            coordinator, answer = kafka.end(self._rules, state.coordinator, handle)
+            coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)
             ends = self.apply(state, action).failures > state.failures
             nothing_new = coordinator == state.coordinator
-            return answered(
+            comes = answered(
                 was_refused=answer is kafka.Answer.REFUSED,
                 nothing_new=nothing_new,
                 ends=ends,
             )
+            return comes or self.sentence(action)
         if action.name in ("write", "zombie_write"):
             job = state.job if action.name == "write" else state.zombie
             if self._written(state, job) is None:
                 return refused(action)
         return self.sentence(action)
 
-
-ACTIONS = (
-    *(
-        "restart",
-        "fence",
-        "begin",
-        "write",
-        "pre_commit",
-        "complete",
-        "send_commit",
-        "finish",
-        "zombie_write",
-    ),
-    *("deliver", "mark", "expire", "restart_coordinator"),
-    *("poll_committed", "poll_uncommitted", "store_positions", "restart_reader"),
-    *(
-        "crash",
-        "crash_coordinator",
-        "crash_reader",
-        "resend",
-        "lapse",
-        "roll_back",
-        "replace_job",
-        "write_plain",
-        "tick",
-    ),
-)
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "restart": Rule(
+            _restart,
+            "Incarnation {which} of the job starts from the last completed checkpoint.",
+            Event.RESTART,
+        ),
+        "fence": Rule(
+            _fence,
+            "Recovery initialises the id t{which}: what is open under it is aborted, and older epochs are fenced.",
+        ),
+        "begin": Rule(
+            _begin,
+            "The producer initialises the id t{which} for its next transaction; nothing is open yet.",
+        ),
+        "write": Rule(
+            _write,
+            "Record {which} goes into the job's transaction; the first one opens it, and its clock starts.",
+        ),
+        "pre_commit": Rule(
+            _pre_commit,
+            "The barrier of checkpoint {which}: the transaction is sealed, and the checkpoint takes its handle.",
+        ),
+        "complete": Rule(_complete, "Checkpoint {which} is complete: the decision."),
+        "send_commit": Rule(
+            _send_commit, "The job asks the coordinator for a commit that is decided."
+        ),
+        "finish": Rule(_finish, "All is committed or given up: the job ends."),
+        "zombie_write": Rule(
+            _zombie_write,
+            "The job that was thought dead tries to write record {which}.",
+        ),
+        "deliver": Rule(
+            _deliver,
+            "A request to commit reaches the coordinator, which decides and answers; the markers come later.",
+        ),
+        "mark": Rule(
+            _mark, "The marker of the id t{name} goes into partition {where}."
+        ),
+        "expire": Rule(
+            _expire,
+            "The transaction of the id t{which} is too old: the coordinator aborts it and fences its producer.",
+            Event.TIMEOUT,
+            on_cue=False,
+        ),
+        "restart_coordinator": Rule(
+            _restart_coordinator,
+            "The coordinator starts again from its log.",
+            Event.RESTART,
+        ),
+        "poll_committed": Rule(
+            _poll_committed,
+            "The reader at read_committed polls partition {which}, up to the last stable offset.",
+        ),
+        "poll_uncommitted": Rule(
+            _poll_uncommitted,
+            "The reader at read_uncommitted polls partition {which}, up to its end.",
+        ),
+        "store_positions": Rule(
+            _store_positions, "Reader {which} stores its positions."
+        ),
+        "restart_reader": Rule(
+            _restart_reader,
+            "Reader {which} starts again from the positions that it has stored.",
+            Event.RESTART,
+        ),
+        "crash": Rule(
+            _crash,
+            "The job dies; only its completed checkpoints are left.",
+            Event.CRASH,
+        ),
+        "crash_coordinator": Rule(
+            _crash_coordinator,
+            "The coordinator dies; only its log is left.",
+            Event.CRASH,
+        ),
+        "crash_reader": Rule(
+            _crash_reader,
+            "Reader {which} dies; only its stored positions are left.",
+            Event.CRASH,
+        ),
+        "resend": Rule(
+            _resend,
+            "No answer has come, so the job asks for the commit again; the first request may still arrive.",
+            Event.DUPLICATE,
+        ),
+        "lapse": Rule(
+            _lapse,
+            "Checkpoint {which} expires, and the job lives on; its transaction waits for the next one.",
+            Event.TIMEOUT,
+        ),
+        "roll_back": Rule(
+            _roll_back,
+            "Somebody removes checkpoint {which}, so that an older one is restored.",
+            Event.OPERATOR,
+        ),
+        "replace_job": Rule(
+            _replace_job,
+            "The job hangs, is thought dead, and will be replaced; it will wake up.",
+            Event.CRASH,
+        ),
+        "write_plain": Rule(
+            _write_plain,
+            "Somebody else writes a record without a transaction.",
+            Event.OPERATOR,
+        ),
+        "tick": Rule(_tick, "A tick of time passes.", Event.DELAY),
+    }
 
 
 # Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
@@ -442,9 +518,8 @@ def _appended(state: State, where: int, slot: Slot) -> State:
     )
 
 
-def _spent(state: State, what: str) -> State:
-    budget: Budget = state.budget
-    return state._replace(budget=budget._replace(**{what: getattr(budget, what) - 1}))
+def _spent(state: State, fault: str) -> State:
+    return state._replace(budget=one_less(state.budget, fault))
 
 
 def _fail(state: State) -> State:

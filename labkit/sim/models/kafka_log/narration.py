@@ -1,15 +1,13 @@
-"""The log in words: a state in one line, an action in one sentence. Nothing here decides anything."""
-
-from collections.abc import Iterable
+"""The log in words: a state in one line, and what comes of an action that is refused. Nothing here decides anything."""
 
 from labkit.sim.model import Action
-from labkit.sim.models.kafka_log.enabled import TEN
 from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
 from labkit.sim.models.kafka_log.parts import (
     COMMIT,
     NOBODY,
     PLAIN,
     Budget,
+    Checkpoint,
     Coordinator,
     Job,
     Partition,
@@ -18,45 +16,11 @@ from labkit.sim.models.kafka_log.parts import (
     State,
 )
 from labkit.sim.models.kafka_log.settings import Settings
-
-SENTENCES = {
-    "restart": "Incarnation {which} of the job starts from the last completed checkpoint.",
-    "fence": "Recovery initialises the id t{which}: what is open under it is aborted, and older epochs are fenced.",
-    "begin": "The producer initialises the id t{which} for its next transaction; nothing is open yet.",
-    "write": "Record {which} goes into the job's transaction; the first one opens it, and its clock starts.",
-    "pre_commit": "The barrier of checkpoint {which}: the transaction is sealed, and the checkpoint takes its handle.",
-    "complete": "Checkpoint {which} is complete: the decision.",
-    "send_commit": "The job asks the coordinator for a commit that is decided.",
-    "finish": "All is committed or given up: the job ends.",
-    "zombie_write": "The job that was thought dead tries to write record {which}.",
-    "deliver": "A request to commit reaches the coordinator, which decides and answers; the markers come later.",
-    "mark": "The marker of the id t{name} goes into partition {where}.",
-    "expire": "The transaction of the id t{which} is too old: the coordinator aborts it and fences its producer.",
-    "restart_coordinator": "The coordinator starts again from its log.",
-    "poll_committed": "The reader at read_committed polls partition {which}, up to the last stable offset.",
-    "poll_uncommitted": "The reader at read_uncommitted polls partition {which}, up to its end.",
-    "store_positions": "Reader {which} stores its positions.",
-    "restart_reader": "Reader {which} starts again from the positions that it has stored.",
-    "crash": "The job dies; only its completed checkpoints are left.",
-    "crash_coordinator": "The coordinator dies; only its log is left.",
-    "crash_reader": "Reader {which} dies; only its stored positions are left.",
-    "resend": "No answer has come, so the job asks for the commit again; the first request may still arrive.",
-    "lapse": "Checkpoint {which} expires, and the job lives on; its transaction waits for the next one.",
-    "roll_back": "Somebody removes checkpoint {which}, so that an older one is restored.",
-    "replace_job": "The job hangs, is thought dead, and will be replaced; it will wake up.",
-    "write_plain": "Somebody else writes a record without a transaction.",
-    "tick": "A tick of time passes.",
-}
-
-
-def sentence(_settings: Settings, action: Action) -> str:
-    """What happens."""
-    name, where = divmod(action.which, TEN)
-    return SENTENCES[action.name].format(which=action.which, name=name, where=where)
+from labkit.sim.wording import listed, members, to_come
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """What comes of a request to commit."""
+    """What comes of a request to commit, where it is not that the coordinator decides; empty: that is it."""
     if was_refused:
         then = (
             "the job ends with this error"
@@ -66,7 +30,7 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
     if nothing_new:
         return "A request to commit reaches the coordinator, which has committed it before: nothing changes."
-    return SENTENCES["deliver"]
+    return ""
 
 
 def refused(action: Action) -> str:
@@ -88,32 +52,28 @@ def text(settings: Settings, state: State) -> str:
         for where, partition in enumerate(state.partitions)
     ]
     for which, reader in enumerate(state.readers):
-        at = f"at {_all(map(str, reader.positions))}" if reader.is_up else "down"
+        at = f"at {listed(map(str, reader.positions))}" if reader.is_up else "down"
         stored = (
             ""
             if reader.stored == reader.positions
-            else f", stored {_all(map(str, reader.stored))}"
+            else f", stored {listed(map(str, reader.stored))}"
         )
         parts.append(
             f"{settings.readers[which]} {at}{stored}, has {_sight(state, which)}"
         )
     if state.requests:
         parts.append(
-            f"on their way {_all(f'commit {each.handle} of {each.attempt}' for each in state.requests)}"
+            f"on their way {listed(f'commit {each.handle} of {each.attempt}' for each in state.requests)}"
         )
-    left = [
-        f"{count} {name}"
-        for name, count in zip(Budget._fields, state.budget, strict=True)
-        if count
-    ]
-    parts.append(f"to come {_all(left)}")
+    left = to_come(Budget._fields, state.budget)
+    parts.append(f"to come {listed(left)}")
     if state.since:
         parts.append(f"{state.since} ticks since")
     return "; ".join(parts) + (f"; {state.failures} failed." if state.failures else ".")
 
 
 def _job(job: Job) -> str:
-    done = f"checkpoints {_all(f'{each.number}@{each.offset} {_all(map(str, each.handles))}' for each in job.checkpoints)}"
+    done = f"checkpoints {listed(map(_checkpoint, job.checkpoints))}"
     if job.phase in (Phase.DOWN, Phase.ENDED):
         return f"job {job.incarnation} {job.phase}, {done}"
     said = (
@@ -123,18 +83,22 @@ def _job(job: Job) -> str:
         f" in {_bits(job.added)}" if job.added else ""
     )
     if job.pending:
-        said += f", pending {_all(map(str, job.pending))}"
+        said += f", pending {listed(map(str, job.pending))}"
     if job.triggered:
-        said += f", under way {job.triggered.number}@{job.triggered.offset} {_all(map(str, job.triggered.handles))}"
+        said += f", under way {_checkpoint(job.triggered)}"
     if job.due:
-        said += f", due {_all(f'{each.handle}' + ' asked' * each.is_sent for each in job.due)}"
+        said += f", due {listed(f'{each.handle}' + ' asked' * each.is_sent for each in job.due)}"
     if job.to_fence:
-        said += f", to fence {_all(f't{name}' for name in job.to_fence)}"
+        said += f", to fence {listed(f't{name}' for name in job.to_fence)}"
     return f"{said}, {done}"
 
 
+def _checkpoint(checkpoint: Checkpoint) -> str:
+    return f"{checkpoint.number}@{checkpoint.offset} {listed(checkpoint.handles)}"
+
+
 def _coordinator(coordinator: Coordinator) -> str:
-    log = _all(
+    log = listed(
         f"t{name} {stage}/e{epoch}"
         + (f" in {_bits(partitions)}" if partitions else "")
         + (f" age {age}" if age else "")
@@ -142,7 +106,7 @@ def _coordinator(coordinator: Coordinator) -> str:
         if epoch >= 0
     )
     marked = (
-        f", marked {_all(f't{name}-p{where}' for name, where in coordinator.marked)}"
+        f", marked {listed(f't{name}-p{where}' for name, where in coordinator.marked)}"
         if coordinator.marked
         else ""
     )
@@ -152,7 +116,9 @@ def _coordinator(coordinator: Coordinator) -> str:
 def _partition(partition: Partition) -> str:
     end = last_stable_offset(partition)
     slots = [_slot(slot) for slot in partition]
-    return _all([*slots[:end], "|", *slots[end:]]) if end < len(slots) else _all(slots)
+    return (
+        listed([*slots[:end], "|", *slots[end:]]) if end < len(slots) else listed(slots)
+    )
 
 
 def _slot(slot: Slot) -> str:
@@ -174,16 +140,8 @@ def _sight(state: State, which: int) -> str:
             said.append(
                 f"p{where}:{position}={partition[position].record}{mark}{'x' * (found[position] is Fate.ABORTED)}"
             )
-    return _all(said)
+    return listed(said)
 
 
 def _bits(partitions: int) -> str:
-    return "+".join(
-        f"p{where}"
-        for where in range(partitions.bit_length())
-        if partitions >> where & 1
-    )
-
-
-def _all(words: Iterable[str]) -> str:
-    return " ".join(words) or "-"
+    return "+".join(f"p{where}" for where in members(partitions))

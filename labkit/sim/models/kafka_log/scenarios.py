@@ -4,26 +4,7 @@ A scenario gives the steps that matter; then everybody goes on, and nothing more
 module must not know what should come out.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from labkit.core.judge import Verdict
-from labkit.core.records import History
-from labkit.sim.model import Action
-from labkit.sim.models.kafka_log.claims import Judge
-from labkit.sim.models.kafka_log.model import KafkaLog
-from labkit.sim.models.kafka_log.settings import PARAMETERS
-from labkit.sim.parameters import named, settle
-from labkit.sim.trace import Replay, Trace
-
-
-class Scenario(NamedTuple):
-    """A run with a name: what to look at, what is chosen, and the steps that matter."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    steps: str
-
+from labkit.sim.blueprint import Scenario
 
 _QUIET = {"crashes": 0}
 _ONE = {"partitions": 1}
@@ -33,7 +14,7 @@ _COMMITTED = (
 _FIVE_SECONDS = {"crashes": 0, "interval": 2, "timeout": 1, "checkpoint_timeout": 1}
 """Ticks of five seconds: a transaction timeout of 5 s, and a checkpoint every 10 s."""
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[str]] = {
     "kafka_to_kafka": Scenario(
         "Record 0 is visible to read_committed only after its checkpoint is complete and its marker is written; "
         "record 1 waits behind the next barrier.",
@@ -145,54 +126,3 @@ SCENARIOS: dict[str, Scenario] = {
         f"{_COMMITTED} poll_committed(0) crash_reader(0)",
     ),
 }
-
-_WRONG = frozenset(
-    (
-        "crash",
-        "crash_coordinator",
-        "crash_reader",
-        "resend",
-        "lapse",
-        "roll_back",
-        "replace_job",
-        "write_plain",
-        "tick",
-    )
-)
-
-
-def play(model: KafkaLog, steps: str) -> Replay:
-    """Takes these steps, then lets everybody go on. Raises `InvalidAction` for a step that is not enabled."""
-    walk = Replay(model)
-    for step in steps.split():
-        walk.forward(Action.parse(step))
-    while quiet := [
-        action for action in model.actions(walk.state) if action.name not in _WRONG
-    ]:
-        walk.forward(quiet[0])
-    return walk
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    return play(
-        KafkaLog(settle("kafka_log", PARAMETERS, found.given)), found.steps
-    ).trace
-
-
-def history(walk: Replay, reader: int = 0) -> History:
-    """What a reader has handed on in a walk through the log."""
-    assert isinstance(walk.model, KafkaLog)
-    return Judge(walk.model.settings).history(walk.state, reader)
-
-
-def verdict(walk: Replay, reader: int = 0) -> Verdict:
-    """What the judge says of what a reader has at the end of a walk through the log."""
-    assert isinstance(walk.model, KafkaLog)
-    return Judge(walk.model.settings).verdict(walk.state, reader)

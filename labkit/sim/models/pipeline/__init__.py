@@ -4,11 +4,21 @@
 must hold, `scenarios` the runs that have a name.
 """
 
-from labkit.sim.model import Blueprint
+from collections.abc import Mapping
+
+from labkit.sim.blueprint import Blueprint, Fact
 from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.scenarios import SCENARIOS, history, play, verdict
 from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
+
+
+def facts(walk: Replay) -> Mapping[str, Fact]:
+    """The judge's verdict on the end."""
+    return {"verdict": verdict(walk)}
+
 
 BLUEPRINT = Blueprint(
     "pipeline",
@@ -16,4 +26,8 @@ BLUEPRINT = Blueprint(
     "A checkpointed word count writes through a sink strategy into an outside store; anything may die at any step.",
     PARAMETERS,
     Pipeline,
+    play,
+    SCENARIOS,
+    facts,
+    history=history,
 )

@@ -5,9 +5,8 @@ History here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from labkit.core.judge import Outcome, Verdict, judge
 from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.parts import (
@@ -19,6 +18,7 @@ from labkit.sim.models.pipeline.parts import (
     Transaction,
 )
 from labkit.sim.models.pipeline.settings import Settings
+from labkit.sim.verdicts import StateJudge
 
 
 def expected(words: Sequence[str]) -> list[Record]:
@@ -45,20 +45,16 @@ def is_over(state: State) -> bool:
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
-class Judge:
-    """Judges states of one configuration; the same outside view is judged once."""
+def _view(state: State) -> Hashable:
+    return state.store.seen, state.store.transactions, state.query.ends
+
+
+class Judge(StateJudge[State]):
+    """Judges what readers of the store saw."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(expected(settings.words), _view)
         self._settings = settings
-        self._expected = expected(settings.words)
-        self._known: dict[tuple[object, ...], Verdict] = {}
-
-    def verdict(self, state: State) -> Verdict:
-        """What the judge says if nothing more happens."""
-        key = (state.store.seen, state.store.transactions, state.query.ends)
-        if key not in self._known:
-            self._known[key] = judge(self._expected, self.history(state))
-        return self._known[key]
 
     def history(self, state: State) -> History:
         """What an outside reader could have seen, with a look at the end."""
@@ -89,7 +85,7 @@ class Judge:
         yield Reading("end")
 
     def _row(self, row: Seen, transactions: Sequence[Transaction]) -> Observation:
-        record = self._expected[row.offset]
+        record = self.expected[row.offset]
         early = row.transaction >= 0
         visibility = (
             _VISIBILITY[transactions[row.transaction].status]
@@ -125,7 +121,7 @@ def claims(
 ) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; that the query can end and always does."""
     judged = Judge(settings)
-    found = [_judged(judged, name) for name in SAID]
+    found = [judged.claim(name, sentence, is_over) for name, sentence in SAID.items()]
     found.append(_no_orphan())
     if (
         settings.defers
@@ -146,14 +142,7 @@ def claims(
         )
     return (
         *found,
-        Property(
-            "all_out",
-            Mood.SOMETIMES,
-            "A query ends and all came out.",
-            _all_out(judged),
-            text,
-            is_over,
-        ),
+        judged.all_out("A query ends and all came out.", text, is_over),
         Property(
             "ends",
             Mood.EVENTUALLY,
@@ -162,23 +151,6 @@ def claims(
             _stuck,
         ),
     )
-
-
-def _judged(judged: Judge, name: str) -> Property[State]:
-    def holds(state: State) -> bool:
-        return judged.verdict(state).properties[name] is not Outcome.VIOLATED
-
-    def because(state: State) -> str:
-        return judged.verdict(state).because + "."
-
-    return Property(name, Mood.ALWAYS, SAID[name], holds, because, is_over)
-
-
-def _all_out(judged: Judge) -> Callable[[State], bool]:
-    def holds(state: State) -> bool:
-        return judged.verdict(state).properties["no_loss"] is Outcome.HOLDS
-
-    return holds
 
 
 def _has_recovered(state: State) -> bool:

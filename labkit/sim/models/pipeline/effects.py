@@ -5,6 +5,7 @@ is there already. Its driver then ends with an error. This module must not know 
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from labkit.sim.models.pipeline.parts import (
     Driver,
@@ -27,7 +28,7 @@ class Refused(Exception):  # what happened, not whose mistake it was
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:
     """The state after one task of this driver. Raises `Refused`."""
-    return _EFFECTS[task.op](outside, state, driver, task)
+    return TASKS[task.op].effect(outside, state, driver, task)
 
 
 def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
@@ -200,22 +201,64 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
     return _kept(state, state.query._replace(handles=()))
 
 
-_EFFECTS: dict[Op, Callable[[Outside, State, Driver, Task], State]] = {
-    Op.WRITE: _write,
-    Op.HAND_OVER: _nothing,
-    Op.INSERT: _insert,
-    Op.LOG: _nothing,
-    Op.PREPARE: _prepare,
-    Op.SEAL: _seal,
-    Op.LOOK: _nothing,
-    Op.COMMIT: _commit,
-    Op.FLUSH: _write,
-    Op.CONFIRM: _confirm,
-    Op.MARK: _mark,
-    Op.STORE_HANDLES: _store_handles,
-    Op.LOG_COMMIT: _log_commit,
-    Op.TELL: _nothing,
-    Op.FORGET: _forget,
-    Op.ABORT: _abort,
-    Op.RESOLVED: _resolved,
+class TaskRule(NamedTuple):
+    """One task: what it does, what the driver sets out to do with it, and what is named when it is refused."""
+
+    effect: Callable[[Outside, State, Driver, Task], State]
+    sentence: str
+    tried: str = ""
+
+
+TASKS: dict[Op, TaskRule] = {
+    Op.WRITE: TaskRule(
+        _write, "The row of offset {which} ({word}) is written and visible."
+    ),
+    Op.HAND_OVER: TaskRule(
+        _nothing,
+        "The row of offset {which} ({word}) goes into the driver's one open transaction.",
+    ),
+    Op.INSERT: TaskRule(
+        _insert,
+        "The row of offset {which} ({word}) goes into its task's open transaction.",
+        "The row of offset {which} ({word})",
+    ),
+    Op.LOG: TaskRule(_nothing, "The row of offset {which} ({word}) is logged."),
+    Op.PREPARE: TaskRule(
+        _prepare,
+        "The task of partition {which} pre-commits its transaction: its yes.",
+        "The pre-commit of the task of partition {which}",
+    ),
+    Op.SEAL: TaskRule(_seal, "The task of partition {which} seals its log: its yes."),
+    Op.LOOK: TaskRule(
+        _nothing, "The driver looks whether batch {which} was written before."
+    ),
+    Op.COMMIT: TaskRule(
+        _commit,
+        "The transaction of partition {which} is committed.",
+        "The commit of the transaction of partition {which}",
+    ),
+    Op.FLUSH: TaskRule(
+        _write, "The logged row of offset {which} ({word}) is flushed and visible."
+    ),
+    Op.CONFIRM: TaskRule(_confirm, "Batch {which} is confirmed a second time."),
+    Op.MARK: TaskRule(
+        _mark,
+        "Rows and marker of batch {which} are committed together.",
+        "The transaction with the rows and the marker of batch {which}",
+    ),
+    Op.STORE_HANDLES: TaskRule(
+        _store_handles, "The votes of batch {which} are durable."
+    ),
+    Op.LOG_COMMIT: TaskRule(
+        _log_commit, "commits/{which} is durable.", "commits/{which}"
+    ),
+    Op.TELL: TaskRule(
+        _nothing, "The notification of batch {which} arrives, and nothing waits for it."
+    ),
+    Op.FORGET: TaskRule(_forget, "The stored votes of batch {which} are dropped."),
+    Op.ABORT: TaskRule(
+        _abort,
+        "Recovery aborts the transaction of partition {which}, which was never decided.",
+    ),
+    Op.RESOLVED: TaskRule(_resolved, "Recovery has resolved everything in doubt."),
 }

@@ -10,7 +10,7 @@ from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import play
 from labkit.sim.models.pipeline.settings import PARAMETERS
 from labkit.sim.parameters import settle
-from labkit.sim.trace import Replay
+from labkit.sim.walk import Replay
 
 
 class Wait(NamedTuple):

@@ -6,13 +6,21 @@ its parameter says. Every path ends in the History that the judge reads for real
 from the state of the batch before, so a re-run counts alike. This module must not count lost or duplicate records.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from labkit.core.failpoints import FailPoint
-from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.pipeline.claims import claims
-from labkit.sim.models.pipeline.effects import Refused, perform, refusal
-from labkit.sim.models.pipeline.narration import done_before, refused, sentence, text
+from labkit.sim.models.pipeline.effects import TASKS, Refused, perform, refusal
+from labkit.sim.models.pipeline.narration import (
+    LEADS,
+    NOTIFIED,
+    ZOMBIE,
+    done_before,
+    refused,
+    text,
+)
 from labkit.sim.models.pipeline.parts import (
     NOBODY,
     Driver,
@@ -40,38 +48,34 @@ from labkit.sim.models.pipeline.programs import (
     skip,
     told_tasks,
 )
-from labkit.sim.models.pipeline.settings import VERSION, Settings, settings
+from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION, Settings, settings
 from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 MAX_FAILURES = 2
 """Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
 
 
-class Pipeline(Model[State]):
+def _task_rules(
+    effect: Callable[[Any, State, int], State], prefix: str = ""
+) -> dict[str, Rule[State]]:
+    """A rule for every task, of the driver whose tasks have this prefix."""
+    lead = LEADS.get(prefix, "")
+    return {
+        f"{prefix}{op}": Rule(effect, lead + task.sentence)
+        for op, task in TASKS.items()
+    }
+
+
+class Pipeline(RuleModel[State]):
     """One configuration of the pipeline."""
 
-    name, version = "pipeline", VERSION
+    name, version, parameters = "pipeline", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings: Settings = settings(values)
         self._outside = self.settings.outside
-        self._faults: dict[str, Callable[[State, int], State]] = {
-            "start": self._start,
-            "plan": self._plan,
-            "plan_nothing": self._plan_nothing,
-            "finish": self._finish,
-            "end": self._end_query,
-            "catch_up": self._catch_up,
-            "notify": self._notify,
-            "crash": self._crash,
-            "expire": self._expire,
-            "lose_notice": self._lose_notice,
-            "lapse": self._lapse,
-            "roll_back": self._roll_back,
-            "delete_checkpoint": self._delete_checkpoint,
-            "replace_driver": self._replace_driver,
-        }
 
     def initial(self) -> State:
         """Nothing was planned, and no driver runs."""
@@ -82,7 +86,7 @@ class Pipeline(Model[State]):
         query, zombie, store, faults, failures = state
         driver = query.driver
         enabled = (
-            [Action("notified_" + driver.settling[0].op, driver.settling[0].which)]
+            [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)]
             if driver.settling
             else []
         )
@@ -94,7 +98,7 @@ class Pipeline(Model[State]):
         elif driver.place is not Place.ENDED:
             enabled += self._next_step(query)
         if zombie.todo:
-            enabled.append(Action("zombie_" + zombie.todo[0].op, zombie.todo[0].which))
+            enabled.append(Action(ZOMBIE + zombie.todo[0].op, zombie.todo[0].which))
         if any(faults):
             enabled += self._wrong(query, zombie, store, faults)
         return enabled
@@ -165,37 +169,32 @@ class Pipeline(Model[State]):
         """Whether this batch is not the last: a checkpoint that expires is made up for by the next one."""
         return self.settings.defers and self._next_batch(query) is not None
 
-    def apply(self, state: State, action: Action) -> State:
-        """One step of a driver, or one thing that goes wrong."""
-        act = self._faults.get(action.name)
-        if act is not None:
-            return act(state, action.which)
-        driver = state.query.driver
-        if action.name.startswith("zombie_"):
-            return self._zombie_step(state)
-        if action.name.startswith("notified_"):
-            return self._notified_step(state, driver)
-        return self._driver_step(state, driver)
-
     def reached(self, state: State, action: Action) -> tuple[FailPoint, ...]:
         """The failpoints at which the driver is after an action."""
         if action.name == "start":
             return (FailPoint.BEFORE_RESOLVE,)
         if action.name == "plan":
             return (FailPoint.AFTER_OFFSET_LOG,)
-        driver = state.query.driver
-        if action.name.startswith("zombie_") or action.name in self._faults:
+        driver, tasks = self._work(state, action)
+        if not tasks or driver is state.zombie:
             return ()
-        tasks = driver.settling if action.name.startswith("notified_") else driver.todo
-        return (
-            skip(tasks[1:])[1]
-            if self._is_done(state, driver, tasks[0])
-            else tasks[0].points
-        )
+        is_done = self._is_done(state, driver, tasks[0])
+        return skip(tasks[1:])[1] if is_done else tasks[0].points
+
+    def _work(self, state: State, action: Action) -> tuple[Driver, tuple[Task, ...]]:
+        """The driver that acts, and its tasks, of which the action carries out the first; none: it is no task."""
+        driver, zombie = state.query.driver, state.zombie
+        effect = self.rules[action.name].effect
+        if effect is Pipeline._zombie_step:
+            return zombie, zombie.todo
+        if effect is Pipeline._notified_step:
+            return driver, driver.settling
+        return driver, driver.todo if effect is Pipeline._driver_step else ()
 
     # What drivers do.
 
-    def _driver_step(self, state: State, driver: Driver) -> State:
+    def _driver_step(self, state: State, _: int) -> State:
+        driver = state.query.driver
         task = driver.todo[0]
         try:
             after = perform(self._outside, state, driver, task)
@@ -211,7 +210,8 @@ class Pipeline(Model[State]):
             after, Driver(place, generation, incarnation, batch, todo, settling, notice)
         )
 
-    def _notified_step(self, state: State, driver: Driver) -> State:
+    def _notified_step(self, state: State, _: int) -> State:
+        driver = state.query.driver
         task = driver.settling[0]
         try:
             after = perform(self._outside, state, driver, task)
@@ -224,7 +224,7 @@ class Pipeline(Model[State]):
         )
         return driven(after, Driver(*driver[:5], rest, driver.notice))
 
-    def _zombie_step(self, state: State) -> State:
+    def _zombie_step(self, state: State, _: int) -> State:
         zombie = state.zombie
         task = zombie.todo[0]
         if self._is_replaced(state):
@@ -336,13 +336,13 @@ class Pipeline(Model[State]):
         handle, _, rows = state.store.transactions[number]
         transactions = list(state.store.transactions)
         transactions[number] = Transaction(handle, Status.ABORTED, rows)
-        left = state.faults._replace(expiries=state.faults.expiries - 1)
+        left = one_less(state.faults, "expiries")
         return state._replace(
             store=state.store._replace(transactions=tuple(transactions)), faults=left
         )
 
     def _lose_notice(self, state: State, _: int) -> State:
-        left = state.faults._replace(lost_notices=state.faults.lost_notices - 1)
+        left = one_less(state.faults, "lost_notices")
         return driven(state, state.query.driver._replace(notice=-1))._replace(
             faults=left
         )
@@ -351,9 +351,7 @@ class Pipeline(Model[State]):
         """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
         query = state.query
         driver = query.driver._replace(todo=query.driver.todo[1:])
-        state = state._replace(
-            faults=state.faults._replace(lapses=state.faults.lapses - 1)
-        )
+        state = state._replace(faults=one_less(state.faults, "lapses"))
         if self.settings.lapsed_is_aborted:
             [dropped] = [
                 handles for stored, handles in query.handles if stored == batch
@@ -380,12 +378,12 @@ class Pipeline(Model[State]):
         )
         return state._replace(
             query=query,
-            faults=state.faults._replace(rollbacks=state.faults.rollbacks - 1),
+            faults=one_less(state.faults, "rollbacks"),
         )
 
     def _delete_checkpoint(self, state: State, _: int) -> State:
         """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
-        left = state.faults._replace(deletions=state.faults.deletions - 1)
+        left = one_less(state.faults, "deletions")
         first = 0 if self.settings.replayable else self._end(state.query)
         return state._replace(
             query=Query(generation=state.query.generation + 1, first=first), faults=left
@@ -393,7 +391,7 @@ class Pipeline(Model[State]):
 
     def _replace_driver(self, state: State, _: int) -> State:
         """The driver hangs and is thought dead; another will be started, and it will wake up."""
-        left = state.faults._replace(zombies=state.faults.zombies - 1)
+        left = one_less(state.faults, "zombies")
         return state._replace(
             query=crash(state.query), zombie=state.query.driver, faults=left
         )
@@ -406,24 +404,71 @@ class Pipeline(Model[State]):
         """Driver, checkpoint folder, store."""
         return text(self.settings, state)
 
-    def sentence(self, action: Action) -> str:
-        """What an action sets out to do."""
-        return sentence(self.settings, action)
+    def words(self, action: Action) -> Mapping[str, object]:
+        """The word of the record whose offset an action names."""
+        words, which = self.settings.words, action.which
+        return {"word": words[which] if 0 <= which < len(words) else ""}
 
     def told(self, state: State, action: Action) -> str:
         """What an action does, and why not what it set out to do."""
-        if action.name in self._faults:
+        driver, tasks = self._work(state, action)
+        if not tasks:
             return self.sentence(action)
-        is_zombie = action.name.startswith("zombie_")
-        driver = state.zombie if is_zombie else state.query.driver
-        task = (
-            driver.settling if action.name.startswith("notified_") else driver.todo
-        )[0]
-        is_replaced = is_zombie and self._is_replaced(state)
-        if (
-            why := "it was replaced"
-            if is_replaced
-            else refusal(self._outside, state, driver, task)
-        ):
-            return refused(self.settings, action, why)
-        return done_before(state, action, task) or self.sentence(action)
+        why = refusal(self._outside, state, driver, tasks[0])
+        if driver is state.zombie and self._is_replaced(state):
+            why = "it was replaced"
+        if why:
+            return refused(action, tasks[0], str(self.words(action)["word"]), why)
+        return done_before(state, action, tasks[0]) or self.sentence(action)
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "start": Rule(
+            _start, "Driver {which} starts and reads what was decided.", Event.RESTART
+        ),
+        "plan": Rule(_plan, "Batch {which} is planned: offsets/{which} is durable."),
+        "plan_nothing": Rule(
+            _plan_nothing,
+            "Batch {which} was planned before, and the source cannot give its records again: it is empty.",
+        ),
+        "finish": Rule(_finish, "No input is left: the query comes to its clean end."),
+        "end": Rule(_end_query, "The query has ended."),
+        "catch_up": Rule(
+            _catch_up,
+            "Before it stores new votes the driver commits what was decided through batch {which}.",
+        ),
+        "notify": Rule(_notify, "The notification of batch {which} arrives."),
+        "crash": Rule(
+            _crash, "SIGKILL: the memory of the driver is gone.", Event.CRASH
+        ),
+        "expire": Rule(
+            _expire,
+            "The store drops unfinished transaction {which} after its timeout.",
+            Event.TIMEOUT,
+        ),
+        "lose_notice": Rule(
+            _lose_notice, "The notification of batch {which} is lost.", Event.DROP
+        ),
+        "lapse": Rule(
+            _lapse,
+            "The checkpoint of batch {which} expires, and the job lives on.",
+            Event.TIMEOUT,
+        ),
+        "roll_back": Rule(
+            _roll_back,
+            "Somebody restores the checkpoint from before batch {which}.",
+            Event.OPERATOR,
+        ),
+        "delete_checkpoint": Rule(
+            _delete_checkpoint,
+            "Somebody deletes the checkpoint folder.",
+            Event.OPERATOR,
+        ),
+        "replace_driver": Rule(
+            _replace_driver,
+            "The driver hangs, is thought dead, and will be replaced; it will wake up.",
+            Event.CRASH,
+        ),
+        **_task_rules(_driver_step),
+        **_task_rules(_notified_step, NOTIFIED),
+        **_task_rules(_zombie_step, ZOMBIE),
+    }

@@ -4,20 +4,22 @@ A script says what goes wrong and at which failpoint; between its cues the drive
 know what should come out: that is `labkit/runs/expected.toml`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.core.judge import Verdict
 from labkit.core.records import History
+from labkit.sim.blueprint import Scenario, unasked
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.narration import NOTIFIED, ZOMBIE
 from labkit.sim.models.pipeline.parts import State
 from labkit.sim.models.pipeline.settings import PARAMETERS, STORES
-from labkit.sim.parameters import named, settle
-from labkit.sim.trace import Replay, Trace
+from labkit.sim.parameters import settle
+from labkit.sim.walk import Replay
 
 
 class Cue(NamedTuple):
@@ -33,20 +35,15 @@ def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 
-_WAKES = "zombie_"
-
-
 def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
     """Lets the drivers go on until nothing is left to do, and lets things go wrong on cue.
 
     A driver that was thought dead wakes up when all else is done. Raises `JobFailed` for a cue that never comes.
     """
     walk, waiting = Replay(model), list(script)
-    while quiet := [
-        action for action in model.actions(walk.state) if _is_quiet(action)
-    ]:
-        awake = [action for action in quiet if not action.name.startswith(_WAKES)]
-        action = (awake or quiet)[0]
+    while going_on := unasked(model, walk.state):
+        awake = [action for action in going_on if not action.name.startswith(ZOMBIE)]
+        action = (awake or going_on)[0]
         before = walk.state
         walk.forward(action)
         if waiting and _is_met(model, before, action, waiting[0]):
@@ -59,28 +56,13 @@ def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
     return walk
 
 
-_FAULTS = (
-    "crash",
-    "expire",
-    "lose_notice",
-    "lapse",
-    "roll_back",
-    "delete_checkpoint",
-    "replace_driver",
-)
-
-
-def _is_quiet(action: Action) -> bool:
-    return action.name not in _FAULTS
-
-
 def _is_met(model: Pipeline, before: State, action: Action, cue: Cue) -> bool:
     driver = before.query.driver
     if cue.point not in model.reached(before, action):
         return False
     if cue.point.in_recovery or action.name == "plan":
         return cue.point.in_recovery or action.which == cue.batch
-    tasks = driver.settling if action.name.startswith("notified_") else driver.todo
+    tasks = driver.settling if action.name.startswith(NOTIFIED) else driver.todo
     return tasks[0].batch == cue.batch
 
 
@@ -146,21 +128,14 @@ def verdict(walk: Replay) -> Verdict:
     return Judge(walk.model.settings).verdict(walk.state)
 
 
-class Scenario(NamedTuple):
-    """A run with a name: what is chosen, what goes wrong, and what to look at."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    script: tuple[Cue, ...] = ()
-
-
 _BETWEEN = FailPoint.AFTER_PRE_COMMIT
 _SMALL_BATCHES = {"records_per_batch": 1}
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
     "undisturbed": Scenario(
         "The batch is planned, its rows are written one by one, and only then is it noted as finished.",
         {"strategy": "append"},
+        (),
     ),
     "jump_back": Scenario(
         "hello is seen at 2, then at 1 again, then at 2: exactly-once in the end, and a reader saw the replay.",
@@ -340,16 +315,3 @@ SCENARIOS: dict[str, Scenario] = {
         (Cue(_BETWEEN),),
     ),
 }
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    return play(
-        Pipeline(settle("pipeline", PARAMETERS, found.given)), found.script
-    ).trace

@@ -1,13 +1,33 @@
 """The snapshot model: money flows between processes while a snapshot of all of them is taken.
 
-`parts` are the states, `model` the rules, `claims` what must hold, `telling` the words, `scenarios` the runs that have
-a name.
+`parts` are the states, `settings` what may be chosen, `model` the rules, `claims` what must hold, `narration` the
+words, `scenarios` the runs that have a name.
 """
 
-from labkit.sim.model import Blueprint
-from labkit.sim.models.snapshot.model import PARAMETERS, VERSION, Bank
+from collections.abc import Mapping
+
+from labkit.sim.blueprint import Blueprint, Fact, play
+from labkit.sim.models.snapshot.claims import moment, paused, stood_still
+from labkit.sim.models.snapshot.model import Bank
+from labkit.sim.models.snapshot.parts import AMOUNT, in_channels
+from labkit.sim.models.snapshot.scenarios import SCENARIOS
+from labkit.sim.models.snapshot.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
+
+
+def facts(walk: Replay) -> Mapping[str, Fact]:
+    """What the last completed snapshot holds, who stood still for it, and whether things ever were as it says."""
+    held = walk.state.completed
+    return {
+        "snapshot_accounts": [part.account.balance for part in held] if held else None,
+        "snapshot_channels": AMOUNT * in_channels(held).bit_count() if held else None,
+        "paused_steps": list(paused(walk.states)),
+        "stood_still_steps": stood_still(walk.states),
+        "moment": moment(walk.states),
+    }
+
 
 BLUEPRINT = Blueprint(
     "snapshot",
@@ -15,4 +35,14 @@ BLUEPRINT = Blueprint(
     "Processes send each other money while a snapshot is taken: naively, by stopping the world, or with markers.",
     PARAMETERS,
     Bank,
+    play,
+    SCENARIOS,
+    facts,
+    {
+        "snapshot_accounts": "money in each account of the last completed snapshot",
+        "snapshot_channels": "money under way in the last completed snapshot",
+        "paused_steps": "steps for which each process was told to pause",
+        "stood_still_steps": "steps for which everybody stood still",
+        "moment": "the step after which everything was as the last snapshot says; none: never",
+    },
 )

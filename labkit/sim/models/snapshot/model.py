@@ -7,12 +7,13 @@ process's memory; then all go back to the last completed snapshot. The broken va
 This module must not draw anything and must not judge a snapshot (that is `labkit.sim.models.snapshot.claims`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.model import Action, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.snapshot.claims import claims
-from labkit.sim.models.snapshot.narration import sentence, text
+from labkit.sim.models.snapshot.narration import VARIANTS, text
 from labkit.sim.models.snapshot.parts import (
     AMOUNT,
     MARKER,
@@ -28,46 +29,15 @@ from labkit.sim.models.snapshot.parts import (
     in_channels,
     numbers,
 )
-from labkit.sim.parameters import Choice, Parameter, Values, Whole
-
-VERSION = 1
-
-NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
-
-PARAMETERS: dict[str, Parameter] = {
-    "algorithm": Choice(
-        "How a snapshot is taken: each process copies when it likes (naive), all pause and drain first "
-        "(stop_the_world), or markers flow with the money (chandy_lamport).",
-        MARKERS,
-        (NAIVE, STOP, MARKERS),
-    ),
-    "processes": Whole("Processes; each has a channel to each other.", 3, 2, 5),
-    "transfers": Whole("How many transfers there may be.", 1, 0, 6),
-    "snapshots": Whole(
-        "How many snapshots may be started, one after another.", 1, 0, 3
-    ),
-    "crashes": Whole("How many crashes there may be.", 1, 0, 3),
-    "reorderings": Whole(
-        "How often a message may overtake the one before it: channels are not FIFO then.",
-        0,
-        0,
-        3,
-    ),
-    "broken": Choice(
-        "Which rule is left out: forget_channels (what is in the channels is not saved), late_markers (they are sent "
-        "in a step of their own), forget_pause (who is paused goes on), forget_drain (copies are made while money is "
-        "under way), restore_alone (only who crashed goes back).",
-        "nothing",
-        (
-            "nothing",
-            "forget_channels",
-            "late_markers",
-            "forget_pause",
-            "forget_drain",
-            "restore_alone",
-        ),
-    ),
-}
+from labkit.sim.models.snapshot.settings import (
+    MARKERS,
+    NAIVE,
+    PARAMETERS,
+    STOP,
+    VERSION,
+)
+from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel
 
 _BELONGS_TO = {
     "forget_channels": MARKERS,
@@ -78,10 +48,10 @@ _BELONGS_TO = {
 """The algorithm that has the rule."""
 
 
-class Bank(Model[State]):
+class Bank(RuleModel[State]):
     """One configuration of the bank. Raises `InvalidInput` where the broken rule is none of the algorithm's."""
 
-    name, version = "snapshot", VERSION
+    name, version, parameters = "snapshot", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -114,18 +84,6 @@ class Bank(Model[State]):
             [number for number, at in enumerate(self.ends) if at.sender == p]
             for p in range(self.count)
         ]
-        self._rules: dict[str, Callable[[State, int], State]] = {
-            "transfer": self._transfer,
-            "receive": self._receive,
-            "overtake": self._overtake,
-            "copy": self._copy,
-            "record": self._record,
-            "announce": self._announce,
-            "pause": self._pause,
-            "resume": self._resume,
-            "crash": self._crash,
-            "restore": self._restore,
-        }
 
     def initial(self) -> State:
         """Everybody has the same money, and nothing is under way."""
@@ -207,8 +165,8 @@ class Bank(Model[State]):
         """One rule. The number of a process counts from 1; that of a channel names its ends."""
         name, which = action
         if name in self._between:
-            return self._rules[name](state, self._number_of[which])
-        return self._rules[name](state, which - 1)
+            return self._effects[name](state, self._number_of[which])
+        return self._effects[name](state, which - 1)
 
     # Money.
 
@@ -377,9 +335,57 @@ class Bank(Model[State]):
         """Processes, channels, snapshots."""
         return text(self.ends, state)
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        return sentence(str(self.broken), action)
+    def template(self, action: Action) -> str:
+        """The rule's sentence, or what is left of the rule where it is broken."""
+        found = VARIANTS.get((str(self.broken), action.name))
+        return found or super().template(action)
+
+    def words(self, action: Action) -> Mapping[str, object]:
+        """Both ends of a channel, by the number that names them, and what a transfer moves."""
+        sender, receiver = divmod(max(action.which, 0), 10)
+        return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "transfer": Rule(
+            _transfer,
+            "Process {sender} takes {amount} from its account and sends it to process {receiver}.",
+        ),
+        "receive": Rule(
+            _receive, "Process {receiver} reads the next message of process {sender}."
+        ),
+        "overtake": Rule(
+            _overtake,
+            "A message from process {sender} to process {receiver} overtakes the one before it.",
+            Event.REORDER,
+        ),
+        "copy": Rule(
+            _copy,
+            "Process {which} copies its account: its part of the snapshot is whole.",
+        ),
+        "record": Rule(
+            _record,
+            "Process {which} has seen no marker, records its account, and sends a marker into each of its channels.",
+        ),
+        "announce": Rule(
+            _announce,
+            "Process {which} sends the markers that it should have sent when it recorded its account.",
+        ),
+        "pause": Rule(
+            _pause,
+            "Process {which} pauses: it begins no transfer, and still reads what comes in.",
+        ),
+        "resume": Rule(_resume, "Process {which} resumes."),
+        "crash": Rule(
+            _crash,
+            "Process {which} dies; only its part of the snapshot is left, if it was whole.",
+            Event.CRASH,
+        ),
+        "restore": Rule(
+            _restore,
+            "Who died starts again, and all go back to the last completed snapshot; if there is none, to the start.",
+            Event.RESTART,
+        ),
+    }
 
 
 # Built by position: `_replace` would take three times as long, and a state is built for every step of a search.

@@ -1,26 +1,12 @@
 """Runs of the bank that have a name, each with what to watch for. Every action is given, up to the last."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from labkit.sim.model import Action
-from labkit.sim.parameters import named
-from labkit.sim.trace import Replay, Trace, make
-
-
-class Scenario(NamedTuple):
-    """A run with a name: what is chosen, what happens, and what to look at."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    actions: str
-
+from labkit.sim.blueprint import Scenario
 
 _NAIVE = {"algorithm": "naive", "processes": 2}
 _STOP = {"algorithm": "stop_the_world", "processes": 2}
 _TWO = {"processes": 2}
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[str]] = {
     "money_vanishes": Scenario(
         "100 is under way while both copy: the snapshot holds 300 of 400.",
         _NAIVE,
@@ -102,17 +88,3 @@ SCENARIOS: dict[str, Scenario] = {
         "transfer(12) receive(12) crash(1) restore",
     ),
 }
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    walk = Replay(make("snapshot", found.given))
-    for action in found.actions.split():
-        walk.forward(Action.parse(action))
-    return walk.trace

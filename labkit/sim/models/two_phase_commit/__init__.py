@@ -1,1 +1,43 @@
-"""Two-phase commit with presumed abort, and the textbook abstraction of Gray and Lamport beside it."""
+"""Two-phase commit with presumed abort, and the textbook abstraction of Gray and Lamport beside it.
+
+`settings` is what may be chosen, `parts` are the states and the claims, `model` the rules, `textbook` the abstraction,
+`scenarios` the runs that have a name.
+"""
+
+from collections.abc import Mapping
+
+from labkit.sim.blueprint import Blueprint, Fact, play
+from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
+from labkit.sim.models.two_phase_commit.parts import blocked
+from labkit.sim.models.two_phase_commit.scenarios import SCENARIOS
+from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
+from labkit.sim.models.two_phase_commit.textbook import Textbook
+from labkit.sim.parameters import Values
+from labkit.sim.walk import Replay
+
+__all__ = ["BLUEPRINT", "facts"]
+
+
+def build(values: Values) -> TwoPhaseCommit | Textbook:
+    """The textbook's abstraction, or everything that can fail."""
+    return Textbook(values) if values["textbook"] else TwoPhaseCommit(values)
+
+
+def facts(walk: Replay) -> Mapping[str, Fact]:
+    """How long each participant was blocked; nobody ever is in the textbook's abstraction."""
+    if not isinstance(walk.model, TwoPhaseCommit):
+        return {}
+    return {"blocked_steps": list(blocked(walk.states))}
+
+
+BLUEPRINT = Blueprint(
+    "two_phase_commit",
+    VERSION,
+    "A coordinator asks participants to vote, decides, and tells them; anybody may crash, any message get lost.",
+    PARAMETERS,
+    build,
+    play,
+    SCENARIOS,
+    facts,
+    {"blocked_steps": "steps in doubt with locks held, by participant"},
+)

@@ -6,10 +6,10 @@ has voted yes is in doubt: it holds its locks and must wait. The broken variants
 This module must not draw anything.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
-from labkit.sim.model import Action, Blueprint, Model, Property, crash
+from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.two_phase_commit.parts import (
     FINAL,
     Coordinator,
@@ -22,28 +22,9 @@ from labkit.sim.models.two_phase_commit.parts import (
     claims,
 )
 from labkit.sim.models.two_phase_commit.parts import text as text_of
-from labkit.sim.models.two_phase_commit.textbook import Textbook
-from labkit.sim.parameters import Choice, Switch, Values, Whole
-
-VERSION = 1
-PARAMETERS = {
-    "participants": Whole("Participants.", 2, 1, 8),
-    "textbook": Switch(
-        "Gray and Lamport's abstraction: no crash, no loss, messages that stay.",
-        default=False,
-    ),
-    "crashes": Whole("How many crashes there may be.", 1, 0, 3),
-    "losses": Whole("How many messages may be lost.", 1, 0, 3),
-    "coordinator_returns": Switch(
-        "Whether a crashed coordinator is ever restarted.", default=True
-    ),
-    "broken": Choice(
-        "Which rule is left out: heuristic (a participant in doubt aborts alone after a timeout), early (commit before "
-        "all votes), forget_decision (the commit is not logged), forget_vote (the yes is not logged).",
-        "nothing",
-        ("nothing", "heuristic", "early", "forget_decision", "forget_vote"),
-    ),
-}
+from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
+from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel
 
 OUTCOME = {
     Entry.COMMIT: Phase.COMMITTED,
@@ -52,10 +33,10 @@ OUTCOME = {
 }
 
 
-class TwoPhaseCommit(Model[State]):
+class TwoPhaseCommit(RuleModel[State]):
     """A coordinator and participants that can fail."""
 
-    name, version = "two_phase_commit", VERSION
+    name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -63,14 +44,11 @@ class TwoPhaseCommit(Model[State]):
         self.everyone = (1 << self.count) - 1
         self.broken = values["broken"]
         self.coordinator_returns = bool(values["coordinator_returns"])
-        self._rules: dict[str, Callable[[State, int], State]] = {
-            name: getattr(self, f"_{name}") for name in SENTENCES
-        }
         self._of = {
             name: [Action(name, which) for which in range(self.count)]
-            for name in SENTENCES
+            for name in self.rules
         }
-        self._alone = {name: Action(name) for name in SENTENCES}
+        self._alone = {name: Action(name) for name in self.rules}
 
     def initial(self) -> State:
         """Everybody works; nothing was asked."""
@@ -148,10 +126,6 @@ class TwoPhaseCommit(Model[State]):
                 enabled.append(of["lose_outward"][which])
             if inward:
                 enabled.append(of["lose_inward"][which])
-
-    def apply(self, state: State, action: Action) -> State:
-        """One rule."""
-        return self._rules[action.name](state, action.which)
 
     # The coordinator.
 
@@ -349,9 +323,67 @@ class TwoPhaseCommit(Model[State]):
         """Processes, logs, messages."""
         return text_of(state)
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        return SENTENCES[action.name].format(which=action.which)
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "start": Rule(_start, "The coordinator asks every participant to prepare."),
+        "give_up": Rule(
+            _give_up,
+            "The coordinator has waited long enough and tells all to abort.",
+            Event.TIMEOUT,
+        ),
+        "decide_commit": Rule(
+            _decide_commit,
+            "The coordinator has a yes of everybody and logs the commit: the decision.",
+        ),
+        "announce": Rule(_announce, "The coordinator tells all to commit."),
+        "crash_coordinator": Rule(
+            _crash_coordinator,
+            "The coordinator dies; only its log is left.",
+            Event.CRASH,
+        ),
+        "restart_coordinator": Rule(
+            _restart_coordinator,
+            "The coordinator starts again from its log; no record means abort.",
+            Event.RESTART,
+        ),
+        "read": Rule(_read, "Participant {which} reads its next message."),
+        "refuse": Rule(
+            _refuse, "Participant {which} is asked to prepare, aborts and votes no."
+        ),
+        "abort_unasked": Rule(
+            _abort_unasked,
+            "Participant {which} has not voted, has waited long enough, and aborts.",
+            Event.TIMEOUT,
+        ),
+        "inquire": Rule(
+            _inquire, "Participant {which} is in doubt and asks for the decision."
+        ),
+        "abort_alone": Rule(
+            _abort_alone,
+            "Participant {which} is in doubt, has waited long enough, and aborts alone.",
+            Event.TIMEOUT,
+        ),
+        "crash": Rule(
+            _crash, "Participant {which} dies; only its log is left.", Event.CRASH
+        ),
+        "restart": Rule(
+            _restart, "Participant {which} starts again from its log.", Event.RESTART
+        ),
+        "hear": Rule(
+            _hear, "The coordinator reads the next message of participant {which}."
+        ),
+        "resend": Rule(
+            _resend,
+            "The coordinator has no acknowledgement of participant {which} and sends the commit again.",
+        ),
+        "lose_outward": Rule(
+            _lose_outward,
+            "The next message to participant {which} is lost.",
+            Event.DROP,
+        ),
+        "lose_inward": Rule(
+            _lose_inward, "The next message of participant {which} is lost.", Event.DROP
+        ),
+    }
 
 
 # Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
@@ -378,42 +410,3 @@ def _with_inward(state: State, which: int, queue: Queue) -> State:
     return State(
         coordinator, participants, outward, inward, promised, announced, crashes, losses
     )
-
-
-SENTENCES = {
-    "start": "The coordinator asks every participant to prepare.",
-    "give_up": "The coordinator has waited long enough and tells all to abort.",
-    "decide_commit": "The coordinator has a yes of everybody and logs the commit: the decision.",
-    "announce": "The coordinator tells all to commit.",
-    "crash_coordinator": "The coordinator dies; only its log is left.",
-    "restart_coordinator": "The coordinator starts again from its log; no record means abort.",
-    "read": "Participant {which} reads its next message.",
-    "refuse": "Participant {which} is asked to prepare, aborts and votes no.",
-    "abort_unasked": "Participant {which} has not voted, has waited long enough, and aborts.",
-    "inquire": "Participant {which} is in doubt and asks for the decision.",
-    "abort_alone": "Participant {which} is in doubt, has waited long enough, and aborts alone.",
-    "crash": "Participant {which} dies; only its log is left.",
-    "restart": "Participant {which} starts again from its log.",
-    "hear": "The coordinator reads the next message of participant {which}.",
-    "resend": "The coordinator has no acknowledgement of participant {which} and sends the commit again.",
-    "lose_outward": "The next message to participant {which} is lost.",
-    "lose_inward": "The next message of participant {which} is lost.",
-}
-
-
-def build(values: Values) -> Model[Any]:
-    """The textbook's abstraction, or everything that can fail."""
-    return (
-        Textbook("two_phase_commit", VERSION, values)
-        if values["textbook"]
-        else TwoPhaseCommit(values)
-    )
-
-
-BLUEPRINT = Blueprint(
-    "two_phase_commit",
-    VERSION,
-    "A coordinator asks participants to vote, decides, and tells them; anybody may crash, any message get lost.",
-    PARAMETERS,
-    build,
-)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from labkit.sim.model import Durable, Mood, Property, Volatile, Word
+from labkit.sim.wording import listed, members
 
 
 class Entry(Word):
@@ -260,23 +261,16 @@ def text(state: State) -> str:
     heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(
         acks
     )
-    parts = [f"coordinator {phase} (log: {_listed(log)}{heard})"]
+    parts = [f"coordinator {phase} (log: {listed(log)}{heard})"]
     for which, (entries, believed) in enumerate(state.participants):
-        queues = f"to it {_listed(state.outward[which])}, from it {_listed(state.inward[which])}"
+        queues = f"to it {listed(state.outward[which])}, from it {listed(state.inward[which])}"
         parts.append(
-            f"participant {which} {believed} (log: {_listed(entries)}; {queues})"
+            f"participant {which} {believed} (log: {listed(entries)}; {queues})"
         )
     parts.append(f"promised by {names(state.promised)}, announced {state.announced}")
     return f"{'; '.join(parts)}; {state.crashes} crashes and {state.losses} losses may follow."
 
 
-def _listed(words: Sequence[Word]) -> str:
-    return " ".join(words) or "-"
-
-
 def names(bits: int) -> str:
     """A set of participants, as bits, in words."""
-    return (
-        ", ".join(str(which) for which in range(bits.bit_length()) if bits >> which & 1)
-        or "nobody"
-    )
+    return listed(members(bits), ", ", "nobody")

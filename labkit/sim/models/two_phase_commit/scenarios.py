@@ -1,26 +1,12 @@
 """Runs of two-phase commit that have a name, each with what to watch for. Every action is given, up to the last."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from labkit.sim.model import Action
-from labkit.sim.parameters import named
-from labkit.sim.trace import Replay, Trace, make
-
-
-class Scenario(NamedTuple):
-    """A run with a name: what is chosen, what happens, and what to look at."""
-
-    watch_for: str
-    given: Mapping[str, object]
-    actions: str
-
+from labkit.sim.blueprint import Scenario
 
 _VOTES = "start read(0) read(1) hear(0) hear(1)"
 _DECIDED = f"{_VOTES} decide_commit"
 _TOLD = "read(0) read(1) hear(0) hear(1)"
 
-SCENARIOS: dict[str, Scenario] = {
+SCENARIOS: dict[str, Scenario[str]] = {
     "everybody_commits": Scenario(
         "Both vote yes, and the decision is one record in the coordinator's log: nobody commits before it is there.",
         {},
@@ -93,17 +79,3 @@ SCENARIOS: dict[str, Scenario] = {
         f"{_DECIDED} announce read(0) lose_outward(1) crash_coordinator restart_coordinator inquire(1) hear(1) read(1)",
     ),
 }
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises `InvalidInput` with the nearest one."""
-    return named(SCENARIOS, name)
-
-
-def trace_of(name: str) -> Trace:
-    """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-    found = scenario(name)
-    walk = Replay(make("two_phase_commit", found.given))
-    for action in found.actions.split():
-        walk.forward(Action.parse(action))
-    return walk.trace

@@ -7,10 +7,13 @@ enough. 288 states with three participants, 8,832 with five. This module must no
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from labkit.sim.model import Action, Model, Mood, Property, Word
+from labkit.sim.model import Action, Mood, Property, Word
+from labkit.sim.models.two_phase_commit.parts import names
+from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
 from labkit.sim.parameters import Values
+from labkit.sim.rules import Rule, RuleModel
 
 
 class Position(Word):
@@ -34,12 +37,13 @@ class State(NamedTuple):
     heard: int
 
 
-class Textbook(Model[State]):
+class Textbook(RuleModel[State]):
     """A coordinator and participants that never fail."""
 
-    def __init__(self, name: str, version: int, values: Values) -> None:
+    name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
+
+    def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self.name, self.version = name, version
         self.participants = int(values["participants"])
         self.everyone = (1 << self.participants) - 1
         self._rows = [
@@ -55,7 +59,7 @@ class Textbook(Model[State]):
             )
             for which in range(self.participants)
         ]
-        self._commit, self._abort = Action("decide_commit"), Action("decide_abort")
+        self._decisions = Action("decide_commit"), Action("decide_abort")
 
     def initial(self) -> State:
         """Everybody works and nothing was said."""
@@ -68,8 +72,8 @@ class Textbook(Model[State]):
         enabled = []
         if undecided:
             if heard == self.everyone:
-                enabled.append(self._commit)
-            enabled.append(self._abort)
+                enabled.append(self._decisions[0])
+            enabled.append(self._decisions[1])
         unheard = sent & ~heard if undecided else 0
         for which, position in enumerate(participants):
             prepare, alone, hear, commit, abort = self._rows[which]
@@ -81,29 +85,32 @@ class Textbook(Model[State]):
                 enabled.append(commit if decision is Position.COMMITTED else abort)
         return enabled
 
-    def apply(self, state: State, action: Action) -> State:
-        """One rule of the paper."""
+    def _decide_commit(self, state: State, _which: int) -> State:
+        _, participants, sent, heard = state
+        return State(Position.COMMITTED, participants, sent, heard)
+
+    def _decide_abort(self, state: State, _which: int) -> State:
+        _, participants, sent, heard = state
+        return State(Position.ABORTED, participants, sent, heard)
+
+    def _prepare(self, state: State, which: int) -> State:
+        decision, at, sent, heard = state
+        participants = (*at[:which], Position.PREPARED, *at[which + 1 :])
+        return State(decision, participants, sent | 1 << which, heard)
+
+    def _commit(self, state: State, which: int) -> State:
+        decision, at, sent, heard = state
+        participants = (*at[:which], Position.COMMITTED, *at[which + 1 :])
+        return State(decision, participants, sent, heard)
+
+    def _abort(self, state: State, which: int) -> State:
+        decision, at, sent, heard = state
+        participants = (*at[:which], Position.ABORTED, *at[which + 1 :])
+        return State(decision, participants, sent, heard)
+
+    def _hear(self, state: State, which: int) -> State:
         decision, participants, sent, heard = state
-        name, which = action
-        if name == "hear":
-            return State(decision, participants, sent, heard | 1 << which)
-        if which < 0:
-            decided = (
-                Position.COMMITTED if name == "decide_commit" else Position.ABORTED
-            )
-            return State(decided, participants, sent, heard)
-        if name == "prepare":
-            position, sent = Position.PREPARED, sent | 1 << which
-        else:
-            position = (
-                Position.COMMITTED if name == "learn_commit" else Position.ABORTED
-            )
-        return State(
-            decision,
-            (*participants[:which], position, *participants[which + 1 :]),
-            sent,
-            heard,
-        )
+        return State(decision, participants, sent, heard | 1 << which)
 
     def properties(self) -> Sequence[Property[State]]:
         """Atomic commitment, and that either decision can be reached by all."""
@@ -145,29 +152,23 @@ class Textbook(Model[State]):
             f"{which} {position}" for which, position in enumerate(state.participants)
         )
         decision = "undecided" if state.decision is Position.WORKING else state.decision
-        return f"coordinator {decision}; {participants}; yes sent by {_names(state.sent)}, heard of {_names(state.heard)}."
+        return f"coordinator {decision}; {participants}; yes sent by {names(state.sent)}, heard of {names(state.heard)}."
 
-    def sentence(self, action: Action) -> str:
-        """What happens."""
-        return SENTENCES[action.name].format(which=action.which)
-
-
-SENTENCES = {
-    "decide_commit": "The coordinator has heard every yes and decides to commit.",
-    "decide_abort": "The coordinator decides to abort.",
-    "prepare": "Participant {which} prepares and votes yes.",
-    "abort_alone": "Participant {which} has not voted and aborts.",
-    "hear": "The coordinator hears the yes of participant {which}.",
-    "learn_commit": "Participant {which} learns that the decision is to commit.",
-    "learn_abort": "Participant {which} learns that the decision is to abort.",
-}
-
-
-def _names(bits: int) -> str:
-    return (
-        ", ".join(str(which) for which in range(bits.bit_length()) if bits >> which & 1)
-        or "nobody"
-    )
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "decide_commit": Rule(
+            _decide_commit, "The coordinator has heard every yes and decides to commit."
+        ),
+        "decide_abort": Rule(_decide_abort, "The coordinator decides to abort."),
+        "prepare": Rule(_prepare, "Participant {which} prepares and votes yes."),
+        "abort_alone": Rule(_abort, "Participant {which} has not voted and aborts."),
+        "hear": Rule(_hear, "The coordinator hears the yes of participant {which}."),
+        "learn_commit": Rule(
+            _commit, "Participant {which} learns that the decision is to commit."
+        ),
+        "learn_abort": Rule(
+            _abort, "Participant {which} learns that the decision is to abort."
+        ),
+    }
 
 
 def _consistent(state: State) -> bool:

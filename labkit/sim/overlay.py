@@ -1,0 +1,76 @@
+"""A model that is another model with something changed about it: fewer actions, other claims, a state with an addition.
+
+This module must not change anything itself: everything here is handed on.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from labkit.sim.model import Action, Model, Property, StateT
+from labkit.sim.parameters import Parameter, Values
+
+
+class Below(Protocol[StateT]):
+    """What an overlay needs of the model below it: all that a `labkit.sim.model.Model` must define."""
+
+    name: str
+    version: int
+    parameters: Mapping[str, Parameter]
+    values: Values
+
+    def initial(self) -> StateT:
+        """As of a model."""
+        ...
+
+    def actions(self, state: StateT) -> Sequence[Action]:
+        """As of a model."""
+        ...
+
+    def apply(self, state: StateT, action: Action) -> StateT:
+        """As of a model."""
+        ...
+
+    def properties(self) -> Sequence[Property[StateT]]:
+        """As of a model."""
+        ...
+
+    def text(self, state: StateT) -> str:
+        """As of a model."""
+        ...
+
+    def sentence(self, action: Action) -> str:
+        """As of a model."""
+        ...
+
+
+class Overlay(Model[StateT]):
+    """Hands everything on to the model `below`, whose name, version and parameters it takes, so that traces are its own."""
+
+    def __init__(self, below: Below[StateT]) -> None:
+        super().__init__(below.values)
+        self.name, self.version = below.name, below.version
+        self.parameters, self.below = below.parameters, below
+
+    def initial(self) -> StateT:
+        """The initial state of the model below."""
+        return self.below.initial()
+
+    def actions(self, state: StateT) -> Sequence[Action]:
+        """The enabled actions of the model below."""
+        return self.below.actions(state)
+
+    def apply(self, state: StateT, action: Action) -> StateT:
+        """The effect in the model below."""
+        return self.below.apply(state, action)
+
+    def properties(self) -> Sequence[Property[StateT]]:
+        """The claims of the model below."""
+        return self.below.properties()
+
+    def text(self, state: StateT) -> str:
+        """The line of the model below."""
+        return self.below.text(state)
+
+    def sentence(self, action: Action) -> str:
+        """The sentence of the model below."""
+        return self.below.sentence(action)

@@ -1,0 +1,18 @@
+"""The toy model as a picture."""
+
+from toy_model import Light, State
+
+from labkit.sim.model import Action
+from labkit.view.scene import Box, Drawing, Kind, Place, Row, Scene
+
+
+def scene(_model: Light, state: State) -> Scene:
+    row = Row(Kind.PLAIN, "light", "on" if state.is_lit else "off")
+    return Scene((Box("lamp", 0, "lamp", "waits for a press", (row,)),))
+
+
+def place(model: Light, action: Action) -> Place:
+    return Place("lamp", model.event(action))
+
+
+DRAWING = Drawing(scene, place)
