@@ -1,11 +1,9 @@
 """The compose file is whole: everything pinned, healthy before it is needed, bound to the loopback interface.
 
-Nothing here starts a container, and continuous integration has no engine that could.
+Nothing here starts a container or asks an engine whether it accepts the file: continuous integration has none.
 """
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +18,7 @@ FILE: dict[str, Any] = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 
 
-def test_the_services_are_those_that_the_lab_needs() -> None:
-    assert set(SERVICES) == {
-        "kafka",
-        "postgres",
-        "spark-master",
-        "spark-worker-1",
-        "spark-worker-2",
-        "lab",
-    }
+def test_no_key_of_a_service_is_misspelt() -> None:
     known = {
         *("image", "build", "command", "environment", "ports", "volumes"),
         *("depends_on", "healthcheck"),
@@ -94,31 +84,3 @@ def test_executors_and_driver_see_the_same_folder_and_servers() -> None:
     for worker in workers:
         assert worker["volumes"] == lab["volumes"]
         assert worker["environment"].items() <= lab["environment"].items()
-
-
-def test_the_readme_says_that_nobody_runs_it() -> None:
-    assert (
-        "Continuous integration does not run these containers"
-        in (DOCKER / "README.md").read_text()
-    )
-
-
-def test_compose_itself_accepts_the_file() -> None:
-    docker = shutil.which("docker")
-    if (
-        docker is None
-        or subprocess.run(
-            [docker, "compose", "version"], capture_output=True, check=False
-        ).returncode
-    ):
-        return  # no plugin here: the tests above are what there is
-    command = [
-        docker,
-        "compose",
-        "-f",
-        str(DOCKER / "compose.yaml"),
-        "config",
-        "--quiet",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ This module only tells what was recorded; it must not judge.
 """
 
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -71,7 +72,8 @@ def _bound(effect: Effect) -> str:
 def _crashes(trial: Trial) -> Iterator[Line]:
     for crash in trial.crashes:
         if "at" in crash:
-            sign = "SIGSTOP" if crash["signal"] == 19 else "SIGKILL"
+            stopped = crash["signal"] == signal.SIGSTOP
+            sign = "SIGSTOP" if stopped else "SIGKILL"
             yield Line(
                 crash["at"],
                 "engine",

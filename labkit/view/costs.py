@@ -82,12 +82,6 @@ def until_visible(sinks: Mapping[str, Sequence[Wait]]) -> Waits:
     return figure, {name: list(waits) for name, waits in sinks.items()}
 
 
-def _range(steps: Sequence[int]) -> str:
-    if not steps:
-        return "never"
-    return f"{min(steps)} to {max(steps)}" if min(steps) < max(steps) else str(steps[0])
-
-
 class Held(NamedTuple):
     """One run: after every step the records that wait in blocked channels, and what its checkpoints had to store."""
 

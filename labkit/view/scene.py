@@ -121,9 +121,6 @@ class Scene(NamedTuple):
     """What may still go wrong, in words."""
 
 
-FAULTS = tuple(event for event in Event if event not in (Event.STEP, Event.RESTART))
-
-
 class Place(NamedTuple):
     """Where an action happens: a box, what it is, and the boxes that it reaches without any channel."""
 

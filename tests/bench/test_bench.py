@@ -10,10 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import labkit
-from bench import crash, explore, kafka, kafka_delay, player, postgres, start, totals
+from bench import explore, player, postgres, start, totals
 from bench.__main__ import app
-from bench.crash import STOCK, Times
-from bench.kafka import IDEMPOTENT, TRANSACTIONAL, Written
 from bench.postgres import Spent
 from bench.registry import MEASUREMENTS, select
 from bench.rows import by_key, median, percentile, ratio, spread
@@ -59,19 +57,6 @@ def test_the_traces_of_the_player_are_as_long_as_the_promise():
     lengths = {name: len(trace.actions) for name, trace in player.traces().items()}
     assert max(lengths.values()) == 300
     assert len(lengths) == 3
-
-
-def test_a_crash_is_compared_with_the_stock_settings_of_its_round():
-    taken = {
-        "labkit": [Times(1, 2, 10), Times(3, 4, 12)],
-        STOCK: [Times(5, 8, 40), Times(5, 8, 24)],
-    }
-    rows = by_key(crash.table_of(taken), "crash")
-    assert rows["labkit"]["start to verdict s"] == 11
-    assert rows["labkit"]["start to verdict, of stock"] == 0.38
-    assert rows["labkit"]["SIGKILL to committed s"] == 3
-    assert rows["labkit"]["SIGKILL to committed, of stock"] == 0.38
-    assert rows[STOCK]["start to verdict, of stock"] == 1.0
 
 
 def test_what_a_commit_costs_is_what_it_takes_beyond_appends_write():
@@ -166,34 +151,6 @@ def test_what_two_phase_costs_is_compared_with_the_plain_transaction_of_the_same
         Spent(one.clock + 0.002, 0, 0) for one in taken[postgres.TWO_PHASE]
     ]
     assert postgres.table_of(100, taken)[1]["at most 5 ms more"] is False
-
-
-def test_throughput_is_compared_within_a_round_and_commits_are_pooled():
-    idempotent = [Written(100, 0.1, []), Written(100, 1.0, [])]
-    transactional = [Written(100, 0.2, [0.001, 0.003]), Written(100, 4.0, [0.002])]
-    (row,) = kafka.throughput(
-        {10: {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}}
-    )
-    assert (row["idempotent records/s"], row["transactional records/s"]) == (550, 262)
-    assert row["of idempotent"] == 0.38
-    assert (row["median ms"], row["p99 ms"], row["times"]) == (2.0, 2.98, 3)
-    assert kafka.resuming([0.01, 0.03, 0.02])["median ms"] == 20.0
-
-
-def test_the_price_of_read_committed_is_what_it_takes_longer():
-    found = {
-        10: {
-            "read_uncommitted": [0.001, 0.002, 0.003],
-            "read_committed": [0.011, 0.022, 0.013],
-        }
-    }
-    early, late = kafka_delay.table_of(found)
-    assert (early["median ms"], early["price, median ms"]) == (2.0, 0.0)
-    assert (late["median ms"], late["price, median ms"], late["times"]) == (
-        13.0,
-        11.0,
-        3,
-    )
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
         tmp_path, ["labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase"]
     )
     code = (
-        "from labkit import lab; from labkit.sim import two_phase_commit as m; import labkit\n"
+        "from labkit import lab; from labkit.sim.models.two_phase_commit import model as m\n"
         "try: m.TwoPhaseCommit(2)\nexcept ImportError as e: print(e)"
     )
     said = subprocess.run(
@@ -127,7 +127,7 @@ def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     )
     assert "withheld while exercises are graded" in said.stdout, said.stderr
     assert not (tmp_path / "labkit" / "grading" / "marking.py").exists()
-    assert not (tmp_path / "labkit" / "exercises" / "registry.py").exists()
+    assert not (tmp_path / "labkit" / "teach" / "exercises" / "registry.py").exists()
 
 
 def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> None:

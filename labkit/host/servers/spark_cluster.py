@@ -53,10 +53,6 @@ class Cluster(NamedTuple):
     folder: Path
     watcher: int
 
-    def executor_logs(self) -> list[Path]:
-        """What executors printed, one file an executor."""
-        return sorted(self.folder.glob("worker-*/applications/*/*/stderr"))
-
 
 @contextmanager
 def spark_cluster(
