@@ -2,15 +2,22 @@
 
 Connecting costs a server more than a small batch does, and a store is opened anew for every batch; so a process keeps
 the last few connections that nobody uses. What is kept holds no transaction and no lock, ends with its process, and is
-ended by the server itself when it stays idle. This module must not know any table.
+ended by the server itself when it stays idle.
+
+The server may end a connection at any moment, so `take` replaces one that is over, or that the server is about to end,
+by a fresh one. That is safe because nothing was sent yet. Once a statement was sent it may have been executed, so its
+failure is the caller's to tell: nothing here, and nothing in the stores, sends a statement twice. This module must not
+know any table.
 """
 
 import atexit
 import os
 import select
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -29,17 +36,36 @@ KEPT = 4
 IDLE_SECONDS = 10.0
 """After so long in which nobody uses it the server ends a connection (`idle_session_timeout`, from PostgreSQL 14)."""
 
+FRESH_SECONDS = 4.0
+"""A connection that was idle for longer is not handed out.
+
+The server ends it at `IDLE_SECONDS`, and a loaded machine may take seconds from the look at the socket to the statement.
+"""
+
 _IDLE_TIMEOUT_SINCE = 14_00_00
+
+Clock = Callable[[], float]
+
+
+class Idle(NamedTuple):
+    """A connection that nobody uses."""
+
+    connection: Connection
+    since: float
+    """When it was given back, by the clock of its pool, in seconds."""
 
 
 class Pool:
     """The connections of one store in one process. One is taken for every statement or transaction."""
 
-    def __init__(self, address: str, schema: str) -> None:
+    def __init__(
+        self, address: str, schema: str, clock: Clock = time.monotonic
+    ) -> None:
         self.address = address
         self.place = redacted(address)
         self._schema = schema
-        self._idle: list[Connection] = []
+        self._clock = clock
+        self._idle: list[Idle] = []
         self._taken: list[Connection] = []
         self._lock = threading.Lock()
 
@@ -53,9 +79,10 @@ class Pool:
     def _find(self) -> Connection | None:
         with self._lock:
             while self._idle:
-                if is_usable(connection := self._idle.pop()):
-                    return connection
-        return _keeper.take(self._key())
+                idle = self._idle.pop()
+                if is_usable(idle, self._clock()):
+                    return idle.connection
+        return _keeper.take(self._key(), self._clock())
 
     def _new(self) -> Connection:
         connection = connect(self.address)
@@ -96,7 +123,7 @@ class Pool:
         with self._lock:
             self._taken.remove(connection)
             if idle:
-                self._idle.append(connection)
+                self._idle.append(Idle(connection, self._clock()))
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
@@ -121,32 +148,33 @@ class Keeper:
     """The connections that closed stores of this process have left, for the next store of the same schema."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[str, Connection]] = []
-        self._inherited: list[tuple[str, Connection]] = []
+        self._kept: list[tuple[str, Idle]] = []
+        self._inherited: list[tuple[str, Idle]] = []
         self._lock = threading.Lock()
 
-    def take(self, key: str) -> Connection | None:
-        """One that was set up in the same way and still works, if there is any."""
+    def take(self, key: str, now: float) -> Connection | None:
+        """A connection that was set up in the same way and still works, if there is any."""
         with self._lock:
             for number in reversed(range(len(self._kept))):
-                if self._kept[number][0] == key and is_usable(
-                    connection := self._kept.pop(number)[1]
-                ):
-                    return connection
+                if self._kept[number][0] != key:
+                    continue
+                _, idle = self._kept.pop(number)
+                if is_usable(idle, now):
+                    return idle.connection
         return None
 
-    def keep(self, key: str, connection: Connection) -> None:
-        """Keeps it, and closes the one that has been here longest if there are too many."""
+    def keep(self, key: str, idle: Idle) -> None:
+        """Keeps a connection, and closes the one that has been here longest if there are too many."""
         with self._lock:
-            self._kept.append((key, connection))
+            self._kept.append((key, idle))
             while len(self._kept) > KEPT:
-                self._kept.pop(0)[1].close()
+                self._kept.pop(0)[1].connection.close()
 
     def close(self) -> None:
         """Closes what is kept."""
         with self._lock:
             while self._kept:
-                self._kept.pop()[1].close()
+                self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
         """In a forked child: its parent's connections are not to be used, and closing them would end the parent's."""
@@ -154,16 +182,18 @@ class Keeper:
         self._lock = threading.Lock()
 
 
-def is_usable(connection: Connection) -> bool:
-    """Whether the server has said nothing since: it speaks unasked when it ends a connection. Closes one that is over.
+def is_usable(idle: Idle, now: float) -> bool:
+    """Whether a connection may be handed out; closes one that may not.
 
-    Looks at the socket only, so it costs no round trip.
+    It may not when it has been idle for more than `FRESH_SECONDS`, or when the server has spoken unasked, as it does
+    when it ends a connection. This looks at the socket only, so it costs no round trip.
     """
+    connection = idle.connection
     if connection.closed:
         return False
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
-    if not poll.poll(0):
+    if now - idle.since <= FRESH_SECONDS and not poll.poll(0):
         return True
     connection.close()
     return False
