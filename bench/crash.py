@@ -83,7 +83,7 @@ def once(folder: Path, way: Way) -> Times:
             f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why."
         )
     return Times(
-        parked[0] - begun, outcome.run.seconds["crash_1_to_committed"], ended - begun
+        parked[0] - begun, outcome.record.seconds["crash_1_to_committed"], ended - begun
     )
 
 

@@ -9,7 +9,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -18,14 +18,14 @@ from bench import flink, servers
 from bench.rows import Rows, by_key, median, ratio
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Order, Strategy, orders
+from labkit.runs.conclusion import release
 from labkit.runs.outcome import silent
-from labkit.runs.run import Run, prepare, release
+from labkit.runs.run import Run, open_store_of, prepare
 from labkit.runs.runner import Setup, conduct
 from labkit.runs.scenario import Scenario, plan
 from labkit.sinks import check_capability
 from labkit.spark import stopwatch
 from labkit.spark.checkpoint import Checkpoint
-from labkit.stores import open_store
 
 WORDS, VOCABULARY, LINE, BATCHES, SEED = 5_000_000, 10_000, 10, 10, 1
 AT_MOST = 10.0
@@ -79,7 +79,8 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
         taken: dict[str, list[Taken]] = {label: [] for label in scenarios}
         for (label, _, _), run in zip(plans, runs, strict=True):
             taken[label].append(read(run, expected))
-            release(run)
+            with closing(open_store_of(run)) as store:
+                release(run, store)
         rows = table_of(taken, words)
         python = flink.interpreter()
         if python is not None and "files" in stores:
@@ -154,11 +155,8 @@ def read(run: Run, expected: Mapping[str, int]) -> Taken:
     """The times of a run that has ended. Raises its error, or `JobFailed` when its table is wrong."""
     if run.error is not None:
         raise run.error
-    store = open_store(run.scenario.store, run.folder.store(run.scenario.store))
-    try:
+    with closing(open_store_of(run)) as store:
         found = {row.key: row.value for row in store.history()}
-    finally:
-        store.close()
     if found != expected:
         raise JobFailed(
             f"{name(run.scenario)} left a wrong table, so its times count for nothing."

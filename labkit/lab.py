@@ -32,7 +32,6 @@ from labkit.runs.outcome import (
     words,
 )
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
-from labkit.runs.run import history
 from labkit.runs.runner import PATIENCE
 from labkit.runs.scenario.checks import stores_for
 from labkit.sim.models.kafka_log.timeouts import Examined, Timeouts
@@ -155,7 +154,7 @@ def table(
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
     tracks = {
-        name: by_key(history(outcome.run).events).get(key, [])
+        name: by_key(outcome.record.events).get(key, [])
         for name, outcome in outcomes.items()
     }
     return charts.seen_over_time(tracks, key)

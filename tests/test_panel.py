@@ -212,8 +212,8 @@ def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(
     assert page.count('<span class="lk-value lk-back"') == 1
     assert '"at":' in page
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
-    assert str(tmp_path) not in page.replace(str(outcome.run.scenario.input), "")
-    assert fragment(outcome.run) == outcome.page
+    assert str(tmp_path) not in page.replace(str(outcome.record.scenario.input), "")
+    assert fragment(outcome.record) == outcome.page
 
 
 CELL = "idempotent on sqlite at sink.after_pre_commit"

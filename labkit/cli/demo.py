@@ -76,7 +76,7 @@ def run_demo(out: Path | None, as_json: bool) -> int:
         )
     report = base / "report.html"
     judged = [
-        outcome.run for outcome in outcomes.values() if isinstance(outcome, Outcome)
+        outcome.record for outcome in outcomes.values() if isinstance(outcome, Outcome)
     ]
     lead = "hello, world, hello in one micro-batch on real Spark; every driver was killed by SIGKILL and restarted."
     write_report(judged, report, "What is left after a crash", lead)

@@ -14,17 +14,10 @@ from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation
 from labkit.host.java import find_java
+from labkit.runs.conclusion import conclude
 from labkit.runs.flight import Tell
-from labkit.runs.run import (
-    Run,
-    conclude,
-    history,
-    observations,
-    prepare,
-    release,
-    result,
-    resume,
-)
+from labkit.runs.record import RunRecord
+from labkit.runs.run import Run, prepare, resume
 from labkit.runs.runner import PATIENCE, Setup, conduct
 from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.runs.scenario.arguments import takes_options
@@ -75,57 +68,56 @@ def silent(_event: str, _details: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that has ended and has been judged."""
+    """A run that has ended and has been judged, as a notebook and the command line show it."""
 
-    run: Run
+    record: RunRecord
 
     @property
     def verdict(self) -> Verdict:
         """What the judge says."""
-        assert self.run.verdict is not None
-        return self.run.verdict
+        return self.record.verdict
 
     @property
     def folder(self) -> Path:
         """Where everything about the run lies."""
-        return self.run.folder.path
+        return self.record.folder.path
 
     @property
     def label(self) -> str:
         """Sink, store and order, as a person names them."""
-        return self.run.scenario.label
+        return self.record.scenario.label
 
     @property
     def seen(self) -> str:
         """What an outside reader could have seen, in order, with the moments of the crashes."""
-        return timeline(history(self.run).events)
+        return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:
         """Every row that an outside reader could have seen, in the order in which it became visible."""
-        return list(observations(self.run))
+        return list(self.record.rows)
 
     @property
-    def crashes(self) -> list[dict[str, Any]]:
+    def crashes(self) -> Sequence[Mapping[str, Any]]:
         """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
-        return self.run.crashes
+        return self.record.crashes
 
     @property
     def simulated(self) -> "Player":
         """The same scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it has none."""
         from labkit.runs.pages.simulated import at_failpoint
 
-        return at_failpoint(self.run.scenario)
+        return at_failpoint(self.record.scenario)
 
     @property
     def page(self) -> str:
         """The run as HTML for a notebook: verdict, what could be seen, checkpoint, and the same once more."""
         from labkit.runs.pages.result import fragment
 
-        return fragment(self.run)
+        return fragment(self.record)
 
     def checkpoint_file(self, name: str) -> str:
         """The text of one file of the checkpoint, as `offsets/0`. Raises `InvalidInput` when it is not there."""
-        path = self.run.folder.checkpoint / name
+        path = self.record.folder.checkpoint / name
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")
         except OSError:
@@ -155,19 +147,19 @@ class Outcome:
             lines.append(
                 f"  crash    {crash['point']}@{crash['batch']}{victim}, signal {crash['signal']}; {logs}"
             )
-        if self.run.scenario.note:
-            lines.append(f"  note     {self.run.scenario.note}")
+        if self.record.scenario.note:
+            lines.append(f"  note     {self.record.scenario.note}")
         return "\n".join(
             [
                 *lines,
                 f"  folder   {self.folder}",
-                f"  again    {self.run.scenario.command()}",
+                f"  again    {self.record.scenario.command()}",
             ]
         )
 
     def to_json(self) -> dict[str, Any]:
         """The run as `labkit run --json` prints it."""
-        return result(self.run)
+        return self.record.to_json()
 
 
 @takes_options("crashes")
@@ -273,16 +265,11 @@ def judged(run: Run) -> Outcome:
     )  # not before there is a run to be shown
     from labkit.runs.pages.report import write_report
 
-    conclude(run)
-    write_report(
-        [run],
-        run.folder.report,
-        f"Crash report: {run.scenario.label}",
-        LEADS[run.scenario.victim],
-    )
-    write_diagram(run)
-    release(run)
-    return Outcome(run)
+    record = conclude(run)
+    title = f"Crash report: {run.scenario.label}"
+    write_report([record], run.folder.report, title, LEADS[run.scenario.victim])
+    write_diagram(record)
+    return Outcome(record)
 
 
 def resumed(folder: Path) -> Run:

@@ -1,14 +1,13 @@
-"""One run: its scenario, its folder, the evidence of its crashes, and what an outside reader could have seen.
+"""One run that is under way: its scenario, its folder, and the evidence of its crashes so far.
 
-What could have been seen is read from the store itself when everything is dead, or at the end. The run's history goes
-to `labkit.core.judge`; this module must not judge, and must not start or kill anything.
+What could have been seen is read from the store itself while everything is dead. This module must not judge, and must
+not start or kill anything.
 """
 
-import hashlib
 import json
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -17,13 +16,12 @@ from typing import Any
 
 from labkit import __version__
 from labkit.core.errors import InvalidInput, LabError
-from labkit.core.failpoints import Crash, Strategy
-from labkit.core.judge import Verdict, judge
-from labkit.core.records import Epoch, History, Observation, Reading
+from labkit.core.failpoints import Crash
+from labkit.core.records import Observation
 from labkit.host import durable
 from labkit.host.logs import read_log
 from labkit.runs.faults import arrange, check_between
-from labkit.runs.kafka_source import check_source, drop_source, feed, progress
+from labkit.runs.kafka_source import check_source, feed, progress
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 from labkit.sinks import SINKS
@@ -31,14 +29,14 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import Job, Keep
 from labkit.spark.reach import Armed, Then
 from labkit.stores import open_store
-from labkit.stores.contract import Elsewhere
+from labkit.stores.contract import Elsewhere, Store
 
 _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 
 @dataclass(eq=False)
 class Run:
-    """One scenario under way in its folder."""
+    """One scenario under way in its folder. What is known of it in the end is its `RunRecord`."""
 
     scenario: Scenario
     folder: RunFolder
@@ -48,12 +46,8 @@ class Run:
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
-    verdict: Verdict | None = None
     keep_store: bool = False
     """Whether rows in a server stay there after the verdict."""
-    released: bool = False
-    """Whether they were dropped, so that the run's own history is all that is left of them."""
-    in_doubt: list[Observation] = field(default_factory=list)
     port: int | None = None
     """Of the server that feeds this run, where its source is a socket."""
 
@@ -143,20 +137,6 @@ def check_store(scenario: Scenario, folder: RunFolder) -> None:
             store.check(SINKS[scenario.strategy].capability)
 
 
-def release(run: Run) -> None:
-    """Drops what a judged run left in a server, unless it is to be kept; its history is in the run's folder."""
-    if run.keep_store:
-        return
-    with closing(
-        open_store(run.scenario.store, run.folder.store(run.scenario.store))
-    ) as store:
-        if isinstance(store, Elsewhere):
-            run.in_doubt = hidden(run)
-            store.destroy()
-            run.released = True
-    drop_source(run.scenario, run.folder)
-
-
 def resume(folder: Path) -> Run:
     """A run whose runner was stopped, ready to go on with its next driver. Raises `InvalidInput`."""
     paths = RunFolder(folder)
@@ -239,135 +219,17 @@ def keep_evidence(run: Run) -> None:
             "commit_log": checkpoint.commit_log(),
         }
         content["end"]["files"] = checkpoint.files()
-        if run.scenario.job is Job.KAFKA and not run.released:
+        if run.scenario.job is Job.KAFKA:
             content["end"]["progress"] = progress(run.folder)
     durable.replace(run.folder.evidence, json.dumps(content, indent=2))
 
 
+def open_store_of(run: Run) -> Store:
+    """The store that a run writes to."""
+    return open_store(run.scenario.store, run.folder.store(run.scenario.store))
+
+
 def observations(run: Run) -> Iterator[Observation]:
     """What an outside reader could have seen so far, read from the store itself."""
-    if run.released:
-        yield from (event for event in _told(run) if isinstance(event, Observation))
-        return
-    with closing(
-        open_store(run.scenario.store, run.folder.store(run.scenario.store))
-    ) as store:
+    with closing(open_store_of(run)) as store:
         yield from run.scenario.count.numbered(store.history())
-
-
-def _told(run: Run) -> Iterator[Observation | Reading]:
-    """The history that was written down when the run was judged."""
-    with run.folder.history.open(encoding="utf-8") as file:
-        for line in file:
-            event = json.loads(line)
-            yield (
-                Reading(event["reading"])
-                if "reading" in event
-                else Observation(**event)
-            )
-
-
-def hidden(run: Run) -> list[Observation]:
-    """Rows that are still in transactions of nobody."""
-    if run.released:
-        return run.in_doubt
-    with closing(
-        open_store(run.scenario.store, run.folder.store(run.scenario.store))
-    ) as store:
-        return list(run.scenario.count.numbered(store.hidden()))
-
-
-def history(run: Run) -> History:
-    """The run's history, with the moments at which the outside reader really looked."""
-    return History(
-        events=_with_readings(run),
-        keyed=run.scenario.strategy is Strategy.IDEMPOTENT,
-        epochs=_epochs(run),
-        hidden=hidden(run),
-    )
-
-
-def _epochs(run: Run) -> Sequence[Epoch]:
-    """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
-    if run.scenario.checkpoint is Keep.DELETED or run.scenario.job in (
-        Job.SOCKET,
-        Job.KAFKA,
-    ):
-        return ()
-    return run.scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())
-
-
-def _with_readings(run: Run) -> Iterator[Observation | Reading]:
-    waiting = list(run.readings)
-    for position, observation in enumerate(observations(run)):
-        while waiting and waiting[0][1] == position:
-            yield Reading(waiting.pop(0)[0])
-        yield observation
-    for moment, _ in waiting:
-        yield Reading(moment)
-    yield Reading("end")
-
-
-def conclude(run: Run) -> Verdict:
-    """Judges a run that has ended and writes its history, evidence and verdict."""
-    with run.folder.history.open("w", encoding="utf-8") as file:
-        for event in _with_readings(run):
-            file.write(json.dumps(_line(event)) + "\n")
-    keep_evidence(run)
-    run.verdict = judge(run.scenario.count.expected(), history(run))
-    if len(run.verdict.final) > MOST_KEYS:
-        durable.replace(run.folder.final, _final(run.verdict))
-    durable.replace(run.folder.verdict, json.dumps(result(run), indent=2))
-    return run.verdict
-
-
-MOST_KEYS = 1_000
-"""Keys in a verdict; the values of more are in a file of their own."""
-
-
-def _final(verdict: Verdict) -> bytes:
-    """Sorted, without spaces, in UTF-8: whoever counts for himself can compare the digest."""
-    return json.dumps(
-        dict(verdict.final.items()), ensure_ascii=False, separators=(",", ":")
-    ).encode()
-
-
-def _named(run: Run, verdict: Verdict) -> dict[str, Any]:
-    """Where the values of many keys are; nothing for few."""
-    if len(verdict.final) <= MOST_KEYS:
-        return {}
-    digest = hashlib.sha256(_final(verdict)).hexdigest()
-    return {
-        "final": None,
-        "final_file": {
-            "path": str(run.folder.final),
-            "keys": len(verdict.final),
-            "sha256": digest,
-        },
-    }
-
-
-def _line(event: Observation | Reading) -> dict[str, Any]:
-    return {"reading": event.moment} if isinstance(event, Reading) else event._asdict()
-
-
-def result(run: Run) -> dict[str, Any]:
-    """The run as `--json` prints it."""
-    assert run.verdict is not None
-    crash = run.crashes[0] if run.crashes else None
-    shown = ("point", "batch", "signal", "offset_log", "commit_log")
-    times = {name: round(seconds, 3) for name, seconds in run.seconds.items()}
-    times["to_crash"] = times.get("to_crash_1", 0.0)
-    times.setdefault("to_recovered", 0.0)
-    return {
-        "scenario": run.scenario.to_json(),
-        **run.verdict.to_json(),
-        **_named(run, run.verdict),
-        "crash": crash and {name: crash[name] for name in shown},
-        "crashes": [{name: crash[name] for name in shown} for crash in run.crashes],
-        "in_doubt_rows": len(hidden(run)),
-        "seconds": times,
-        "note": run.scenario.note,
-        "folder": str(run.folder.path),
-        "command": run.scenario.command(),
-    }

@@ -234,7 +234,7 @@ class CrashPanel:
         """What stays in the notebook, without any kernel: the result, or one sentence on what the panel is."""
         if self.outcome and self._background:
             choice, said = self._ran
-            html = fragment(self.outcome.run, said, choice.call())
+            html = fragment(self.outcome.record, said, choice.call())
         else:
             call = f"<code>{escape(self.choice.call())}</code>"
             html = f'<p data-lk-panel="{escape(self._form.model_id)}">{escape(OUTSIDE)} {call}</p>'

@@ -128,7 +128,7 @@ def test_an_executor_killed_in_write_gives_what_was_predicted(
     [crash] = outcome.crashes
     assert {crash["executor"], crash["reached_by"]} <= set(crash["killed"])
     assert not any(map(psutil.pid_exists, crash["killed"]))
-    assert (crash["point"], crash["signal"], outcome.run.drivers) == (point, 9, 1)
+    assert (crash["point"], crash["signal"], outcome.record.drivers) == (point, 9, 1)
     log = (outcome.folder / "driver-1.log").read_text()
     assert "Command exited with code 137" in log, (
         "what the worker says of an executor that died by signal 9"

@@ -129,9 +129,9 @@ def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(
 def test_a_topic_is_gone_when_its_run_is_judged(
     outcomes: dict[str, lab.Outcome], own_broker: KafkaService
 ) -> None:
-    assert all(outcome.run.released for outcome in outcomes.values())
+    assert all(outcome.record.released for outcome in outcomes.values())
     assert not any(
-        (outcome.run.folder.store("kafka") / "topic").exists()
+        (outcome.record.folder.store("kafka") / "topic").exists()
         for outcome in outcomes.values()
     )
 
@@ -178,7 +178,7 @@ def test_a_store_that_keeps_its_promise_cannot_expire() -> None:
 
 
 def test_the_folder_of_a_run_repeats_it(outcomes: dict[str, lab.Outcome]) -> None:
-    command = outcomes["decision, expired after it"].run.scenario.command()
+    command = outcomes["decision, expired after it"].record.scenario.command()
     assert command.endswith("--between expire")
     assert "--store kafka --order decision" in command
     assert Path(outcomes["decision, expired after it"].folder, "verdict.json").exists()

@@ -127,7 +127,7 @@ def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(
     ).values()
     assert partitions == crash["progress"]["planned"] == {"0": 2}
     assert crash["progress"]["finished"] == crash["progress"]["group"] == {"0": 1}
-    end = json.loads(outcome.run.folder.evidence.read_text())["end"]["progress"]
+    end = json.loads(outcome.record.folder.evidence.read_text())["end"]["progress"]
     lines_aborted_and_marker = {"0": len(WORDS) + 2}
     assert list(end.values()) == [lines_aborted_and_marker] * 4
 
@@ -137,7 +137,7 @@ def test_without_being_asked_no_group_is_told_anything(
     outcomes: Mapping[str, lab.Outcome],
 ) -> None:
     assert outcomes["planned"].crashes[0]["progress"]["group"] == {}
-    end = json.loads(outcomes["grown"].run.folder.evidence.read_text())["end"][
+    end = json.loads(outcomes["grown"].record.folder.evidence.read_text())["end"][
         "progress"
     ]
     assert (end["group"], end["finished"]) == ({}, end["ends"])
@@ -179,7 +179,7 @@ def test_topics_and_groups_are_gone_when_their_runs_are_judged(
     groups = [group["group_id"] for group in coordinators.admin.list_groups()]
     coordinators.close()
     assert not any(
-        outcome.run.folder.source.joinpath("topic").exists()
+        outcome.record.folder.source.joinpath("topic").exists()
         for outcome in outcomes.values()
     )
     assert not [group for group in groups if group.endswith(".progress")]

@@ -6,17 +6,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from labkit.core.records import Observation
+from labkit.core.records import Observation, Reading
+from labkit.runs.conclusion import conclude
 from labkit.runs.layout import RunFolder
-from labkit.runs.run import (
-    Run,
-    conclude,
-    hidden,
-    history,
-    observations,
-    release,
-    result,
-)
+from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.stores.contract import Handle
 from labkit.stores.postgres.store import PostgresStore
@@ -51,22 +44,12 @@ def schemas(postgres: str, run: Run) -> int:
 
 
 def test_a_released_run_reads_as_before(run: Run, postgres: str) -> None:
-    conclude(run)
-    before = (
-        list(history(run).events),
-        list(observations(run)),
-        hidden(run),
-        result(run),
-    )
-    assert before[1:3] == (ROWS, [HIDDEN])
-    release(run)
+    record = conclude(run)
+    assert list(record.events) == [ROWS[0], Reading("crash 1"), ROWS[1], Reading("end")]
+    assert (list(record.rows), list(record.hidden)) == (ROWS, [HIDDEN])
+    assert record.to_json()["in_doubt_rows"] == 1
+    assert record.released
     assert schemas(postgres, run) == 0
-    assert (
-        list(history(run).events),
-        list(observations(run)),
-        hidden(run),
-        result(run),
-    ) == before
     with psycopg.connect(postgres) as connection:
         left = "SELECT FROM pg_prepared_xacts WHERE gid LIKE %s"
         name = PostgresStore(run.folder.store("postgres")).schema
@@ -75,8 +58,7 @@ def test_a_released_run_reads_as_before(run: Run, postgres: str) -> None:
 
 def test_a_run_that_is_kept_leaves_its_rows(run: Run, postgres: str) -> None:
     run.keep_store = True
-    conclude(run)
-    release(run)
+    assert not conclude(run).released
     assert schemas(postgres, run) == 1
     with closing(PostgresStore(run.folder.store("postgres"))) as store:
         assert list(store.history()) == ROWS
@@ -85,6 +67,4 @@ def test_a_run_that_is_kept_leaves_its_rows(run: Run, postgres: str) -> None:
 
 def test_a_run_in_files_keeps_them(tmp_path: Path) -> None:
     run = Run(plan(sink="append", store="files"), RunFolder(tmp_path), ended=True)
-    conclude(run)
-    release(run)
-    assert not run.released
+    assert not conclude(run).released

@@ -90,7 +90,7 @@ def test_a_run_gives_what_was_predicted(
         tuple(crash) for crash in crashes
     ]
     assert {crash["signal"] for crash in outcome.crashes} <= {9}
-    assert outcome.run.drivers == len(crashes) + 1
+    assert outcome.record.drivers == len(crashes) + 1
 
 
 @pytest.mark.slow

@@ -252,8 +252,8 @@ def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
         < heard.index("ended")
     )
     assert heard.count("session") == 1
-    assert outcome.run.drivers == 2
-    assert outcome.run.seconds["crash_1_to_committed"] > 0
+    assert outcome.record.drivers == 2
+    assert outcome.record.seconds["crash_1_to_committed"] > 0
     log = (tmp_path / "run" / "driver-2.log").read_text()
     assert "recovery aborted" in log
     assert not (tmp_path / "run" / "scratch").exists()

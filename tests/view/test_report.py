@@ -8,9 +8,8 @@ from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages.report import write_report
-from labkit.runs.run import Run
+from labkit.runs.record import RunRecord, written
 from labkit.runs.scenario import plan
-from labkit.stores import open_store
 from labkit.view.timeline import LONGEST, Step, by_key, timeline
 
 BACK = [
@@ -53,37 +52,26 @@ def test_every_key_has_its_own_track_from_the_beginning():
 
 
 def test_the_page_marks_what_went_back_and_names_no_other_host(tmp_path: Path):
-    run = Run(
-        plan(crashes=["sink.mid_write@0"]),
-        RunFolder(tmp_path),
-        ended=True,
-        readings=[("crash 1", 2)],
-    )
-    run.crashes = [
-        {
-            "point": FailPoint.MID_WRITE.value,
-            "batch": 0,
-            "signal": 9,
-            "killed": [1],
-            "files": ["offsets/0"],
-        }
-    ]
-    run.crashes[0] |= {"offset_log": [0], "commit_log": []}
-    store = open_store("files", run.folder.store("files"))
-    for event in BACK:
-        if isinstance(event, Observation):
-            store.append(
-                event._replace(key="<hello>" if event.key == "hello" else event.key)
-            )
-    store.close()
+    crash = {
+        "point": FailPoint.MID_WRITE.value,
+        "batch": 0,
+        "signal": 9,
+        "killed": [1],
+        "files": ["offsets/0"],
+        "offset_log": [0],
+        "commit_log": [],
+    }
     expected = [Record(0, "<hello>", 1), Record(1, "world", 1), Record(2, "<hello>", 2)]
-    rows = [
-        event._replace(key="<hello>") if event.key == "hello" else event
+    events = [
+        event._replace(key="<hello>")
+        if isinstance(event, Observation) and event.key == "hello"
+        else event
         for event in BACK
-        if len(event) > 1
     ]
-    run.verdict = judge(expected, History([*rows, Reading("end")]))
-    write_report([run], tmp_path / "report.html", "A title", "A lead.")
+    folder = RunFolder(tmp_path)
+    verdict = judge(expected, History(written(events, folder.history)))
+    record = RunRecord(plan(crashes=["sink.mid_write@0"]), folder, verdict, [crash])
+    write_report([record], tmp_path / "report.html", "A title", "A lead.")
     page = (tmp_path / "report.html").read_text()
     assert len(re.findall(r'class="value back"', page)) == 1
     assert "&lt;hello&gt;" in page

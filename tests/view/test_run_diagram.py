@@ -4,12 +4,12 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from labkit.core.failpoints import FailPoint
-from labkit.core.records import Observation, Reading
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages.diagram import MOST_EVENTS, of_run, write_diagram
-from labkit.runs.run import Run
+from labkit.runs.record import RunRecord, written
 from labkit.runs.scenario import plan
-from labkit.stores import open_store
 from labkit.view.spacetime import text
 
 CRASH = {
@@ -63,18 +63,12 @@ def test_a_long_run_leaves_its_middle_out_and_says_so():
 
 
 def test_it_is_written_into_the_runs_folder(tmp_path: Path):
-    run = Run(
-        plan(crashes=["sink.mid_write@0"]),
-        RunFolder(tmp_path),
-        ended=True,
-        readings=[("crash 1", 1)],
+    folder = RunFolder(tmp_path)
+    events = [ROWS[0], Reading("crash 1"), ROWS[1], Reading("end")]
+    verdict = judge([], History(written(events, folder.history)))
+    write_diagram(
+        RunRecord(plan(crashes=["sink.mid_write@0"]), folder, verdict, [CRASH])
     )
-    run.crashes = [CRASH]
-    store = open_store("files", run.folder.store("files"))
-    for row in ROWS:
-        store.append(row)
-    store.close()
-    write_diagram(run)
     drawn = (tmp_path / "spacetime.svg").read_text()
     assert ET.fromstring(drawn).tag.endswith("svg")
     assert "&lt;hello&gt; = 1 visible" in drawn

@@ -5,19 +5,16 @@ from typing import Any
 
 from labkit.core.records import Observation, Reading
 from labkit.host import durable
-from labkit.runs.pages.report import label
-from labkit.runs.run import Run, history
+from labkit.runs.record import RunRecord
 from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
 
 
-def write_diagram(run: Run) -> None:
-    """Writes `spacetime.svg` into the folder of a run that has been judged."""
-    diagram = of_run(run.crashes, history(run).events)
-    durable.replace(
-        run.folder.diagram,
-        svg(diagram, title=f"Space-time diagram of a real run: {label(run)}"),
-    )
+def write_diagram(record: RunRecord) -> None:
+    """Writes `spacetime.svg` into the folder of a run."""
+    title = f"Space-time diagram of a real run: {record.scenario.label}"
+    diagram = of_run(record.crashes, record.events)
+    durable.replace(record.folder.diagram, svg(diagram, title=title))
 
 
 def of_run(

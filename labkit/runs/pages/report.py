@@ -1,6 +1,6 @@
 """The page that a run leaves for a person: one file, no script, opens offline.
 
-Everything on it comes from the run's own files. It must not judge: a value is marked as gone back where the judge's
+Everything on it comes from the run's record. It must not judge: a value is marked as gone back where the judge's
 witnesses say so.
 """
 
@@ -12,16 +12,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labkit.core.failpoints import FailPoint
+from labkit.core.verdict import Verdict
 from labkit.host import durable
-from labkit.runs.run import Run, history, result
+from labkit.runs.record import RunRecord
 from labkit.view.timeline import Step, by_key
 
 MOST_KEYS = 20
 MOST_STEPS = 40
 
 
-def write_report(runs: Sequence[Run], path: Path, title: str, lead: str) -> None:
-    """One page for one run or several that have been judged."""
+def write_report(
+    records: Sequence[RunRecord], path: Path, title: str, lead: str
+) -> None:
+    """One page for one run or several."""
     environment = Environment(
         loader=PackageLoader("labkit.runs.pages", "."),
         autoescape=True,
@@ -29,46 +32,38 @@ def write_report(runs: Sequence[Run], path: Path, title: str, lead: str) -> None
     )
     template = environment.get_template("report.html.jinja")
     durable.replace(
-        path, template.render(title=title, lead=lead, runs=[shown(run) for run in runs])
+        path,
+        template.render(
+            title=title, lead=lead, runs=[shown(record) for record in records]
+        ),
     )
 
 
-def label(run: Run) -> str:
-    """The sink as a person names it."""
-    scenario = run.scenario
-    order = f", {scenario.order} order" if scenario.order.value != "none" else ""
-    return f"{scenario.strategy} on {scenario.store}{order}"
-
-
-def shown(run: Run) -> dict[str, Any]:
-    """What a template shows of a run that has been judged."""
-    found = result(run)
-    tracks = list(by_key(history(run).events).items())[:MOST_KEYS]
-    final = (
-        list(islice(run.verdict.final.items(), MOST_KEYS + 1)) if run.verdict else []
-    )
+def shown(record: RunRecord) -> dict[str, Any]:
+    """What a template shows of a run."""
+    tracks = list(by_key(record.events).items())[:MOST_KEYS]
+    final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [
         {"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence}
-        for crash in run.crashes
+        for crash in record.crashes
     ]
+    planned = ", ".join(str(crash) for crash in record.scenario.crashes)
     return {
-        "sink": label(run),
-        "killed": ", ".join(str(crash) for crash in run.scenario.crashes) or "nowhere",
-        "result": found,
-        "tracks": [(key, _steps(run, track)) for key, track in tracks],
+        "sink": record.scenario.label,
+        "killed": planned or "nowhere",
+        "result": record.to_json(),
+        "tracks": [(key, _steps(record.verdict, track)) for key, track in tracks],
         "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS])
         or "nothing",
         "more": len(final) > MOST_KEYS,
         "crashes": crashes,
-        "folder": run.folder.path.name,
+        "folder": record.folder.path.name,
     }
 
 
-def _steps(run: Run, track: Sequence[Step]) -> list[dict[str, Any]]:
-    assert run.verdict is not None
+def _steps(verdict: Verdict, track: Sequence[Step]) -> list[dict[str, Any]]:
     went_back = {
-        (case.offset, case.attempt)
-        for case in run.verdict.witnesses.get("regression", ())
+        (case.offset, case.attempt) for case in verdict.witnesses.get("regression", ())
     }
     return [
         {

@@ -1,0 +1,94 @@
+"""The end of a run: its store is read once, the judge is asked, and everything that is known is written down.
+
+The history goes to the judge and into its file in the same pass, so that it need not fit into memory. This module
+must not count anything itself.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+
+from labkit.core.failpoints import Strategy
+from labkit.core.judge import judge
+from labkit.core.records import Epoch, History, Observation, Reading
+from labkit.host import durable
+from labkit.runs.kafka_source import drop_source
+from labkit.runs.record import RunRecord, final_text, written
+from labkit.runs.run import Run, keep_evidence, open_store_of
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.options import Job, Keep
+from labkit.stores.contract import Elsewhere, Store
+
+
+def conclude(run: Run) -> RunRecord:
+    """Judges a run that has ended, writes history, evidence and verdict, and drops what it left in a server."""
+    keep_evidence(run)
+    with closing(open_store_of(run)) as store:
+        record = _judged(run, store)
+        final = final_text(record.verdict)
+        if final is not None:
+            durable.replace(run.folder.final, final)
+        durable.replace(run.folder.verdict, json.dumps(record.to_json(), indent=2))
+        release(run, store)
+    return record
+
+
+def _judged(run: Run, store: Store) -> RunRecord:
+    """Reads the store's history once: into its file, and past the judge."""
+    count = run.scenario.count
+    hidden = list(count.numbered(store.hidden()))
+    rows = count.numbered(store.history())
+    events = written(_with_readings(rows, run.readings), run.folder.history)
+    history = History(
+        events=events,
+        keyed=run.scenario.strategy is Strategy.IDEMPOTENT,
+        epochs=_epochs(run),
+        hidden=hidden,
+    )
+    try:
+        verdict = judge(count.expected(), history)
+    finally:
+        for _ in events:  # the file is whole even where the judge refuses a row of it
+            continue
+    return RunRecord(
+        scenario=run.scenario,
+        folder=run.folder,
+        verdict=verdict,
+        crashes=run.crashes,
+        seconds=run.seconds,
+        drivers=run.drivers,
+        hidden=hidden,
+        files=Checkpoint(run.folder.checkpoint).files(),
+        released=isinstance(store, Elsewhere) and not run.keep_store,
+    )
+
+
+def release(run: Run, store: Store) -> None:
+    """Drops what a run left in servers, unless it is to be kept; its history is in the run's folder."""
+    if run.keep_store:
+        return
+    if isinstance(store, Elsewhere):
+        store.destroy()
+    drop_source(run.scenario, run.folder)
+
+
+def _with_readings(
+    rows: Iterable[Observation], readings: Sequence[tuple[str, int]]
+) -> Iterator[Observation | Reading]:
+    """The rows, with every moment at which an outside reader really looked in its place."""
+    waiting = list(readings)
+    for position, row in enumerate(rows):
+        while waiting and waiting[0][1] == position:
+            yield Reading(waiting.pop(0)[0])
+        yield row
+    for moment, _ in waiting:
+        yield Reading(moment)
+    yield Reading("end")
+
+
+def _epochs(run: Run) -> Sequence[Epoch]:
+    """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
+    scenario = run.scenario
+    if scenario.checkpoint is Keep.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):
+        return ()
+    return scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())

@@ -1,0 +1,136 @@
+"""A run is recorded once: its store is opened once when the last driver has ended, and every page is made of the record."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Observation, Reading, Visibility
+from labkit.runs import conclusion, run
+from labkit.runs.layout import RunFolder
+from labkit.runs.outcome import Outcome, judged
+from labkit.runs.pages.result import fragment
+from labkit.runs.record import MOST_KEYS, read_history, written
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
+from labkit.stores import open_store
+
+ROWS = [
+    Observation(0, "hello", 1, 0, 1),
+    Observation(1, "world", 1, 0, 1),
+    Observation(2, "hello", 2, 0, 1),
+]
+CRASH = {
+    "point": "sink.mid_write",
+    "batch": 0,
+    "signal": 9,
+    "killed": [1],
+    "files": ["offsets/0"],
+    "offset_log": [0],
+    "commit_log": [],
+}
+
+
+def ended(folder: Path, rows: list[Observation] = ROWS, **options: object) -> Run:
+    """A run whose last driver has ended, with these rows in its store."""
+    there = RunFolder(folder)
+    store = open_store("files", there.store("files"))
+    for row in rows:
+        store.append(row)
+    store.close()
+    return Run(
+        plan(crashes=["sink.mid_write@0"], **options),
+        there,
+        drivers=2,
+        crashes=[dict(CRASH)],
+        readings=[("crash 1", 1)],
+        ended=True,
+    )
+
+
+@pytest.fixture
+def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every opening of a store and every reading of its history, wherever in the runs it happens."""
+    seen: list[str] = []
+
+    def counting(kind: str, location: Path) -> object:
+        seen.append("opened")
+        store = open_store(kind, location)
+        history = store.history
+
+        def read() -> Iterator[Observation]:
+            seen.append("read")
+            return history()
+
+        store.history = read  # type: ignore[method-assign]
+        return store
+
+    monkeypatch.setattr(run, "open_store", counting)
+    return seen
+
+
+def test_the_end_of_a_run_opens_its_store_once(
+    tmp_path: Path, openings: list[str]
+) -> None:
+    outcome = judged(ended(tmp_path))
+    assert openings == ["opened", "read"]
+    assert outcome.rows() == ROWS
+    assert "hello=1 | crash 1 | world=1" in outcome.seen
+    assert str(outcome).startswith("append on files: exactly-once")
+    assert fragment(outcome.record) == outcome.page
+    assert outcome.to_json()["in_doubt_rows"] == 0
+    assert openings == ["opened", "read"]
+
+
+def test_the_folder_holds_what_it_always_held(tmp_path: Path) -> None:
+    outcome = judged(ended(tmp_path))
+    history = (tmp_path / "history.jsonl").read_text().splitlines()
+    assert history[0] == (
+        '{"offset": 0, "key": "hello", "value": 1, "batch": 0, "attempt": 1, "visibility": "committed"}'
+    )
+    assert [json.loads(line).get("reading") for line in history] == [
+        *(None, "crash 1", None, None, "end"),
+    ]
+    assert json.loads((tmp_path / "verdict.json").read_text()) == outcome.to_json()
+    evidence = json.loads((tmp_path / "evidence.json").read_text())
+    assert (evidence["ended"], evidence["readings"]) == (True, [["crash 1", 1]])
+    assert "append on files" in (tmp_path / "report.html").read_text()
+    assert "hello = 1 visible" in (tmp_path / "spacetime.svg").read_text()
+
+
+def test_every_event_is_read_as_it_was_written(tmp_path: Path) -> None:
+    events = [
+        Observation(0, 'a "word" of ünicode \u2028', 2**40, 1, 2),
+        Observation(7, "b", -1, 0, 1, Visibility.ABORTED),
+        Reading("crash 1"),
+        Reading("end"),
+    ]
+    path = tmp_path / "history.jsonl"
+    assert list(written(events, path)) == events
+    assert list(read_history(path)) == events
+
+
+def test_the_history_is_whole_even_where_the_judge_refuses_it(tmp_path: Path) -> None:
+    odd = Observation(1, "world", 1, 2**80, 1)
+    refused = ended(tmp_path, [ROWS[0], odd, ROWS[2]])
+    with pytest.raises(InvalidInput, match="fits into 64 bits"):
+        conclusion.conclude(refused)
+    assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 5
+
+
+def test_the_values_of_many_keys_are_in_a_file_of_their_own(tmp_path: Path) -> None:
+    words = tmp_path / "words.jsonl"
+    words.write_text(
+        "".join(f'{{"word": "w{number}"}}\n' for number in range(MOST_KEYS + 1))
+    )
+    rows = [
+        Observation(number, f"w{number}", 1, 0, 1) for number in range(MOST_KEYS + 1)
+    ]
+    found = Outcome(
+        conclusion.conclude(ended(tmp_path / "run", rows, input=words))
+    ).to_json()
+    assert (found["final"], found["final_file"]["keys"]) == (None, MOST_KEYS + 1)
+    final = json.loads(Path(found["final_file"]["path"]).read_text())
+    assert len(final) == MOST_KEYS + 1
