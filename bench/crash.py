@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bench.rows import Rows, median, ratio, spread
 from labkit.core.errors import JobFailed
 from labkit.host.fast_start import OFF, VARIABLE, FastStart
+from labkit.host.processes.events import AnyEvent, Parked
 from labkit.runs.outcome import finish
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup
@@ -70,8 +71,8 @@ def once(folder: Path, way: Way) -> Times:
     """One run. Raises `JobFailed` when its verdict is not the one that the sink promises."""
     parked = [0.0]
 
-    def tell(event: str, _details: object) -> None:
-        if event == "parked":
+    def tell(event: AnyEvent) -> None:
+        if isinstance(event, Parked):
             parked[0] = time.monotonic()
 
     begun = time.monotonic()

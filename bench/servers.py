@@ -11,7 +11,7 @@ from pathlib import Path
 
 from labkit.host import addresses
 from labkit.host.servers.kafka import KafkaService
-from labkit.host.servers.tethered import tied_postgres
+from labkit.host.servers.tethered import tethered_postgres
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def postgres() -> Iterator[int | None]:
     if os.environ.get(addresses.POSTGRES, "").strip():
         yield None
         return
-    with tied_postgres() as server, _named(addresses.POSTGRES, server.address):
+    with tethered_postgres() as server, _named(addresses.POSTGRES, server.address):
         yield server.pid
 
 
@@ -33,7 +33,7 @@ def kafka() -> Iterator[str]:
     with tempfile.TemporaryDirectory(
         prefix="labkit-bench-", ignore_cleanup_errors=True
     ) as folder:
-        broker = KafkaService(Path(folder), tied=True)
+        broker = KafkaService(Path(folder), tethered=True)
         try:
             address = broker.up().address
             with _named(addresses.KAFKA, address):

@@ -19,7 +19,7 @@ from bench.rows import Rows, by_key, median, ratio
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Order, Strategy, orders
 from labkit.runs.conclusion import release
-from labkit.runs.outcome import silent
+from labkit.runs.progress import silent
 from labkit.runs.run import Run, open_store_of, prepare
 from labkit.runs.runner import Setup, conduct
 from labkit.runs.scenario import Scenario, plan

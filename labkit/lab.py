@@ -14,24 +14,20 @@ from labkit.core.failpoints import POINTS, Order
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import Finding, examine
 from labkit.host.java import find_java
-from labkit.runs.flight import Tell
 from labkit.runs.memory import Life, live
 from labkit.runs.outcome import (
     Outcome,
-    aloud,
     crash,
     crash_each,
     finish,
     fresh_folder,
-    in_place,
     judged,
     prepare_checked,
     resumed,
     run_all,
-    silent,
-    words,
 )
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
+from labkit.runs.progress import Tell, aloud, in_place, silent, words
 from labkit.runs.runner import PATIENCE
 from labkit.runs.scenario.checks import stores_for
 from labkit.sim.models.kafka_log.timeouts import Examined, Timeouts

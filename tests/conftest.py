@@ -17,7 +17,7 @@ from labkit.host import addresses
 from labkit.host.doctor import find_chromium
 from labkit.host.java import Java, find_java
 from labkit.host.servers.kafka import KafkaService
-from labkit.host.servers.tethered import tied_postgres
+from labkit.host.servers.tethered import tethered_postgres
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -43,7 +43,7 @@ def kafka(
     java: Java, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaService]:
     """A broker for all tests of this process; it would end with the process even if that were killed."""
-    broker = KafkaService(tmp_path_factory.mktemp("kafka"), tied=True)
+    broker = KafkaService(tmp_path_factory.mktemp("kafka"), tethered=True)
     try:
         broker.up()
     except ServiceUnavailable as missing:
@@ -82,7 +82,10 @@ def _kafka_where_it_is_needed(
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
-    with tied_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
+    with (
+        tethered_postgres("--no-sync") as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv(addresses.POSTGRES, server.address)
         yield server.address
 

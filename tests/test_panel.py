@@ -20,6 +20,16 @@ from labkit.core.errors import (
     ServiceUnavailable,
 )
 from labkit.core.failpoints import FailPoint
+from labkit.host.processes.events import (
+    Begun,
+    DriverStarts,
+    Ended,
+    Killed,
+    Parked,
+    Proof,
+    Recovered,
+    SessionUp,
+)
 from labkit.runs.background import Mark, Stage, Stages
 from labkit.runs.expected import expectations
 from labkit.runs.layout import RunFolder
@@ -37,16 +47,18 @@ def marks(shown: Stages) -> list[str]:
     return [mark.name.lower() for mark in shown.marks.values()]
 
 
-STARTED = ("driver", "session", "begun", "recovered")
+KILLED = Killed(Proof(session=1, signal=9, killed=[1], left=[], begun=0.0))
+BEGUN, RECOVERED, PARKED = Begun("run"), Recovered("run", []), Parked("run")
+STARTED = (DriverStarts(), SessionUp(), BEGUN, RECOVERED)
 EVENTS = (
     *STARTED,
-    "parked",
-    "killed",
-    "driver",
-    "begun",
-    "recovered",
-    "ended",
-    "killed",
+    PARKED,
+    KILLED,
+    DriverStarts(),
+    BEGUN,
+    RECOVERED,
+    Ended("run"),
+    KILLED,
 )
 
 
@@ -76,7 +88,7 @@ def test_the_stages_follow_the_events(tmp_path):
 def test_only_what_had_happened_counts_as_done(point, tmp_path):
     sink = "two_phase" if point is FailPoint.AFTER_HANDLES else "wal"
     shown = stages(point.value, tmp_path, sink)
-    shown.note("parked")
+    shown.note(PARKED)
     early = {
         FailPoint.AFTER_OFFSET_LOG: (Mark.SKIPPED, Mark.SKIPPED),
         FailPoint.MID_WRITE: (Mark.PART, Mark.SKIPPED),
@@ -85,7 +97,7 @@ def test_only_what_had_happened_counts_as_done(point, tmp_path):
     assert (shown.marks[Stage.WRITTEN], shown.marks[Stage.PRE_COMMITTED]) == early.get(
         point, (Mark.DONE, Mark.DONE)
     )
-    shown.note("killed")
+    shown.note(KILLED)
     assert shown.marks[Stage.RESTARTED] is Mark.NOW
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -14,8 +13,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from labkit.runs.flight import Tell
-from labkit.runs.outcome import silent, words
+from labkit.host.processes.events import AnyEvent, DriverFailed, Ended, Failed, Parked
+from labkit.runs.progress import Tell, silent, words
 
 
 @contextmanager
@@ -28,15 +27,13 @@ def progress(quiet: bool, steps: int) -> Iterator[Tell]:
         with _bar(console) as bar:
             task = bar.add_task("starting", total=steps)
 
-            def show(event: str, details: dict[str, Any]) -> None:
-                bar.update(
-                    task, description=words(event, details), advance=_advance(event)
-                )
+            def show(event: AnyEvent) -> None:
+                bar.update(task, description=words(event), advance=_advance(event))
 
             yield show
     else:
-        yield lambda event, details: console.print(
-            "  " + words(event, details), markup=False, soft_wrap=True
+        yield lambda event: console.print(
+            "  " + words(event), markup=False, soft_wrap=True
         )
 
 
@@ -52,5 +49,5 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def _advance(event: str) -> int:
-    return int(event in ("parked", "ended", "failed"))
+def _advance(event: AnyEvent) -> int:
+    return int(isinstance(event, Parked | Ended | Failed | DriverFailed))

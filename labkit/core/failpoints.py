@@ -172,6 +172,34 @@ def come(point: FailPoint) -> Come:
     return UNFINISHED.get(point, Come(Extent.WHOLE, Extent.WHOLE))
 
 
+class EngineLogs(NamedTuple):
+    """What Spark's own logs say of one batch: whether `offsets/N` and `commits/N` are there."""
+
+    planned: bool
+    finished: bool
+
+
+_BEHIND_THE_DECISION = (
+    FailPoint.MID_COMMIT,
+    FailPoint.BEFORE_CONFIRM,
+    FailPoint.AFTER_COMMIT,
+)
+"""In decision order, the sink passes these points only once `commits/N` is durable."""
+
+
+def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
+    """What the engine's logs must say of the batch when the point is reached, by the commit order.
+
+    None for a recovery point: it belongs to no batch, and recovery must leave both logs as they were.
+    """
+    if point.in_recovery:
+        return None
+    is_decided = order is Order.DECISION and point in _BEHIND_THE_DECISION
+    return EngineLogs(
+        planned=True, finished=is_decided or point is FailPoint.AFTER_COMMIT_LOG
+    )
+
+
 class Crash(NamedTuple):
     """One planned kill: at `point`, while the driver works on `batch` (recovery points have no batch: 0)."""
 

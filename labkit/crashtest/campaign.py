@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import judge
 from labkit.core.records import Record
-from labkit.crashtest.harness.drivers import Stable
+from labkit.crashtest.harness.drivers import DriverPool
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import (
     NEVER_REACHED,
-    Trial,
-    Workshop,
+    Harness,
+    Run,
     check_store,
     forget,
 )
@@ -36,7 +36,7 @@ from labkit.crashtest.rows import FEWEST, Shape, named, shape_of
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
 from labkit.crashtest.timeline import Line, lines, picture, text
-from labkit.crashtest.variants import PLAYS, TWO, both
+from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.java import find_java
 from labkit.spark.checkpoint import Checkpoint
@@ -62,9 +62,9 @@ class Campaign:
     """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
 
     def __init__(
-        self, wanted: Settings, door: Door, workshop: Workshop, folder: Path, tell: Tell
+        self, wanted: Settings, door: Door, harness: Harness, folder: Path, tell: Tell
     ) -> None:
-        self.settings, self.door, self.workshop = wanted, door, workshop
+        self.settings, self.door, self.harness = wanted, door, harness
         self.shape = Shape.ROWS
         self.log: list[Effect] = []
         self.found = 0
@@ -79,39 +79,35 @@ class Campaign:
     def healthy(self) -> Result:
         """The recorded run. Raises `InvalidInput` if the sink or the reader does not even do without a crash."""
         self._tell("run", "a run without a crash, to find the points")
-        with self.workshop.trial("healthy", "no crash") as trial:
-            self.workshop.play(trial)
-            if not trial.raised:
-                self.workshop.settle(trial)
+        with self.harness.run("healthy", "no crash") as run:
+            self.harness.execute(run)
+            if not run.raised:
+                self.harness.settle(run)
         sink = self.settings.subject
-        if trial.raised:
+        if run.raised:
             raise InvalidInput(
-                f"{sink}: without any crash the sink raised {trial.raised}; make it run once by hand first."
+                f"{sink}: without any crash the sink raised {run.raised}; make it run once by hand first."
             )
-        if trial.unknown:
+        if run.unknown:
             raise InvalidInput(
-                f"{sink}: the run without a crash did not come to its end: {trial.unknown}"
+                f"{sink}: the run without a crash did not come to its end: {run.unknown}"
             )
-        seen = trial.watcher.samples[-1].seen
+        seen = run.watcher.samples[-1].seen
         if not seen:
             raise InvalidInput(
                 f"{self.settings.reader}: the reader read nothing after the sink was given "
-                f"{len(trial.rows.expected())} rows and raised no error; one of the two looks elsewhere."
+                f"{len(run.rows.expected())} rows and raised no error; one of the two looks elsewhere."
             )
         self.shape = shape_of(
-            _ours(trial, trial.watcher.samples[-1:], self.workshop.reader.resets)[
-                0
-            ].seen,
-            trial.rows,
+            _ours(run, run.watcher.samples[-1:], self.harness.reader.resets)[0].seen,
+            run.rows,
         )
-        if self.shape is Shape.SUMS and not self.workshop.reader.resets:
+        if self.shape is Shape.SUMS and not self.harness.reader.resets:
             raise InvalidInput(
                 f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
             )
-        self.log = self.workshop.healthy_log = trial.effects()
-        return self._keep(
-            self._judged(Job("healthy", "no crash", Group.HEALTHY), trial)
-        )
+        self.log = self.harness.healthy_log = run.effects()
+        return self._keep(self._judged(Job("healthy", "no crash", Group.HEALTHY), run))
 
     def jobs(self) -> list[Job]:
         """What there is to be run after the healthy run, second crashes apart."""
@@ -161,49 +157,49 @@ class Campaign:
 
     def _try(self, job: Job) -> Result:
         self._tell("run", job.title)
-        rows = both(self.workshop) if job.id in TWO else None
-        with self.workshop.trial(job.id, job.title, rows) as trial:
-            if job.id in PLAYS:
-                PLAYS[job.id](self.workshop, trial)
+        rows = both(self.harness) if job.id in TWO else None
+        with self.harness.run(job.id, job.title, rows) as run:
+            if job.id in VARIANT_RUNS:
+                VARIANT_RUNS[job.id](self.harness, run)
             else:
-                self.workshop.play(
-                    trial, job.points, "task" if job.group is Group.RETRY else "crash"
+                self.harness.execute(
+                    run, job.points, "task" if job.group is Group.RETRY else "crash"
                 )
-            self.workshop.settle(trial)
-        if job.group is Group.CRASH and not trial.unknown:
-            self.recoveries[job.points[0]] = trial.effects()
-        return self._judged(job, trial)
+            self.harness.settle(run)
+        if job.group is Group.CRASH and not run.unknown:
+            self.recoveries[job.points[0]] = run.effects()
+        return self._judged(job, run)
 
-    def _judged(self, job: Job, trial: Trial) -> Result:
-        resets = self.workshop.reader.resets
+    def _judged(self, job: Job, run: Run) -> Result:
+        resets = self.harness.reader.resets
         result = Result(
             job.id,
             job.title,
             job.group,
             job.points,
-            stuck=trial.stuck,
-            unknown=trial.unknown,
-            evidence=trial.crashes,
-            notes=tuple(trial.notes),
-            seconds=trial.seconds,
+            stuck=run.stuck,
+            unknown=run.unknown,
+            evidence=run.crashes,
+            notes=tuple(run.notes),
+            seconds=run.seconds,
         )
         if (
-            not trial.unknown
-            and min(len(batch.rows) for batch in trial.rows.batches) < FEWEST
+            not run.unknown
+            and min(len(batch.rows) for batch in run.rows.batches) < FEWEST
         ):
             result = replace(
                 result,
                 unknown="too few rows in a batch to tell a part of it from all of it",
             )
         if not result.unknown:
-            samples = _ours(trial, trial.watcher.samples, resets)
-            due = _delivered(trial, samples)
-            seen = history(samples, trial.rows, self.shape, due)
+            samples = _ours(run, run.watcher.samples, resets)
+            due = _delivered(run, samples)
+            seen = history(samples, run.rows, self.shape, due)
             result = replace(
                 result, verdict=judge([named(each, self.shape) for each in due], seen)
             )
-        self._stories[job.id] = lines(trial, resets=resets)
-        forget(trial.folder)
+        self._stories[job.id] = lines(run, resets=resets)
+        forget(run.folder)
         return replace(result, story=text(self._stories[job.id]))
 
     def _keep(self, result: Result) -> Result:
@@ -282,7 +278,7 @@ class Campaign:
             if weakest and weakest.id in self._stories
             else ""
         )
-        notes = tuple(dict.fromkeys(self.workshop.strays))
+        notes = tuple(dict.fromkeys(self.harness.strays))
         return Report(
             self.settings, self.door, self.shape, summary, tuple(self.log), drawn, notes
         )
@@ -297,11 +293,11 @@ def _pair_job(pair: Pair) -> Job:
     )
 
 
-def _ours(trial: Trial, samples: Sequence[Sample], resets: bool) -> list[Sample]:
+def _ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
     """Without a `reset`, the rows of earlier runs stay, and are told by their identities."""
     if resets:
         return list(samples)
-    ids = {row["id"] for batch in trial.rows.batches for row in batch.rows}
+    ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
     return [
         each._replace(
             seen=tuple(row for row in each.seen if row.id is None or row.id in ids)
@@ -310,16 +306,16 @@ def _ours(trial: Trial, samples: Sequence[Sample], resets: bool) -> list[Sample]
     ]
 
 
-def _delivered(trial: Trial, samples: Sequence[Sample]) -> list[Record]:
+def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
     """What should be there: everything; of a job that is stuck, what the engine has finished and what came anyway."""
-    expected = trial.rows.expected()
-    if not trial.stuck:
+    expected = run.rows.expected()
+    if not run.stuck:
         return expected
     finished = {
         row["id"]
-        for number in Checkpoint(trial.checkpoint).commit_log()
-        if number < len(trial.rows.batches)
-        for row in trial.rows.batches[number].rows
+        for number in Checkpoint(run.checkpoint).commit_log()
+        if number < len(run.rows.batches)
+        for row in run.rows.batches[number].rows
     }
     there = {row.id for row in samples[-1].seen}
     return [
@@ -346,15 +342,15 @@ def campaign(
         before = check_store(reader)
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
-        stable = Stable(
+        pool = DriverPool(
             door, place / "drivers", file=wanted.subject.file, mark=uuid.uuid4().hex
         )
-        workshop = Workshop(wanted, door, reader, stable, place / "runs")
+        harness = Harness(wanted, door, reader, pool, place / "runs")
         stack.callback(_reset, reader)
-        stack.callback(workshop.close)
+        stack.callback(harness.close)
         (place / "drivers").mkdir(exist_ok=True)
-        stable.fill(1)
-        yield Campaign(wanted, door, workshop, place, tell)
+        pool.fill(1)
+        yield Campaign(wanted, door, harness, place, tell)
 
 
 def _reset(reader: Reader) -> None:

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from labkit.crashtest.harness.runs import Trial
+from labkit.crashtest.harness.runs import Run
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind
 from labkit.crashtest.samples import Sample
 from labkit.sim.rules import Event
@@ -24,18 +24,18 @@ class Line(NamedTuple):
     event: Event = Event.STEP
 
 
-def lines(trial: Trial, *, resets: bool = True) -> list[Line]:
+def lines(run: Run, *, resets: bool = True) -> list[Line]:
     """Everything of one run, in order of time."""
     found = [
-        *_effects(trial),
-        *_crashes(trial),
-        *_readings(trial.watcher.samples, trial, resets=resets),
+        *_effects(run),
+        *_crashes(run),
+        *_readings(run.watcher.samples, run, resets=resets),
     ]
     return sorted(found, key=lambda line: line.at)
 
 
-def _effects(trial: Trial) -> Iterator[Line]:
-    text = trial.log.read_text(encoding="utf-8") if trial.log.exists() else ""
+def _effects(run: Run) -> Iterator[Line]:
+    text = run.log.read_text(encoding="utf-8") if run.log.exists() else ""
     driver = 1
     for raw in text.splitlines():
         try:
@@ -69,8 +69,8 @@ def _bound(effect: Effect) -> str:
     return "the call returns"
 
 
-def _crashes(trial: Trial) -> Iterator[Line]:
-    for crash in trial.crashes:
+def _crashes(run: Run) -> Iterator[Line]:
+    for crash in run.crashes:
         if "at" in crash:
             stopped = crash["signal"] == signal.SIGSTOP
             sign = "SIGSTOP" if stopped else "SIGKILL"
@@ -82,10 +82,8 @@ def _crashes(trial: Trial) -> Iterator[Line]:
             )
 
 
-def _readings(
-    samples: Sequence[Sample], trial: Trial, *, resets: bool
-) -> Iterator[Line]:
-    ids = {row["id"] for batch in trial.rows.batches for row in batch.rows}
+def _readings(samples: Sequence[Sample], run: Run, *, resets: bool) -> Iterator[Line]:
+    ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
     for sample in samples:
         ours = [row for row in sample.seen if resets or row.id is None or row.id in ids]
         when = f" ({sample.moment})" if sample.moment else ""

@@ -1,6 +1,6 @@
 """Runs in which not a crash is the trouble, but an identity: of a batch, a checkpoint, a query, a driver.
 
-One function a variant, each on a workshop and a trial. This module must not judge.
+One function a variant, each on a harness and a run. This module must not judge.
 """
 
 import shutil
@@ -8,92 +8,95 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.drivers import Driver
 from labkit.crashtest.harness.runs import (
     NEVER_REACHED,
-    Trial,
-    Workshop,
+    Finished,
+    Harness,
+    Outcome,
+    Run,
     follow,
-    testimony,
+    read_evidence,
 )
 from labkit.crashtest.instrument.recorder import go_on
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows
+from labkit.host.processes.events import Died, Ending, Killed, Stopped, Unwanted
+from labkit.host.processes.sessions import signal_session
 
 REPLACED_SECONDS = 12.0
 """How long a driver that replaces a stopped one may take before the stopped one is said to hold it up."""
 
 
-def both(workshop: Workshop) -> Rows:
+def both(harness: Harness) -> Rows:
     """The rows of two queries on one store."""
-    first, second = workshop.rows(), workshop.rows(workshop.settings.batches)
+    first, second = harness.rows(), harness.rows(harness.settings.batches)
     return Rows(
         [batch.rows for batch in (*first.batches, *second.batches)],
         generated=first.generated,
     )
 
 
-def _second_input(workshop: Workshop, trial: Trial) -> None:
+def _second_input(harness: Harness, run: Run) -> None:
     """Leaves the first half of the rows to the first query and gives the rest to a second one."""
-    half = workshop.settings.batches
-    shutil.rmtree(trial.folder / "input")
+    half = harness.settings.batches
+    shutil.rmtree(run.folder / "input")
     for folder, batches in (
-        ("input", trial.rows.batches[:half]),
-        ("input-2", trial.rows.batches[half:]),
+        ("input", run.rows.batches[:half]),
+        ("input-2", run.rows.batches[half:]),
     ):
-        Rows([batch.rows for batch in batches]).write(trial.folder / folder)
+        Rows([batch.rows for batch in batches]).write(run.folder / folder)
 
 
-def fresh_checkpoint(workshop: Workshop, trial: Trial) -> None:
+def fresh_checkpoint(harness: Harness, run: Run) -> None:
     """One query to its end, then another one with a checkpoint of its own: its batch ids start at 0 again."""
-    _second_input(workshop, trial)
+    _second_input(harness, run)
     for query in (1, 2):
-        trial.watcher.driver = query
-        driver = workshop.driver()
-        ending = follow(driver.give([workshop.cell(trial, query, None, query=query)]))
-        _rest(workshop, trial, driver, ending)
+        run.watcher.driver = query
+        driver = harness.driver()
+        ending = follow(driver.give([harness.query(run, query, None, query=query)]))
+        _keep_idle(harness, run, driver, ending)
 
 
-def two_queries(workshop: Workshop, trial: Trial) -> None:
+def two_queries(harness: Harness, run: Run) -> None:
     """Both at once, in one driver."""
-    _second_input(workshop, trial)
-    driver = workshop.driver()
+    _second_input(harness, run)
+    driver = harness.driver()
     ending = follow(
-        driver.give([workshop.cell(trial, 1, None, query=query) for query in (1, 2)])
+        driver.give([harness.query(run, 1, None, query=query) for query in (1, 2)])
     )
-    _rest(workshop, trial, driver, ending)
+    _keep_idle(harness, run, driver, ending)
 
 
-def _rest(
-    workshop: Workshop, trial: Trial, driver: Driver, ending: dict[str, Any]
-) -> None:
-    if ending["event"] in ("died", "unwanted"):
-        workshop.end(driver)
+def _keep_idle(harness: Harness, run: Run, driver: Driver, outcome: Outcome) -> None:
+    if isinstance(outcome, Died | Unwanted):
+        harness.end(driver)
         raise JobFailed("the sink ended its driver's process")
-    workshop.rest(driver, ending)
-    if ending["event"] == "failed":
-        trial.stuck = str(ending["because"])
+    harness.keep_idle(driver, outcome)
+    if isinstance(outcome, Finished) and outcome.failed:
+        run.stuck = outcome.failed
 
 
-def copied_checkpoint(workshop: Workshop, trial: Trial) -> None:
+def copied_checkpoint(harness: Harness, run: Run) -> None:
     """All batches, then those behind batch 0 again from an older copy of the checkpoint: same query, same batch ids."""
-    workshop.play(trial)
-    if trial.raised:
-        raise JobFailed(f"without a crash the sink raised {trial.raised}")
-    kept = trial.folder / "checkpoint-later"
-    trial.checkpoint.rename(kept)
-    shutil.copytree(kept, trial.checkpoint)
+    harness.execute(run)
+    if run.raised:
+        raise JobFailed(f"without a crash the sink raised {run.raised}")
+    kept = run.folder / "checkpoint-later"
+    run.checkpoint.rename(kept)
+    shutil.copytree(kept, run.checkpoint)
     for log in ("offsets", "commits", "sources/0"):
-        for path in (trial.checkpoint / log).iterdir():
+        for path in (run.checkpoint / log).iterdir():
             if _number(path) > 0:
                 path.unlink()
-    trial.watcher.driver = 2
-    driver = workshop.driver()
-    ending = follow(driver.give([workshop.cell(trial, 2, None)]))
-    _rest(workshop, trial, driver, ending)
+    run.watcher.driver = 2
+    driver = harness.driver()
+    ending = follow(driver.give([harness.query(run, 2, None)]))
+    _keep_idle(harness, run, driver, ending)
 
 
 def _number(path: Path) -> int:
@@ -101,32 +104,32 @@ def _number(path: Path) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
-def other_rows(workshop: Workshop, trial: Trial) -> None:
+def other_rows(harness: Harness, run: Run) -> None:
     """A crash when batch 1 is written and not recorded; then its id comes with more rows, the next batch's first."""
-    point = last_point(workshop.healthy_log)
+    point = last_point(harness.healthy_log)
     if point is None:
         raise JobFailed("no call of the sink was recorded")
-    driver = workshop.driver()
-    ending = follow(driver.give([workshop.cell(trial, 1, point)]))
-    if ending["event"] != "killed":
-        workshop.rest(driver, ending)
+    driver = harness.driver()
+    ending = follow(driver.give([harness.query(run, 1, point)]))
+    if not isinstance(ending, Killed):
+        harness.keep_idle(driver, ending)
         raise JobFailed(f"{NEVER_REACHED}: the run ended without a crash")
-    workshop.end(driver)
-    workshop.note(trial, 1, point, ending)
-    _move_rows(trial, point.batch)
-    trial.watcher.driver = 2
-    driver = workshop.driver()
-    _rest(
-        workshop,
-        trial,
+    harness.end(driver)
+    harness.record_crash(run, 1, point, ending)
+    _move_rows(run, point.batch)
+    run.watcher.driver = 2
+    driver = harness.driver()
+    _keep_idle(
+        harness,
+        run,
         driver,
-        follow(driver.give([workshop.cell(trial, 2, None)], ending)),
+        follow(driver.give([harness.query(run, 2, None)], ending)),
     )
 
 
-def _move_rows(trial: Trial, batch: int) -> None:
+def _move_rows(run: Run, batch: int) -> None:
     """Each file of this batch is followed by half of a file of the next batch, or loses half if it is the last."""
-    rows = [list(each.rows) for each in trial.rows.batches]
+    rows = [list(each.rows) for each in run.rows.batches]
     if batch + 1 < len(rows):
         half = len(rows[batch + 1]) // 2
         rows[batch], rows[batch + 1] = (
@@ -139,25 +142,25 @@ def _move_rows(trial: Trial, batch: int) -> None:
             rows[batch - 1] + rows[batch][:half],
             rows[batch][half:],
         )
-    Rows(rows, generated=trial.rows.generated).write(trial.folder / "input")
+    Rows(rows, generated=run.rows.generated).write(run.folder / "input")
 
 
-def stopped_driver(workshop: Workshop, trial: Trial) -> None:
+def stopped_driver(harness: Harness, run: Run) -> None:
     """A driver is stopped before a lasting effect, another one takes over its checkpoint, and the first goes on."""
-    point = zombie_point(workshop.healthy_log)
+    point = zombie_point(harness.healthy_log)
     if point is None:
         raise JobFailed(
             "the sink has no durable effect that was seen, so there is nowhere to stop it"
         )
-    old = workshop.driver()
+    old = harness.driver()
     try:
-        ending = follow(old.give([workshop.cell(trial, 1, point, "stop")]))
-        if ending["event"] != "stopped":
+        ending = follow(old.give([harness.query(run, 1, point, "stop")]))
+        if not isinstance(ending, Stopped):
             raise JobFailed(f"{NEVER_REACHED}: the run ended without a stop")
-        reached = trial.folder / "reached-1.json"
-        session = int(testimony(reached, point)["session"])
-        old.signal(session, signal.SIGSTOP)
-        trial.crashes.append(
+        reached = run.folder / "reached-1.json"
+        session = int(read_evidence(reached, point)["session"])
+        signal_session(session, signal.SIGSTOP)
+        run.crashes.append(
             {
                 "point": point.id,
                 "signal": int(signal.SIGSTOP),
@@ -165,49 +168,56 @@ def stopped_driver(workshop: Workshop, trial: Trial) -> None:
                 "at": time.time(),
             }
         )
-        trial.watcher.driver = 2
+        run.watcher.driver = 2
 
         def wake() -> None:
             Path(go_on(str(reached))).touch()
-            old.signal(session, signal.SIGCONT)
+            signal_session(session, signal.SIGCONT)
 
-        _replace(workshop, trial, wake)
+        _replace(harness, run, wake)
         wake()
-        _see_out(workshop, trial, old)
+        _see_out(harness, run, old)
     finally:
-        workshop.end(old)
+        harness.end(old)
 
 
-def _see_out(workshop: Workshop, trial: Trial, old: Driver) -> None:
+def _see_out(harness: Harness, run: Run, old: Driver) -> None:
     """Waits until the continued driver's query has ended or hangs (`--limit`), so that a late write is seen, too."""
     ending = follow(old.events)
-    while ending["event"] == "stopped":  # its main loop says so once more
+    while isinstance(ending, Stopped):  # its main loop says so once more
         ending = follow(old.events)
-    said = (
-        f"failed: {ending['because']}"
-        if ending["event"] == "failed"
-        else ending["event"]
-    )
-    trial.notes.append(f"the old driver was continued and {said}")
-    time.sleep(workshop.settings.settle)
+    run.notes.append(f"the old driver was continued and {_said(ending)}")
+    time.sleep(harness.settings.settle)
 
 
-def _replace(workshop: Workshop, trial: Trial, wake: Callable[[], None]) -> None:
+def _said(outcome: Finished | Ending) -> str:
+    match outcome:
+        case Finished():
+            return f"failed: {outcome.failed}" if outcome.failed else "ended"
+        case Killed():
+            return "killed"
+        case Died():
+            return "died"
+        case Unwanted():
+            return "unwanted"
+
+
+def _replace(harness: Harness, run: Run, wake: Callable[[], None]) -> None:
     """The new driver; if it fails while the old one is stopped, the old one is continued and it tries again."""
-    new = workshop.driver()
-    cell = {**workshop.cell(trial, 2, None), "limit": REPLACED_SECONDS}
-    ending = follow(new.give([cell]))
-    if ending["event"] == "failed":
-        trial.notes.append(
-            f"while the old driver was stopped, the new one failed: {ending['because']}"
+    new = harness.driver()
+    query = replace(harness.query(run, 2, None), limit=REPLACED_SECONDS)
+    outcome = follow(new.give([query]))
+    if isinstance(outcome, Finished) and outcome.failed:
+        run.notes.append(
+            f"while the old driver was stopped, the new one failed: {outcome.failed}"
         )
         wake()
-        time.sleep(workshop.settings.settle)
-        ending = follow(new.give([{**cell, "name": f"{cell['name']}-again"}]))
-    _rest(workshop, trial, new, ending)
+        time.sleep(harness.settings.settle)
+        outcome = follow(new.give([replace(query, name=f"{query.name}-again")]))
+    _keep_idle(harness, run, new, outcome)
 
 
-PLAYS: dict[str, Callable[[Workshop, Trial], None]] = {
+VARIANT_RUNS: dict[str, Callable[[Harness, Run], None]] = {
     "fresh_checkpoint": fresh_checkpoint,
     "two_queries": two_queries,
     "copied_checkpoint": copied_checkpoint,

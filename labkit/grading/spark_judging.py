@@ -27,7 +27,7 @@ from labkit.grading import course as courses
 from labkit.grading.asking import Unanswered
 from labkit.grading.marking import Known
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.host.processes.parent import end_with_parent
+from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Plain, Variant
 
 SECONDS = 300.0

@@ -29,7 +29,7 @@ from labkit.grading.sandbox.sandbox import Sandbox
 from labkit.grading.spark_judging import SparkJudge
 from labkit.grading.submissions import Submission
 from labkit.host import durable
-from labkit.host.processes.parent import end_with_parent
+from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Exercise, Variant
 
 _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.core.failpoints import Extent, come
-from labkit.runs.outcome import Outcome, finish, fresh_folder, prepare_checked, words
+from labkit.host.processes.events import AnyEvent, Begun, Killed, Parked, Recovered
+from labkit.runs.outcome import Outcome, finish, fresh_folder, prepare_checked
+from labkit.runs.progress import words
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario
 from labkit.spark.checkpoint import Checkpoint
@@ -57,16 +58,17 @@ class Stages:
         self.marks = dict.fromkeys(Stage, Mark.WAITING)
         self.marks[Stage.PLANNED] = Mark.NOW
 
-    def note(self, event: str) -> None:
+    def note(self, event: AnyEvent) -> None:
         """Takes one event of the runner in."""
-        if event == "parked":
-            self._parked()
-        elif event == "killed" and self.marks[Stage.KILLED] is not Mark.DONE:
-            self._done(Stage.KILLED)
-        elif event == "begun" and self.marks[Stage.KILLED] is Mark.DONE:
-            self._done(Stage.RESTARTED)
-        elif event == "recovered" and self.marks[Stage.RESTARTED] is Mark.DONE:
-            self._done(Stage.RECOVERED)
+        match event:
+            case Parked():
+                self._parked()
+            case Killed() if self.marks[Stage.KILLED] is not Mark.DONE:
+                self._done(Stage.KILLED)
+            case Begun() if self.marks[Stage.KILLED] is Mark.DONE:
+                self._done(Stage.RESTARTED)
+            case Recovered() if self.marks[Stage.RESTARTED] is Mark.DONE:
+                self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
         """Whether the checkpoint says by now that the batch is planned, and did not before."""
@@ -210,10 +212,10 @@ class BackgroundRun:
         self.said = "judged"
         return outcome
 
-    def _tell(self, event: str, details: dict[str, Any]) -> None:
+    def _tell(self, event: AnyEvent) -> None:
         assert self.stages is not None
         self.stages.note(event)
-        self.said = words(event, details | {"cell": "the query"})
+        self.said = words(event, "the query")
         self._news()
 
     def _beat(self) -> None:

@@ -1,7 +1,7 @@
 """One driver process: runs the queries of several scenarios in one Spark session, a few at a time.
 
-It is told what to run by a JSON file and reports events as JSON lines on standard output. When every query has
-either ended or is parked at its failpoint it says `idle` and waits: the supervisor decides what happens then.
+It is told what to run by a file and reports events (`labkit.host.processes.events`). When every query has either
+ended or is parked at its failpoint, the driver waits to be killed: the supervisor decides what happens then.
 This module must not judge anything, and must not kill, except its own session when the supervisor is gone.
 """
 
@@ -11,17 +11,32 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from labkit.core.errors import LabError
-from labkit.host.processes.supervised import die_with_supervisor, orders, report
+from labkit.host.processes import wire
+from labkit.host.processes.events import (
+    Application,
+    AwaitsKill,
+    Begun,
+    Ended,
+    Failed,
+    Parked,
+    Ready,
+    Recovered,
+    SessionUp,
+    Struck,
+)
+from labkit.host.processes.protocol import Launch
+from labkit.host.processes.supervised import orders, report, serve
+from labkit.runs.driver_task import DriverTask, QueryTask
 from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
-from labkit.runs.memory import MemoryCell
+from labkit.runs.memory import MEMORY, MemoryQuery
 from labkit.runs.scenario import Scenario
 from labkit.spark.master import is_local
 from labkit.spark.options import PARTITIONS, Job
-from labkit.spark.reach import Armed, Then, park
+from labkit.spark.reach import Armed, Then
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +46,9 @@ if TYPE_CHECKING:
     from labkit.spark.start import LabQuery, Opened
 
 _POLL = 0.02
+
+Stop = Parked | Ended
+"""How a query stops that does not fail."""
 
 
 class Background:
@@ -81,19 +99,19 @@ class Drained:
         return batch >= 0 and time.monotonic() - self._since > self.QUIET
 
 
-class Cell:
+class ScenarioQuery:
     """One scenario on its way through this driver: recovering, running, finishing; then parked, ended or failed."""
 
-    def __init__(self, spark: "SparkSession", spec: dict[str, Any]) -> None:
-        self.name: str = spec["name"]
-        self._driver: int = spec["driver"]
+    def __init__(self, spark: "SparkSession", task: QueryTask) -> None:
+        self.name = task.name
+        self._driver = task.driver
         self._spark = spark
-        self._spec = spec
-        self._folder = RunFolder(Path(spec["folder"]))
-        self._scenario = Scenario.from_json(spec["scenario"])
+        self._task = task
+        self._folder = RunFolder(Path(task.folder))
+        self._scenario = Scenario.from_json(task.scenario)
         self._tasks = self._scenario.tasks(self._driver)
-        self._armed = Armed.from_json(spec["armed"])
-        self._phase: Callable[[], str | None] = self._recovering
+        self._armed = Armed.from_json(task.armed)
+        self._phase: Callable[[], Stop | None] = self._recovering
         self._opened = self._open()
         self._step = Background(self._recover)
         self._query: LabQuery | None = None
@@ -102,13 +120,13 @@ class Cell:
             GroupCommits(self._folder) if self._scenario.commit_group else None
         )
 
-    def poll(self) -> str | None:
-        """`parked`, `ended`, or None while it is under way. Raises what the query failed with."""
+    def poll(self) -> Stop | None:
+        """How it stopped, or None while it is under way. Raises what the query failed with."""
         if self._group is not None:
             self._group.follow()
         if self._armed is not None and self._armed.evidence.exists():
             if self._armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
-                return "parked"
+                return Parked(self.name)
             self._point_out_executor(self._armed.evidence)
         return self._phase()
 
@@ -116,11 +134,8 @@ class Cell:
         """Tells the supervisor, once, which executor is to be killed; the query goes on."""
         if not self._struck:
             self._struck = True
-            report(
-                "struck",
-                cell=self.name,
-                executor=json.loads(evidence.read_text(encoding="utf-8"))["executor"],
-            )
+            seen = json.loads(evidence.read_text(encoding="utf-8"))
+            report(Struck(self.name, seen["executor"]))
 
     def _open(self) -> "Opened":
         from labkit.spark.start import open_checkpoint
@@ -144,9 +159,9 @@ class Cell:
             print(
                 f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True
             )
-        report("recovered", cell=self.name, steps=steps)
+        report(Recovered(self.name, steps))
 
-    def _recovering(self) -> str | None:
+    def _recovering(self) -> Stop | None:
         if self._settled():
             from labkit.spark.jobs import JOBS, keep_state, rescaled, shuffle_into
             from labkit.spark.start import launch, register
@@ -176,11 +191,13 @@ class Cell:
         return self._spark.readStream.format("kafka").options(**options).load()
 
     def _socket(self) -> "DataFrame":
-        self._drained = Drained(self._spec["socket"]["lines"], self._opened.checkpoint)
+        socket = self._task.socket
+        assert socket is not None
+        self._drained = Drained(socket.lines, self._opened.checkpoint)
         reader = self._spark.readStream.format("socket").option("host", "127.0.0.1")
-        return reader.option("port", self._spec["socket"]["port"]).load()
+        return reader.option("port", socket.port).load()
 
-    def _draining(self) -> str | None:
+    def _draining(self) -> Stop | None:
         """A query on a socket has no end of its own: it is stopped once it has taken in what was sent to it."""
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
@@ -202,7 +219,7 @@ class Cell:
             **{name: str(value) for name, value in options.items()}
         ).load()
 
-    def _running(self) -> str | None:
+    def _running(self) -> Stop | None:
         assert self._query is not None
         if not self._query.query.isActive:
             error = self._query.query.exception()
@@ -212,8 +229,8 @@ class Cell:
             self._phase = self._finishing
         return None
 
-    def _finishing(self) -> str | None:
-        return "ended" if self._settled() else None
+    def _finishing(self) -> Stop | None:
+        return Ended(self.name) if self._settled() else None
 
     def _settled(self) -> bool:
         if self._step.error is not None:
@@ -226,110 +243,110 @@ class Query(Protocol):
 
     name: str
 
-    def poll(self) -> str | None:
+    def poll(self) -> Stop | None:
         """How it stopped, or None while it is under way. Raises what it failed with."""
 
 
-def run(spec: dict[str, Any]) -> None:
-    """Runs every cell of the specification and reports how each of them stopped."""
+def run(launch: Launch) -> None:
+    """Runs every query of the task and reports how each of them stopped."""
     from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
 
-    scratch = Path(spec["scratch"])
-    log, archive = sys.stderr.buffer, spec["archive"]
+    task = wire.decode(launch.task, DriverTask)
+    scratch, log = Path(launch.scratch), sys.stderr.buffer
     spark = start_session(
-        spec["master"], scratch, PARTITIONS, log, spec["profile"], archive=archive
+        task.master, scratch, PARTITIONS, log, task.profile, archive=task.archive
     )
     notifier(spark)
-    if not is_local(spec["master"]):
-        report("application", id=spark.sparkContext.applicationId)
-        await_executors(spark, *demands(spec["cells"]))
-    report("session")
-    waiting, active = (
-        list(stand_by(spark, spec) if spec.get("standby") else spec["cells"]),
-        list[Query](),
-    )
-    while waiting or active:
-        while waiting and len(active) < spec["active"]:
-            begin(spark, waiting.pop(0), active)
-        for cell in list(active):
-            watch(cell, active)
-        time.sleep(_POLL)
-    report("idle")
+    if not is_local(task.master):
+        report(Application(spark.sparkContext.applicationId))
+        await_executors(spark, *demands(task.queries))
+    report(SessionUp())
+    if task.memory:
+        work_off(spark, [MEMORY], task.active)
+    elif task.standby is not None:
+        work_off(spark, stand_by(spark, task.standby, scratch), task.active)
+    else:
+        work_off(spark, task.queries, task.active)
+    report(AwaitsKill())
 
 
-def demands(cells: Sequence[dict[str, Any]]) -> tuple[int, set[str]]:
-    """How many tasks of these cells must be able to run at once, and the stores that they write to."""
+def demands(queries: Sequence[QueryTask]) -> tuple[int, set[str]]:
+    """How many tasks of these queries must be able to run at once, and the stores that they write to."""
     in_task = []
-    for cell in cells:
+    for query in queries:
         scenario, armed = (
-            Scenario.from_json(cell["scenario"]),
-            Armed.from_json(cell["armed"]),
+            Scenario.from_json(query.scenario),
+            Armed.from_json(query.armed),
         )
         if (
             scenario.job is Job.RUNNING
             and armed is not None
             and armed.crash.point.in_task
         ):
-            in_task.append(scenario.tasks(cell["driver"]))
-    free = 1 if len(in_task) < len(cells) else 0
-    return sum(in_task) + free, {cell["scenario"]["store"] for cell in cells}
+            in_task.append(scenario.tasks(query.driver))
+    free = 1 if len(in_task) < len(queries) else 0
+    return sum(in_task) + free, {query.scenario["store"] for query in queries}
 
 
-def stand_by(spark: "SparkSession", spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """Gets warm in a scratch query of its own, says so, and waits for the cells of a driver that is dead by then."""
+def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[QueryTask]:
+    """Gets warm in a scratch query of its own, says so, and waits for the queries of a driver that is dead by then."""
     from labkit.spark.fast.warm import warm_up
 
-    warm_up(spark, Job(spec["standby"]), Path(spec["scratch"]))
-    report("ready")
-    cells: list[dict[str, Any]] = orders.get()["cells"]
-    return cells
+    warm_up(spark, job, scratch)
+    report(Ready())
+    return [wire.decode(query, QueryTask) for query in orders.get().queries]
 
 
-def begin(spark: "SparkSession", spec: dict[str, Any], active: list[Query]) -> None:
-    """Opens one cell; a cell that cannot be opened has failed, and the others go on."""
-    report("begun", cell=spec["name"])
+Work = QueryTask | Literal["memory"]
+"""One query that is to be run."""
+
+
+def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
+    """Runs the queries, so many at a time, until each of them has stopped."""
+    waiting, active = list(queries), list[Query]()
+    while waiting or active:
+        while waiting and len(active) < most:
+            begin(spark, waiting.pop(0), active)
+        for query in list(active):
+            watch(query, active)
+        time.sleep(_POLL)
+
+
+def begin(spark: "SparkSession", work: Work, active: list[Query]) -> None:
+    """Opens one query; a query that cannot be opened has failed, and the others go on."""
+    name = work if work == MEMORY else work.name
+    report(Begun(name))
     try:
         active.append(
-            MemoryCell(spark, report) if "memory" in spec else Cell(spark, spec)
+            MemoryQuery(spark) if work == MEMORY else ScenarioQuery(spark, work)
         )
     except Exception as error:
-        fail(spec["name"], error)
+        fail(name, error)
 
 
-def watch(cell: Query, active: list[Query]) -> None:
-    """Reports a cell that stopped since the last look."""
+def watch(query: Query, active: list[Query]) -> None:
+    """Reports a query that stopped since the last look."""
     try:
-        outcome = cell.poll()
+        stop = query.poll()
     except Exception as error:
-        active.remove(cell)
-        fail(cell.name, error)
+        active.remove(query)
+        fail(query.name, error)
         return
-    if outcome is not None:
-        active.remove(cell)
-        report(outcome, cell=cell.name)
+    if stop is not None:
+        active.remove(query)
+        report(stop)
 
 
 def fail(name: str, error: Exception) -> None:
-    """One cell's failure, in one sentence; the whole of it goes to the driver's log."""
+    """One query's failure, in one sentence; the whole of it goes to the driver's log."""
     from labkit.spark.start import reason
 
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
     code = error.exit_code if isinstance(error, LabError) else 1
-    report("failed", cell=name, because=reason(error), code=code)
-
-
-def main() -> None:
-    """`python -m labkit.runs.driver SPEC`, started by the supervisor only."""
-    threading.Thread(target=die_with_supervisor, daemon=True).start()
-    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    try:
-        run(spec)
-    except LabError as error:
-        report("failed", cell=None, because=str(error), code=error.exit_code)
-    park()
+    report(Failed(name, reason(error), code))
 
 
 if __name__ == "__main__":
-    main()
+    serve(run)

@@ -4,14 +4,25 @@ Nothing of it is a store: the table is a list in the driver, and the checkpoint 
 temporary folder of which no later driver knows. This module must not judge: nobody outside could ever read a row.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from labkit.core.errors import JobFailed
-from labkit.host.processes.child import Drive
-from labkit.runs.flight import Tell
+from labkit.host.processes import wire
+from labkit.host.processes.child import SupervisedDriver
+from labkit.host.processes.events import (
+    DriverFailed,
+    DriverStarts,
+    Ended,
+    Failed,
+    Killed,
+    TableRead,
+)
+from labkit.host.processes.protocol import Launch
+from labkit.host.processes.supervised import report
+from labkit.runs.driver_task import DriverTask
+from labkit.runs.progress import Tell
 from labkit.runs.scenario import plan
 from labkit.spark.options import PARTITIONS, State
 
@@ -19,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLE = "counts"
+MEMORY: Final = "memory"
+"""The name of the query."""
 
 
 @dataclass(frozen=True)
@@ -33,46 +46,53 @@ class Life:
 
 def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
     """One driver from its start to its SIGKILL. Raises `JobFailed` when it does nothing."""
-    scratch = folder / "scratch"
-    spec: dict[str, Any] = {
-        "master": f"local[{PARTITIONS + 1}]",
-        "profile": "small",
-        "active": 1,
-        "archive": True,
-        "scratch": str(scratch),
-        "log": str(folder / f"driver-{number}.log"),
-        "cells": [{"name": "memory", "memory": True}],
-    }
-    events: dict[str, dict[str, Any]] = {}
-    tell("driver", {})
-    with Drive(spec, patience) as drive:
-        for event in drive.events():
-            events[event["event"]] = event
-            tell(event["event"], event)
-    if "table" not in events:
-        because = events.get("failed", {}).get("because", "it ended by itself")
+    task = DriverTask(
+        master=f"local[{PARTITIONS + 1}]",
+        profile="small",
+        active=1,
+        archive=True,
+        queries=[],
+        memory=True,
+    )
+    launch = Launch(
+        module="labkit.runs.driver",
+        scratch=str(folder / "scratch"),
+        log=str(folder / f"driver-{number}.log"),
+        task=wire.raw(task),
+    )
+    table: TableRead | None = None
+    killed: Killed | None = None
+    because = "it ended by itself"
+    tell(DriverStarts())
+    with SupervisedDriver(launch, patience) as driver:
+        for event in driver.events():
+            tell(event)
+            match event:
+                case TableRead():
+                    table = event
+                case Killed():
+                    killed = event
+                case Failed() | DriverFailed():
+                    because = event.because
+    if table is None or killed is None:
         raise JobFailed(
-            f"the driver with the memory table failed: {because}; {spec['log']} says more."
+            f"the driver with the memory table failed: {because}; {launch.log} says more."
         )
-    rows = [(offset, key, value) for offset, key, value in events["table"]["rows"]]
     files = (
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".log"
     )
-    return Life(
-        rows,
-        events["killed"]["signal"],
-        [str(path.relative_to(folder)) for path in files],
-    )
+    left = [str(path.relative_to(folder)) for path in files]
+    return Life(table.rows, killed.proof.signal, left)
 
 
-class MemoryCell:
+class MemoryQuery:
     """The running count of the three records into a memory table; ends when everything was counted."""
 
-    name = "memory"
+    name: str = MEMORY
 
-    def __init__(self, spark: "SparkSession", report: Callable[..., None]) -> None:
+    def __init__(self, spark: "SparkSession") -> None:
         from labkit.spark.jobs import keep_state, running
         from labkit.spark.source import LogSource
         from labkit.spark.start import register
@@ -88,11 +108,10 @@ class MemoryCell:
             .queryName(TABLE)
             .outputMode("append")
         )
-        self._report = report
         self._spark, self._query = spark, writer.trigger(availableNow=True).start()
 
-    def poll(self) -> str | None:
-        """`ended` once the query has; its table is told before. Raises what it failed with."""
+    def poll(self) -> Ended | None:
+        """`Ended` once the query has; its table is reported before. Raises what it failed with."""
         if self._query.isActive:
             return None
         error = self._query.exception()
@@ -102,5 +121,5 @@ class MemoryCell:
             (row.offset, row.key, row.value)
             for row in self._spark.table(TABLE).collect()
         )
-        self._report("table", rows=rows)
-        return "ended"
+        report(TableRead(self.name, rows))
+        return Ended(self.name)

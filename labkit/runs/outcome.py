@@ -15,7 +15,7 @@ from labkit.core.judge import Verdict
 from labkit.core.records import Observation
 from labkit.host.java import find_java
 from labkit.runs.conclusion import conclude
-from labkit.runs.flight import Tell
+from labkit.runs.progress import Tell, aloud, in_place, silent
 from labkit.runs.record import RunRecord
 from labkit.runs.run import Run, prepare, resume
 from labkit.runs.runner import PATIENCE, Setup, conduct
@@ -26,44 +26,6 @@ from labkit.view.timeline import timeline
 
 if TYPE_CHECKING:
     from labkit.view.stepper import Player
-
-WORDS = {
-    "driver": "starting a Spark driver",
-    "standby": "starting a standby driver",
-    "ready": "the standby driver is warm",
-    "session": "the driver is up",
-    "begun": "{cell}: starting",
-    "recovered": "{cell}: running",
-    "table": "{cell}: counted everything",
-    "application": "the driver waits for executors",
-    "parked": "{cell}: reached its failpoint",
-    "struck": "{cell}: an executor is dead, the driver goes on",
-    "killed": "every process of the driver is dead",
-    "ended": "{cell}: ran to the end",
-    "failed": "{cell}: failed: {because}",
-    "died": "the driver ended by itself",
-    "unwanted": "the driver was stopped",
-}
-
-
-def words(event: str, details: dict[str, Any]) -> str:
-    """What happened, for a person."""
-    cell = details.get("cell") or "the driver"
-    return WORDS.get(event, event).format(cell=cell, because=details.get("because", ""))
-
-
-def aloud(event: str, details: dict[str, Any]) -> None:
-    """A `Tell` that prints a line for everything that happens."""
-    print(words(event, details), flush=True)
-
-
-def in_place(event: str, details: dict[str, Any]) -> None:
-    """A `Tell` whose every line takes the place of the one before: for a notebook, where many runs go on at once."""
-    print(f"\r{words(event, details):<70.70}", end="", flush=True)
-
-
-def silent(_event: str, _details: dict[str, Any]) -> None:
-    """A `Tell` that tells nobody."""
 
 
 @dataclass(frozen=True)

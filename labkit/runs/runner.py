@@ -14,14 +14,25 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import psutil
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.host.processes.child import Drive
+from labkit.host.processes import wire
+from labkit.host.processes.child import SupervisedDriver
+from labkit.host.processes.events import (
+    AnyEvent,
+    DriverStarts,
+    Ending,
+    Ready,
+    StandbyStarts,
+)
+from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.servers.lines import LineServer
-from labkit.runs.flight import Flight, Tell
+from labkit.runs.driver_events import DriverEvents
+from labkit.runs.driver_task import DriverTask, QueryTask
+from labkit.runs.progress import Tell
 from labkit.runs.run import Run
 from labkit.spark.fast.standby import Standby, check_memory
 from labkit.spark.options import Job
@@ -79,7 +90,7 @@ def conduct(
         check_memory(_crashes_left(runs[0]))
     shutil.rmtree(scratch, ignore_errors=True)
     side_by_side = _side_by_side(runs, setup)
-    fleet = Fleet(scratch, tell, patience, setup)
+    drivers = DriverPool(scratch, tell, patience, setup)
     try:
         with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
             for run in runs:
@@ -88,12 +99,12 @@ def conduct(
                         LineServer(run.portions(), run.waits_for_lines)
                     ).port
             try:
-                _fly(fleet, pool, list(runs), side_by_side, heartbeat)
+                _run_all(drivers, pool, list(runs), side_by_side, heartbeat)
             except BaseException:
-                fleet.let_go()
+                drivers.let_go()
                 raise
     finally:
-        fleet.close()
+        drivers.close()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -115,28 +126,28 @@ def _crashes_left(run: Run) -> int:
     return len(run.scenario.crashes) - len(run.crashes)
 
 
-def _fly(
-    fleet: "Fleet",
+def _run_all(
+    drivers: "DriverPool",
     pool: ThreadPoolExecutor,
     ready: list[Run],
     side_by_side: int,
     heartbeat: Callable[[], None] | None,
 ) -> None:
-    flying: dict[Future[None], list[Run]] = {}
-    while ready or flying:
+    under_way: dict[Future[None], list[Run]] = {}
+    while ready or under_way:
         share = -(-len(ready) // side_by_side)
-        while ready and len(flying) < side_by_side:
+        while ready and len(under_way) < side_by_side:
             load = list(
                 islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1))
             )
             ready = [run for run in ready if run not in load]
-            flying[pool.submit(fleet.fly, load)] = load
+            under_way[pool.submit(drivers.run, load)] = load
         if heartbeat:
             heartbeat()
         for future in wait(
-            flying, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED
+            under_way, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED
         ).done:
-            load = flying.pop(future)
+            load = under_way.pop(future)
             future.result()
             ready = [run for run in load if not run.ended and run.error is None] + ready
 
@@ -147,11 +158,11 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
     alike = sorted(
         (run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers
     )
-    if _flies_alone(alike[0]):
+    if _runs_alone(alike[0]):
         yield alike[0]
         return
     for run in alike:
-        if _flies_alone(run):
+        if _runs_alone(run):
             continue
         parked += run.next_crash is not None
         if parked > most:
@@ -159,7 +170,7 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
         yield run
 
 
-def _flies_alone(run: Run) -> bool:
+def _runs_alone(run: Run) -> bool:
     """On a cluster a task at its failpoint keeps a core, and the tasks of its batch need one each at that moment."""
     return (
         run.scenario.master is not None
@@ -213,21 +224,17 @@ def _master(load: Sequence[Run]) -> str:
     return f"local[{(tasks + 1) * (len(load) + 1)}]"
 
 
-class Fleet:
+class DriverPool:
     """The drivers that are under way."""
 
     def __init__(
         self, scratch: Path, tell: Tell, patience: float, setup: Setup
     ) -> None:
-        self._scratch, self._tell, self._patience, self._setup = (
-            scratch,
-            tell,
-            patience,
-            setup,
-        )
-        self._drives: list[Drive] = []
-        self._waiting: list[Standby] = []
-        self._proof: dict[str, Any] = {}
+        self._scratch, self._tell = scratch, tell
+        self._patience, self._setup = patience, setup
+        self._drivers: list[SupervisedDriver] = []
+        self._standbys: list[Standby] = []
+        self._dead: Ending | None = None
         self._lock = threading.Lock()
         self._count = 0
         self._closed = False
@@ -236,71 +243,88 @@ class Fleet:
         """Ends every driver."""
         with self._lock:
             self._closed = True
-            for drive in self._drives:
-                drive.let_go()
+            for driver in self._drivers:
+                driver.let_go()
 
-    def _add(self, drive: Drive) -> None:
+    def _add(self, driver: SupervisedDriver) -> None:
         with self._lock:
-            self._drives.append(drive)
+            self._drivers.append(driver)
             if self._closed:
-                drive.let_go()
+                driver.let_go()
 
-    def fly(self, load: Sequence[Run]) -> None:
+    def run(self, load: Sequence[Run]) -> None:
         """One driver for these runs, from its start to the proof of its end."""
-        cells = [run.specification() for run in load]
-        flight = Flight(load, self._tell)
+        queries = [_query_task(run) for run in load]
+        noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
         try:
             with ExitStack() as stack:
-                if self._proof and self._waiting:
-                    standby = stack.enter_context(self._waiting.pop(0))
-                    log, events = standby.log, standby.take_over(self._proof, cells)
-                else:
-                    self._start_standbys(load)
-                    spec = self._specification(load)
-                    self._tell("driver", {"cells": [run.name for run in load]})
-                    drive = stack.enter_context(
-                        Drive({**spec, "cells": cells}, self._patience)
-                    )
-                    self._add(drive)
-                    log, events = Path(spec["log"]), drive.events()
+                log, events = self._start(stack, load, queries)
                 for event in events:
-                    flight.note(event)
+                    noted.note(event)
         except LabError as error:
-            flight.give_up(error)
+            noted.give_up(error)
         finally:
-            flight.keep_log(log)
-        flight.conclude()
-        self._proof = flight.proof
+            noted.keep_log(log)
+        noted.conclude()
+        self._dead = noted.ending
+
+    def _start(
+        self, stack: ExitStack, load: Sequence[Run], queries: list[QueryTask]
+    ) -> tuple[Path, Iterator[AnyEvent]]:
+        """A standby that takes over, where the last driver is dead and one waits; else a new driver."""
+        if self._dead is not None and self._standbys:
+            standby = stack.enter_context(self._standbys.pop(0))
+            order = RunQueries([wire.raw(query) for query in queries])
+            return standby.log, standby.take_over(self._dead, order)
+        self._start_standbys(load)
+        launch = self._launch(load, queries)
+        self._tell(DriverStarts())
+        driver = stack.enter_context(SupervisedDriver(launch, self._patience))
+        self._add(driver)
+        return Path(launch.log), driver.events()
 
     def close(self) -> None:
         """Ends the standbys that nobody needed."""
-        while self._waiting:
-            with self._waiting.pop():
+        while self._standbys:
+            with self._standbys.pop():
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
         """One for every crash to come, each warm before the next one and the first driver start."""
-        while self._setup.standby and len(self._waiting) < _crashes_left(load[0]):
-            self._tell("standby", {"cells": [run.name for run in load]})
-            standby = Standby(
-                {**self._specification(load), "standby": load[0].scenario.job.value},
-                self._patience,
-            )
-            self._waiting.append(standby)
-            self._add(standby.drive)
+        while self._setup.standby and len(self._standbys) < _crashes_left(load[0]):
+            self._tell(StandbyStarts())
+            launch = self._launch(load, [], standby=load[0].scenario.job)
+            standby = Standby(launch, self._patience)
+            self._standbys.append(standby)
+            self._add(standby.driver)
             standby.await_ready()
-            self._tell("ready", {"cells": [run.name for run in load]})
+            self._tell(Ready())
 
-    def _specification(self, load: Sequence[Run]) -> dict[str, Any]:
+    def _launch(
+        self,
+        load: Sequence[Run],
+        queries: list[QueryTask],
+        standby: Job | None = None,
+    ) -> Launch:
         with self._lock:
             self._count += 1
             base = self._scratch / f"driver-{self._count}"
-        return {
-            "master": _master(load),
-            "profile": self._setup.profile or _kind(load[0])[1],
-            "active": self._setup.active,
-            "archive": self._setup.archive,
-            "scratch": str(base),
-            "log": str(base) + ".log",
-        }
+        task = DriverTask(
+            master=_master(load),
+            profile=self._setup.profile or _kind(load[0])[1],
+            active=self._setup.active,
+            archive=self._setup.archive,
+            queries=queries,
+            standby=standby,
+        )
+        return Launch(
+            module="labkit.runs.driver",
+            scratch=str(base),
+            log=f"{base}.log",
+            task=wire.raw(task),
+        )
+
+
+def _query_task(run: Run) -> QueryTask:
+    return msgspec.convert(run.specification(), QueryTask)

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from labkit.core.errors import JobFailed
 from labkit.core.failpoints import IN_TASK, Crash, FailPoint, Reach
 from labkit.core.records import Observation
 from labkit.host import durable
+from labkit.host.processes.parking import park
 
 PATIENCE = 120.0
 """Seconds that a task waits for the tasks before it when an armed point needs them in order."""
@@ -32,7 +32,7 @@ _SHORTEST, _LONGEST = 0.002, 0.05
 
 
 class Then(StrEnum):
-    """What whoever reaches the armed point does after it has testified."""
+    """What whoever reaches the armed point does after it has left its evidence."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
     """Waits for ever; the whole driver is killed."""
@@ -54,7 +54,7 @@ class Armed:
         """Does as `then` says if this is the armed point and batch; returns at once otherwise."""
         if point is not self.crash.point or batch != self.crash.batch:
             return
-        first = self._testify(point, batch)
+        first = self._leave_evidence(point, batch)
         if self.then is Then.STOP:
             if first:
                 signal.raise_signal(signal.SIGSTOP)
@@ -62,7 +62,7 @@ class Armed:
         elif first or self.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
             park()
 
-    def _testify(self, point: FailPoint, batch: int) -> bool:
+    def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
         """Leaves the evidence. False where somebody has done so before."""
         if self.evidence.exists():
             return False
@@ -132,12 +132,6 @@ def executor() -> int | None:
         if process.name() == "java"
     )
     return next(above, None)
-
-
-def park() -> None:
-    """Waits for the SIGKILL that is coming. Never returns."""
-    while True:
-        threading.Event().wait()
 
 
 class Turn:

@@ -189,7 +189,7 @@ import os, sqlite3, subprocess
 from pathlib import Path
 STORE = Path(os.environ["SINK_STORE"])
 def sink(df, batch):
-    print('{"event": "idle"}', flush=True)
+    print('{"event": "awaits_kill"}', flush=True)
     os.system("echo noise")
     subprocess.Popen(["sleep", "611"], start_new_session=True)
     db = sqlite3.connect(STORE)

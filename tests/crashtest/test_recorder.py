@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from labkit.core.errors import JobFailed
-from labkit.crashtest.harness.runs import testimony as read_testimony
+from labkit.crashtest.harness.runs import read_evidence
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log
@@ -222,7 +222,7 @@ def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(
         await_stopped(process, made.evidence)
         os.killpg(process.pid, signal.SIGKILL)
         assert process.wait(PATIENCE) == -signal.SIGKILL
-    assert read_testimony(made.evidence, point)["pid"] == process.pid
+    assert read_evidence(made.evidence, point)["pid"] == process.pid
     assert (point.number in {each.number for each in read_log(made.log)}) is (
         side is Side.AFTER
     )
@@ -285,17 +285,17 @@ def test_a_point_is_found_again_where_another_line_did_more_before_it(
         await_stopped(process, made.evidence)
         assert Path(f"{made.store}1").exists()
         os.killpg(process.pid, signal.SIGKILL)
-    assert read_testimony(made.evidence, point)["kind"] == "mkdir"
+    assert read_evidence(made.evidence, point)["kind"] == "mkdir"
 
 
 def test_evidence_of_something_else_is_none(tmp_path: Path) -> None:
     point = Point(0, "call", 2, Kind.COMMIT, Side.AFTER)
     path = tmp_path / "reached"
     with pytest.raises(JobFailed, match="no evidence"):
-        read_testimony(path, point)
+        read_evidence(path, point)
     path.write_text(json.dumps({"point": "b0.call.1.after", "kind": "commit"}))
     with pytest.raises(JobFailed, match=r"is of b0\.call\.1\.after"):
-        read_testimony(path, point)
+        read_evidence(path, point)
     path.write_text(json.dumps({"point": point.id, "kind": "write"}))
     with pytest.raises(JobFailed, match=r"\(write\)"):
-        read_testimony(path, point)
+        read_evidence(path, point)

@@ -6,19 +6,33 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign, Job, silent
-from labkit.crashtest.harness.runs import Trial, Workshop, follow
+from labkit.crashtest.harness.runs import Finished, Harness, Run, follow
 from labkit.crashtest.harness.subject import Door, Subject
-from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.verdict import Group
+from labkit.host.processes.events import (
+    AnyEvent,
+    Begun,
+    Died,
+    DriverFailed,
+    Ended,
+    Ending,
+    Failed,
+    Idle,
+    Killed,
+    Proof,
+    Unwanted,
+)
 
 POINT = Point(1, "call", 2, Kind.COMMIT, Side.AFTER, 12)
-PROOF = {"signal": 9, "left": [], "session": 77, "killed": [77, 78], "begun": 1.0}
+PROOF = Proof(session=77, signal=9, killed=[77, 78], left=[], begun=1.0)
 
 
 class Looks:
@@ -32,98 +46,116 @@ class Looks:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Workshop:
+def harness(tmp_path: Path) -> Harness:
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     nobody: Any = SimpleNamespace(resets=True)
-    return Workshop(Settings(subject, subject), Door.BATCH, nobody, nobody, tmp_path)
+    return Harness(Settings(subject, subject), Door.BATCH, nobody, nobody, tmp_path)
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Trial:
+def run(tmp_path: Path) -> Run:
     """A crash at the point, with all its evidence."""
     looks: Any = Looks()
-    made = Trial("b1.call.2.after", "", tmp_path, generate(3), looks)
+    made = Run("b1.call.2.after", "", tmp_path, generate(3), looks)
     for name in ("offsets/0", "offsets/1", "commits/0"):
         path = made.checkpoint / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("v1\n{}\n")
-    testify(tmp_path)
+    leave_evidence(tmp_path)
     return made
 
 
-def testify(folder: Path, **other: Any) -> None:
+def leave_evidence(folder: Path, **other: Any) -> None:
     seen = {"point": POINT.id, "kind": "commit", "pid": 78, "session": 77, **other}
     (folder / "reached-1.json").write_text(json.dumps(seen))
 
 
-testify.__test__ = False  # type: ignore[attr-defined]
+leave_evidence.__test__ = False  # type: ignore[attr-defined]
 
 
-def test_a_crash_with_all_its_evidence_counts(workshop: Workshop, trial: Trial) -> None:
-    workshop.note(trial, 1, POINT, PROOF)
-    assert [crash["point"] for crash in trial.crashes] == [POINT.id]
-    assert trial.watcher.told == [("crash 1", ())]
+def test_a_crash_with_all_its_evidence_counts(harness: Harness, run: Run) -> None:
+    harness.record_crash(run, 1, POINT, Killed(PROOF))
+    assert [crash["point"] for crash in run.crashes] == [POINT.id]
+    assert run.watcher.told == [("crash 1", ())]
 
 
 def test_the_reader_is_told_that_the_batch_is_unfinished(
-    workshop: Workshop, trial: Trial
+    harness: Harness, run: Run
 ) -> None:
-    workshop.healthy_log = [
+    harness.healthy_log = [
         Effect(1, "call", number, Kind.COMMIT, "t", 12) for number in (2, 3)
     ]
-    workshop.note(trial, 1, POINT, PROOF)
-    assert trial.watcher.told == [("crash 1", (1,))]
+    harness.record_crash(run, 1, POINT, Killed(PROOF))
+    assert run.watcher.told == [("crash 1", (1,))]
 
 
 @pytest.mark.parametrize(
     "proof",
-    [{"signal": 15}, {"signal": 0}, {"left": [79]}, {"session": 80}],
-    ids=lambda proof: next(iter(proof)),
+    [
+        Killed(replace(PROOF, signal=15)),
+        Killed(replace(PROOF, signal=0)),
+        Killed(replace(PROOF, left=[79])),
+        Died(PROOF),
+        Unwanted(PROOF),
+    ],
+    ids=str,
 )
 def test_a_driver_that_did_not_die_by_sigkill_alone_proves_nothing(
-    workshop: Workshop, trial: Trial, proof: dict
+    harness: Harness, run: Run, proof: Ending
 ) -> None:
-    with pytest.raises(JobFailed, match="did not die at the point by SIGKILL alone"):
-        workshop.note(trial, 1, POINT, {**PROOF, **proof})
-    assert trial.crashes == []
+    with pytest.raises(JobFailed, match="did not die by SIGKILL alone"):
+        harness.record_crash(run, 1, POINT, proof)
+    assert run.crashes == []
 
 
-def test_a_point_without_evidence_is_not_hit(workshop: Workshop, trial: Trial) -> None:
-    (trial.folder / "reached-1.json").unlink()
+@pytest.mark.parametrize(
+    "other", [replace(PROOF, session=80), replace(PROOF, killed=[77])], ids=str
+)
+def test_whoever_reached_the_point_must_be_among_the_killed(
+    harness: Harness, run: Run, other: Proof
+) -> None:
+    with pytest.raises(JobFailed, match=r"78 that reached .* not among the killed"):
+        harness.record_crash(run, 1, POINT, Killed(other))
+    assert run.crashes == []
+
+
+def test_a_point_without_evidence_is_not_hit(harness: Harness, run: Run) -> None:
+    (run.folder / "reached-1.json").unlink()
     with pytest.raises(JobFailed, match="no evidence"):
-        workshop.note(trial, 1, POINT, PROOF)
-    assert trial.crashes == []
+        harness.record_crash(run, 1, POINT, Killed(PROOF))
+    assert run.crashes == []
 
 
 @pytest.mark.parametrize("other", [{"point": "b0.call.2.after"}, {"kind": "write"}])
 def test_evidence_of_another_point_is_none(
-    workshop: Workshop, trial: Trial, other: dict
+    harness: Harness, run: Run, other: dict
 ) -> None:
-    testify(trial.folder, **other)
+    leave_evidence(run.folder, **other)
     with pytest.raises(JobFailed, match="the evidence is of"):
-        workshop.note(trial, 1, POINT, PROOF)
+        harness.record_crash(run, 1, POINT, Killed(PROOF))
 
 
 @pytest.mark.parametrize(
     ("log", "change"), [("offsets/1", "gone"), ("commits/1", "there")]
 )
 def test_the_engine_s_logs_must_say_what_the_point_says(
-    workshop: Workshop, trial: Trial, log: str, change: str
+    harness: Harness, run: Run, log: str, change: str
 ) -> None:
-    path = trial.checkpoint / log
+    path = run.checkpoint / log
     if change == "gone":
         path.unlink()
     else:
         path.write_text("v1\n{}\n")
-    with pytest.raises(JobFailed, match="not those of this point"):
-        workshop.note(trial, 1, POINT, PROOF)
+    state = "missing" if change == "gone" else "there"
+    with pytest.raises(JobFailed, match=f"and yet {log} is {state}"):
+        harness.record_crash(run, 1, POINT, Killed(PROOF))
 
 
-def test_behind_commits_n_it_must_be_there(workshop: Workshop, trial: Trial) -> None:
+def test_behind_commits_n_it_must_be_there(harness: Harness, run: Run) -> None:
     point = Point(1, "engine", 0, Kind.COMMITS, Side.AFTER)
-    testify(trial.folder, point=point.id, kind="commits/N")
-    with pytest.raises(JobFailed, match="not those of this point"):
-        workshop.note(trial, 1, point, PROOF)
+    leave_evidence(run.folder, point=point.id, kind="commits/N")
+    with pytest.raises(JobFailed, match="commits/1 is missing"):
+        harness.record_crash(run, 1, point, Killed(PROOF))
 
 
 def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
@@ -138,37 +170,35 @@ def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     assert running.results[0].guarantee is Guarantee.UNKNOWN
 
 
-def test_too_few_rows_are_unknown(
-    workshop: Workshop, trial: Trial, tmp_path: Path
+def test_too_few_rows_are_unknown(harness: Harness, run: Run, tmp_path: Path) -> None:
+    running = Campaign(harness.settings, Door.BATCH, harness, tmp_path, silent)
+    run.rows = generate(3, per_batch=2)
+    run.watcher.samples = []
+    assert "too few rows" in running._judged(Job("x", "x", Group.CRASH), run).unknown
+
+
+def test_a_recovery_leaves_the_engine_s_logs_as_they_were(
+    harness: Harness, run: Run
 ) -> None:
-    running = Campaign(workshop.settings, Door.BATCH, workshop, tmp_path, silent)
-    trial.rows = generate(3, per_batch=2)
-    trial.watcher.samples = []
-    assert "too few rows" in running._judged(Job("x", "x", Group.CRASH), trial).unknown
+    harness.record_crash(run, 1, POINT, Killed(PROOF))
+    point = Point(1, RECOVER, 0, Kind.BEGIN, Side.AFTER)
+    seen = {"point": point.id, "kind": point.kind, "pid": 78, "session": 77}
+    (run.folder / "reached-2.json").write_text(json.dumps(seen))
+    (run.folder / "reached-3.json").write_text(json.dumps(seen))
+    harness.record_crash(run, 2, point, Killed(PROOF))
+    (run.checkpoint / "commits" / "1").touch()
+    with pytest.raises(JobFailed, match="recovery changed the engine's logs"):
+        harness.record_crash(run, 3, point, Killed(PROOF))
+    assert len(run.crashes) == 2
 
 
 def test_what_a_driver_says_is_followed_to_its_end() -> None:
-    failed = {"event": "failed", "cell": "a", "because": "no", "code": 1}
-    assert (
-        follow(
-            iter(
-                [
-                    {"event": "begun"},
-                    {"event": "ended"},
-                    {"event": "rested", "left": []},
-                ]
-            )
-        )["event"]
-        == "ended"
-    )
-    assert follow(iter([failed, {"event": "rested", "left": ["x"]}])) == {
-        **failed,
-        "left": ["x"],
-    }
-    assert follow(iter([{"event": "killed", **PROOF}])) == {"event": "killed", **PROOF}
+    failed, killed = Failed("a", "no", 1), Killed(PROOF)
+    ended: list[AnyEvent] = [Begun("a"), Ended("a"), Idle([])]
+    assert follow(iter(ended)) == Finished([])
+    assert follow(iter([failed, Idle(["x"])])) == Finished(["x"], "no")
+    assert follow(iter([killed])) is killed
     with pytest.raises(JobFailed, match="without a word"):
         follow(iter([]))
     with pytest.raises(ServiceUnavailable, match="no Java"):
-        follow(
-            iter([{"event": "failed", "cell": None, "because": "no Java", "code": 69}])
-        )
+        follow(iter([DriverFailed("no Java", 69)]))

@@ -38,7 +38,7 @@ def service(
     java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[KafkaService]:
     monkeypatch.delenv("LABKIT_KAFKA", raising=False)
-    broker = KafkaService(tmp_path / "kafka", tied=True)
+    broker = KafkaService(tmp_path / "kafka", tethered=True)
     yield broker
     broker.down()
 
@@ -76,7 +76,7 @@ def test_a_broker_that_was_killed_is_stale_and_comes_back_where_it_was(
 
 
 def test_two_that_start_it_at_once_get_the_same_broker(service: KafkaService) -> None:
-    other = KafkaService(service.folder, tied=True)
+    other = KafkaService(service.folder, tethered=True)
     with ThreadPoolExecutor(2) as pool:
         one, two = pool.map(lambda each: each.up(), [service, other])
     assert one == two
@@ -96,7 +96,7 @@ def test_it_ends_with_a_process_that_is_killed(java: Java, tmp_path: Path) -> No
 import sys
 from pathlib import Path
 from labkit.host.servers.kafka import KafkaService
-service = KafkaService(Path(sys.argv[1]), tied=True)
+service = KafkaService(Path(sys.argv[1]), tethered=True)
 print(service.up().pid, flush=True)
 sys.stdin.read()
 """

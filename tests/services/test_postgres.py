@@ -22,7 +22,7 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses
 from labkit.host.servers import postgres_connection, postgres_programs, service
 from labkit.host.servers.postgres import PostgresService
-from labkit.host.servers.tethered import _fresh_folder, tied_postgres
+from labkit.host.servers.tethered import _fresh_folder, tethered_postgres
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_several_that_start_it_at_once_get_the_same_server(
 
 
 def test_two_labs_are_not_confused(up: PostgresService) -> None:
-    with tied_postgres("--no-sync") as other:
+    with tethered_postgres("--no-sync") as other:
         with psycopg.connect(other.address, autocommit=True) as connection:
             connection.execute("CREATE TABLE only_here ()")
         assert asked(up.address, "SELECT to_regclass('only_here')") is None
@@ -176,13 +176,14 @@ def test_two_labs_are_not_confused(up: PostgresService) -> None:
         up.down()
         assert asked(other.address, "SELECT 1") == 1
     assert gone(other.pid)
-    assert gone(other.watcher)
+    assert gone(other.guard)
     assert not other.folder.exists()
 
 
 def test_a_server_tied_to_a_process_ends_when_that_is_killed() -> None:
-    code = "import sys\nfrom labkit.host.servers.tethered import tied_postgres\nwith tied_postgres('--no-sync') as s:\n"
-    code += "    print(s.pid, s.watcher, s.folder, flush=True); sys.stdin.read()"
+    code = "import sys\nfrom labkit.host.servers.tethered import tethered_postgres\n"
+    code += "with tethered_postgres('--no-sync') as s:\n"
+    code += "    print(s.pid, s.guard, s.folder, flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,
@@ -190,13 +191,13 @@ def test_a_server_tied_to_a_process_ends_when_that_is_killed() -> None:
         text=True,
     ) as child:
         assert child.stdout is not None
-        server, watcher, folder = child.stdout.readline().split()
+        server, guard, folder = child.stdout.readline().split()
         assert not gone(int(server))
         child.kill()
         assert child.wait() == -signal.SIGKILL
     until(
-        lambda: gone(int(server)) and gone(int(watcher)),
-        "the end of the server and its watcher",
+        lambda: gone(int(server)) and gone(int(guard)),
+        "the end of the server and its guard",
     )
     assert not Path(folder).exists()
 

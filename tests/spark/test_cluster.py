@@ -305,7 +305,7 @@ def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
     code = (
         "import json, sys\nfrom labkit.host.servers.spark_cluster import spark_cluster\n"
         "with spark_cluster(workers=1) as cluster:\n"
-        "    print(json.dumps([*cluster.sessions, cluster.watcher]), flush=True)\n    sys.stdin.read()"
+        "    print(json.dumps([*cluster.sessions, cluster.guard]), flush=True)\n    sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code],

@@ -25,10 +25,11 @@ from waiting import until
 from labkit import lab
 from labkit.core.errors import JobFailed, LabError
 from labkit.host.java import Java
+from labkit.host.processes.events import Begun, Killed, Parked, Proof
 from labkit.host.processes.sessions import session_members
-from labkit.runs.flight import Flight
+from labkit.runs.driver_events import DriverEvents
 from labkit.runs.run import Run, prepare
-from labkit.runs.runner import Fleet, Setup
+from labkit.runs.runner import DriverPool, Setup
 from labkit.runs.scenario import Scenario, plan
 
 pytestmark = pytest.mark.spark
@@ -109,10 +110,6 @@ FAULTS = {
 }
 
 
-def silent(_event: str, _details: Mapping[str, object]) -> None:
-    """Tells nobody."""
-
-
 @pytest.fixture(scope="module")
 def struck(
     java: Java, tmp_path_factory: pytest.TempPathFactory
@@ -123,12 +120,12 @@ def struck(
         name: prepare(fault.scenario, base / name.replace(" ", "-"))
         for name, fault in FAULTS.items()
     }
-    fleet = Fleet(base / "scratch", silent, 240.0, Setup())
-    fleet.fly(list(runs.values()))
+    drivers = DriverPool(base / "scratch", lab.silent, 240.0, Setup())
+    drivers.run(list(runs.values()))
     for name, run in runs.items():
         assert (run.error, len(run.crashes)) == (None, 1)
         FAULTS[name].strike(run)
-    fleet.fly(list(runs.values()))
+    drivers.run(list(runs.values()))
     return {name: judged(run) for name, run in runs.items()}
 
 
@@ -157,14 +154,14 @@ def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"point": "sink.mid_write"}'])
 def test_damaged_evidence_proves_nothing(content: str, tmp_path: Path):
     run = prepare(plan(crashes=["sink.mid_write@0"]), tmp_path / "run")
-    flight = Flight([run], silent)
+    noted = DriverEvents([run], lab.silent)
     run.folder.reached(1).write_text(content)
-    flight.note({"event": "begun", "cell": run.name})
-    flight.note({"event": "parked", "cell": run.name})
-    flight.note(
-        {"event": "killed", "signal": 9, "session": 1, "killed": [1], "left": []}
+    noted.note(Begun(run.name))
+    noted.note(Parked(run.name))
+    noted.note(
+        Killed(Proof(session=1, signal=9, killed=[1], left=[], begun=time.time()))
     )
-    flight.conclude()
+    noted.conclude()
     assert isinstance(run.error, JobFailed)
     assert "reached-1.json: damaged (" in str(run.error)
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import psutil
 import pytest
 
@@ -17,12 +18,27 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.failpoints import Order, Strategy
 from labkit.core.records import Observation
 from labkit.host.java import Java
+from labkit.host.processes import wire
+from labkit.host.processes.events import (
+    AnyEvent,
+    Begun,
+    Ended,
+    Failed,
+    Killed,
+    Parked,
+    Proof,
+    Ready,
+    Recovered,
+    SessionUp,
+)
+from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.processes.sessions import session_members
 from labkit.runs.run import prepare
-from labkit.runs.runner import Fleet, Setup
+from labkit.runs.runner import DriverPool, Setup
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import DriverLock
-from labkit.spark.fast.standby import Standby, check_dead, check_memory
+from labkit.spark.crash_proof import check_dead
+from labkit.spark.fast.standby import Standby, check_memory
 from labkit.spark.start import open_checkpoint
 from labkit.stores import open_store
 
@@ -31,26 +47,28 @@ PATIENCE = 30.0
 WAITING = """
 import json, sys
 print(json.dumps({"event": "ready"}), flush=True)
-order = json.loads(sys.stdin.readline())
-print(json.dumps({"event": "ended", "cell": order["cells"][0]["name"]}), flush=True)
-print(json.dumps({"event": "idle"}), flush=True)
+name = json.loads(sys.stdin.readline())["queries"][0]["name"]
+print(json.dumps({"event": "begun", "query": name}), flush=True)
+print(json.dumps({"event": "ended", "query": name}), flush=True)
+print(json.dumps({"event": "awaits_kill"}), flush=True)
 sys.stdin.read()
 """
 FAILS = """
 import json, sys
-print(json.dumps({"event": "failed", "cell": None, "because": "no memory", "code": 69}), flush=True)
+print(json.dumps({"event": "driver_failed", "because": "no memory", "code": 69}), flush=True)
 sys.stdin.read()
 """
 DIES = "raise SystemExit(3)"
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> dict:
-    return {
-        "scratch": str(tmp_path / "scratch" / "driver-1"),
-        "log": str(tmp_path / "driver.log"),
-        "standby": "running",
-    }
+def launch(tmp_path: Path) -> Launch:
+    return Launch(
+        module="labkit.runs.driver",
+        scratch=str(tmp_path / "scratch" / "driver-1"),
+        log=str(tmp_path / "driver.log"),
+        task=wire.raw({}),
+    )
 
 
 def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
@@ -78,45 +96,49 @@ def bystander() -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
-def dead() -> dict:
+def dead(**doubt: object) -> Killed:
     """A proof as a supervisor gives it, of a session that is empty by now."""
     with bystander() as process:
         session = process.pid
-    return {"signal": 9, "left": [], "session": session}
+    proof = Proof(session=session, signal=9, killed=[session], left=[], begun=0.0)
+    return Killed(msgspec.structs.replace(proof, **doubt))
 
 
 def test_it_waits_then_runs_the_cells_that_it_is_handed(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, WAITING)
-    with Standby(spec, PATIENCE) as standby:
+    with Standby(launch, PATIENCE) as standby:
         standby.await_ready()
-        events = list(standby.take_over(dead(), [{"name": "run"}]))
-    assert [(event["event"], event.get("cell")) for event in events] == [
-        ("ended", "run"),
-        ("killed", None),
-    ]
-    assert session_members(events[-1]["session"]) == []
+        order = RunQueries([wire.raw({"name": "run"})])
+        *events, killed = standby.take_over(dead(), order)
+    assert events == [Begun("run"), Ended("run")]
+    assert isinstance(killed, Killed)
+    assert session_members(killed.proof.session) == []
 
 
 def test_one_that_nobody_needs_is_ended(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, WAITING)
-    with Standby(spec, PATIENCE) as standby:
+    with Standby(launch, PATIENCE) as standby:
         standby.await_ready()
-    assert standby.drive._supervisor.returncode == 0
-    assert not Path(spec["scratch"]).exists()
+    assert standby.driver._supervisor.returncode == 0
+    assert not Path(launch.scratch).exists()
 
 
 @pytest.mark.parametrize(
     ("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended by itself")]
 )
 def test_one_that_does_not_get_warm_says_why(
-    source: str, says: str, spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    source: str,
+    says: str,
+    launch: Launch,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ):
     with_driver(monkeypatch, tmp_path, source)
-    with Standby(spec, PATIENCE) as standby, pytest.raises(JobFailed, match=says):
+    with Standby(launch, PATIENCE) as standby, pytest.raises(JobFailed, match=says):
         standby.await_ready()
 
 
@@ -124,12 +146,12 @@ def test_one_that_does_not_get_warm_says_why(
 def test_a_proof_that_does_not_hold_hands_nothing_over(doubt: dict):
     check_dead(dead())
     with pytest.raises(JobFailed, match="must not take over"):
-        check_dead(dead() | doubt)
+        check_dead(dead(**doubt))
 
 
 def test_a_proof_is_not_believed_against_what_is_seen():
     with bystander() as process, pytest.raises(JobFailed, match="must not take over"):
-        check_dead({"signal": 9, "left": [], "session": process.pid})
+        check_dead(dead(session=process.pid))
 
 
 @pytest.mark.parametrize(
@@ -236,22 +258,22 @@ def test_a_second_driver_that_ignores_the_lock_loses_the_firsts_row(
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
-    heard: list[str] = []
+    heard: list[type] = []
     outcome = lab.crash(
         "sink.after_pre_commit",
         sink="two_phase",
         standby=True,
         folder=tmp_path / "run",
-        tell=lambda event, _: heard.append(event),
+        tell=lambda event: heard.append(type(event)),
     )
     assert outcome.verdict.guarantee == "exactly-once"
     assert (
-        heard.index("ready")
-        < heard.index("parked")
-        < heard.index("killed")
-        < heard.index("ended")
+        heard.index(Ready)
+        < heard.index(Parked)
+        < heard.index(Killed)
+        < heard.index(Ended)
     )
-    assert heard.count("session") == 1
+    assert heard.count(SessionUp) == 1
     assert outcome.record.drivers == 2
     assert outcome.record.seconds["crash_1_to_committed"] > 0
     log = (tmp_path / "run" / "driver-2.log").read_text()
@@ -270,34 +292,34 @@ def test_a_standby_that_takes_over_without_waiting_is_refused(
     )
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    heard: list[dict] = []
+    heard: list[AnyEvent] = []
 
-    def too_early(event: str, details: dict) -> None:
-        if event == "recovered":
-            cell = run.specification() | {"driver": 2, "armed": None}
-            fleet._waiting[0].drive.order({"cells": [cell]})
-            heard.extend(_until(fleet._waiting[0], {"failed", "ended"}))
+    def too_early(event: AnyEvent) -> None:
+        if isinstance(event, Recovered):
+            query = run.specification() | {"driver": 2, "armed": None}
+            drivers._standbys[0].driver.order(RunQueries([wire.raw(query)]))
+            heard.extend(_until_stopped(drivers._standbys[0]))
 
-    fleet = Fleet(scratch, too_early, 120.0, Setup(standby=True))
+    drivers = DriverPool(scratch, too_early, 120.0, Setup(standby=True))
     try:
-        fleet.fly([run])
+        drivers.run([run])
     finally:
-        fleet.close()
-    assert [event["event"] for event in heard][-1] == "failed"
-    assert "is still running this query" in heard[-1]["because"]
+        drivers.close()
+    assert isinstance(heard[-1], Failed)
+    assert "is still running this query" in heard[-1].because
     assert [crash["point"] for crash in run.crashes] == ["sink.after_pre_commit"]
 
 
-def _until(standby: Standby, kinds: set[str]) -> Iterator[dict]:
+def _until_stopped(standby: Standby) -> Iterator[AnyEvent]:
     for event in standby.events:
         yield event
-        if event["event"] in kinds:
+        if isinstance(event, Failed | Ended):
             return
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("moment", ["ready", "begun"])
+@pytest.mark.parametrize("moment", ["Ready", "Begun"])
 def test_a_killed_runner_leaves_no_standby_behind(
     moment: str, java: Java, tmp_path: Path
 ):
@@ -305,7 +327,7 @@ def test_a_killed_runner_leaves_no_standby_behind(
     code = (
         "from labkit import lab; from pathlib import Path; import sys\n"
         "lab.crash('sink.after_pre_commit', sink='two_phase', standby=True, folder=Path(sys.argv[1]),\n"
-        "          tell=lambda event, _: print(event, flush=True))"
+        "          tell=lambda event: print(type(event).__name__, flush=True))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "run")]
     environment = dict(os.environ, LABKIT_STANDBY=mark)

@@ -5,44 +5,71 @@ Fake drivers stand in for Spark here: processes are what a supervisor sees.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import Crash, FailPoint
-from labkit.host.processes.child import Drive
+from labkit.core.failpoints import FailPoint
+from labkit.host.processes import wire
+from labkit.host.processes.child import SupervisedDriver
+from labkit.host.processes.events import (
+    Begun,
+    Died,
+    DriverFailed,
+    Ending,
+    Killed,
+    Parked,
+    Proof,
+    SessionUp,
+    Started,
+    Unwanted,
+)
+from labkit.host.processes.protocol import Launch, ProtocolError
 from labkit.host.processes.sessions import session_members
 from labkit.host.processes.supervisor import Supervisor
-from labkit.runs.flight import note_crash
+from labkit.runs.driver_events import DriverEvents
 from labkit.runs.layout import RunFolder
+from labkit.runs.progress import silent
+from labkit.runs.proof import record_crash
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
+from labkit.spark.crash_proof import BatchLogs
 
 PATIENCE = 30.0
 
-IDLE_WITH_A_DAEMON = """
+PARKED_WITH_A_DAEMON = """
 import json, os, subprocess, sys
 subprocess.Popen(["sleep", "60"], preexec_fn=os.setpgrp)
-print(json.dumps({"event": "parked", "cell": "a"}), flush=True)
-print(json.dumps({"event": "idle"}), flush=True)
+print(json.dumps({"event": "session"}), flush=True)
+print(json.dumps({"event": "begun", "query": "a"}), flush=True)
+print(json.dumps({"event": "parked", "query": "a"}), flush=True)
+print(json.dumps({"event": "awaits_kill"}), flush=True)
 sys.stdin.read()
+"""
+WAITS_FOR_ITS_SUPERVISOR = """
+from labkit.host.processes.events import SessionUp
+from labkit.host.processes.supervised import report, serve
+serve(lambda launch: report(SessionUp()))
 """
 SILENT = "import sys; sys.stdin.read()"
 DIES = "raise SystemExit(3)"
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> dict:
-    return {
-        "scratch": str(tmp_path / "scratch" / "driver-1"),
-        "log": str(tmp_path / "driver.log"),
-        "cells": [],
-    }
+def launch(tmp_path: Path) -> Launch:
+    return Launch(
+        module="labkit.runs.driver",
+        scratch=str(tmp_path / "scratch" / "driver-1"),
+        log=str(tmp_path / "driver.log"),
+        task=wire.raw({}),
+    )
 
 
 def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
@@ -66,71 +93,75 @@ def until_empty(session: int) -> None:
 
 
 def test_an_idle_driver_is_killed_with_its_daemons(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    with_driver(monkeypatch, tmp_path, IDLE_WITH_A_DAEMON)
-    with Drive(spec, PATIENCE) as drive:
-        events = list(drive.events())
-    assert [event["event"] for event in events] == ["parked", "killed"]
-    proof = events[-1]
-    assert (proof["signal"], proof["left"]) == (signal.SIGKILL, [])
-    assert len(proof["killed"]) == 2
-    assert session_members(proof["session"]) == []
-    assert not Path(spec["scratch"]).exists()
+    with_driver(monkeypatch, tmp_path, PARKED_WITH_A_DAEMON)
+    with SupervisedDriver(launch, PATIENCE) as driver:
+        events = list(driver.events())
+    assert [type(event) for event in events] == [SessionUp, Begun, Parked, Killed]
+    proof = events[-1].proof
+    assert (proof.signal, proof.left) == (signal.SIGKILL, [])
+    assert len(proof.killed) == 2
+    assert session_members(proof.session) == []
+    assert not Path(launch.scratch).exists()
 
 
 def test_a_driver_that_ends_by_itself_is_told_apart(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, DIES)
-    with Drive(spec, PATIENCE) as drive:
-        [event] = drive.events()
-    assert (event["event"], event["signal"]) == ("died", 0)
+    with SupervisedDriver(launch, PATIENCE) as driver:
+        *_, event = driver.events()
+    assert isinstance(event, Died)
+    assert event.proof.signal == 0
 
 
 def test_letting_go_ends_the_driver(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, SILENT)
-    with Drive(spec, PATIENCE) as drive:
-        drive.let_go()
-        [event] = drive.events()
-    assert (event["event"], event["left"]) == ("unwanted", [])
+    with SupervisedDriver(launch, PATIENCE) as driver:
+        driver.let_go()
+        *_, event = driver.events()
+    assert isinstance(event, Unwanted)
+    assert event.proof.left == []
 
 
 def test_a_silent_driver_is_given_up_and_nothing_is_left(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, SILENT)
     with (
         pytest.raises(JobFailed, match="did nothing for 0 s"),
-        Drive(spec, 0.1) as drive,
+        SupervisedDriver(launch, 0.1) as driver,
     ):
-        list(drive.events())
-    assert not Path(spec["scratch"]).exists()
+        list(driver.events())
+    assert not Path(launch.scratch).exists()
 
 
 def test_killing_only_the_process_group_leaves_a_writer(
-    spec: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     """The mutation that a proof must catch: it says which processes are left, and the runner refuses it."""
-    with_driver(monkeypatch, tmp_path, IDLE_WITH_A_DAEMON)
-    path = tmp_path / "spec.json"
-    path.write_text(json.dumps(spec))
+    with_driver(monkeypatch, tmp_path, PARKED_WITH_A_DAEMON)
+    path = tmp_path / "launch.json"
+    path.write_bytes(wire.encode(launch))
     supervisor = Supervisor(path)
+    supervisor._conversation.take(Started(supervisor._driver.pid))
     monkeypatch.setattr("labkit.host.processes.supervisor.KILL_PATIENCE", 0.5)
     monkeypatch.setattr(
-        Supervisor, "_kill", lambda self, _: kill_group(self._driver.pid)
+        "labkit.host.processes.sessions._kill",
+        lambda _: kill_group(supervisor._driver.pid),
     )
     assert supervisor._driver.stdout is not None
     while supervisor._pass_on() is None:
         continue
     proof = supervisor._empty_session()
-    assert len(proof["left"]) == 1
+    assert len(proof.left) == 1
     with pytest.raises(JobFailed, match="did not die by SIGKILL alone"):
-        note_crash(reached(tmp_path, proof["session"]), proof)
-    os.kill(proof["left"][0], signal.SIGKILL)
-    until_empty(proof["session"])
+        record_crash(reached(tmp_path, proof.session), Killed(proof), NO_LOGS)
+    os.kill(proof.left[0], signal.SIGKILL)
+    until_empty(proof.session)
     supervisor._driver.stdout.close()
     assert supervisor._driver.stdin is not None
     supervisor._driver.stdin.close()
@@ -143,47 +174,113 @@ def kill_group(leader: int) -> None:
         return
 
 
+NO_LOGS = BatchLogs((), ())
+
+
 def reached(folder: Path, session: int) -> Run:
     run = Run(plan(crashes=["sink.mid_write@0"]), RunFolder(folder), drivers=1)
-    evidence = {"point": FailPoint.MID_WRITE, "batch": 0, "pid": 1, "session": session}
+    evidence = {"point": FailPoint.MID_WRITE, "batch": 0, "pid": 8, "session": session}
     run.folder.reached(1).write_text(json.dumps(evidence))
     return run
 
 
+def proof(**other: object) -> Proof:
+    given = Proof(session=9, signal=9, killed=[8, 9], left=[], begun=1.0)
+    return msgspec.structs.replace(given, **other)
+
+
 @pytest.mark.parametrize(
-    ("proof", "evidence", "complaint"),
+    ("ending", "evidence", "complaint"),
     [
-        ({"signal": 15}, {}, "did not die by SIGKILL"),
-        ({"left": [7]}, {}, "did not die by SIGKILL"),
-        ({}, {"point": "sink.after_commit"}, "is not of sink.mid_write@0"),
-        ({}, {"session": 8}, "is not of sink.mid_write@0"),
-        ({}, {}, "offsets/0 is missing"),
+        (Killed(proof(signal=15)), {}, "did not die by SIGKILL"),
+        (Killed(proof(left=[7])), {}, "did not die by SIGKILL"),
+        (Died(proof()), {}, "did not die by SIGKILL"),
+        (Unwanted(proof()), {}, "did not die by SIGKILL"),
+        (Killed(proof(killed=[9])), {}, "8 that reached .* was not among the killed"),
+        (Killed(proof()), {"session": 8}, "was not among the killed"),
+        (Killed(proof()), {"point": "sink.after_commit"}, "is not of sink.mid_write@0"),
+        (Killed(proof()), {"batch": 1}, "is not of sink.mid_write@0"),
+        (Killed(proof()), {}, "offsets/0 is missing"),
     ],
 )
 def test_a_crash_without_proof_is_no_crash(
-    proof: dict, evidence: dict, complaint: str, tmp_path: Path
+    ending: Ending, evidence: dict, complaint: str, tmp_path: Path
 ):
     run = reached(tmp_path, 9)
     seen = json.loads(run.folder.reached(1).read_text()) | evidence
     run.folder.reached(1).write_text(json.dumps(seen))
     with pytest.raises(JobFailed, match=complaint):
-        note_crash(run, {"signal": 9, "left": [], "session": 9, "killed": [9]} | proof)
+        record_crash(run, ending, NO_LOGS)
+    assert run.crashes == []
 
 
-def test_the_logs_must_say_what_the_point_says(tmp_path: Path):
-    for name in ("offsets", "commits"):
-        (tmp_path / "checkpoint" / name).mkdir(parents=True)
-        (tmp_path / "checkpoint" / name / "0").touch()
-    with pytest.raises(JobFailed, match="commits/0 is there"):
-        note_crash(
-            reached(tmp_path, 9), {"signal": 9, "left": [], "session": 9, "killed": [9]}
-        )
-    assert Crash(FailPoint.MID_WRITE) == reached(tmp_path, 9).next_crash
+OUT_OF_ORDER = """
+import json, sys
+print(json.dumps({"event": "session"}), flush=True)
+print(json.dumps({"event": "begun", "query": "a"}), flush=True)
+print(json.dumps({"event": "awaits_kill"}), flush=True)
+sys.stdin.read()
+"""
+PROVES_ITS_OWN_DEATH = """
+import json, sys
+proof = {"session": 1, "signal": 9, "killed": [1], "left": [], "begun": 0.0}
+print(json.dumps({"event": "died", "proof": proof}), flush=True)
+sys.stdin.read()
+"""
+GIBBERISH = "import sys; print('Traceback', flush=True); sys.stdin.read()"
 
 
-def test_the_driver_ends_when_its_supervisor_is_killed(spec: dict, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        (OUT_OF_ORDER, "'awaits_kill' is out of order while the query a is opening"),
+        (PROVES_ITS_OWN_DEATH, "'died' is out of order while the driver is starting"),
+        (GIBBERISH, r"unreadable \(b'Traceback': .*\) while the driver is starting"),
+    ],
+)
+def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(
+    source: str,
+    complaint: str,
+    launch: Launch,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+):
+    with_driver(monkeypatch, tmp_path, source)
+    with SupervisedDriver(launch, PATIENCE) as driver:
+        *_, failed, killed = driver.events()
+    assert isinstance(failed, DriverFailed)
+    assert re.search(complaint, failed.because)
+    assert isinstance(killed, Killed)
+    assert session_members(killed.proof.session) == []
+    noted = DriverEvents([run := reached(tmp_path, 9)], silent)
+    noted.note(failed)
+    noted.note(killed)
+    noted.conclude()
+    assert isinstance(run.error, JobFailed)
+    assert "the run proves nothing" in str(run.error)
+
+
+def test_a_supervisor_that_is_killed_proves_nothing_and_leaves_nothing(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(
+        "labkit.host.processes.child._BETWEEN_DRIVER_AND_SUPERVISOR", ()
+    )
+    with_driver(monkeypatch, tmp_path, WAITS_FOR_ITS_SUPERVISOR)
+    with SupervisedDriver(launch, PATIENCE) as driver:
+        events = driver.events()
+        started = next(events)
+        assert isinstance(started, Started)
+        assert isinstance(next(events), SessionUp)
+        os.kill(driver.pid, signal.SIGKILL)
+        with pytest.raises(ProtocolError, match="ended without a word while"):
+            list(events)
+    until_empty(started.session)
+
+
+def test_the_driver_ends_when_its_supervisor_is_killed(launch: Launch, tmp_path: Path):
     """The real driver module, without Spark: its end of the pipe closes, and it ends its own session."""
-    scratch = Path(spec["scratch"])
+    scratch = Path(launch.scratch)
     scratch.mkdir(parents=True)
     fifo = tmp_path / "never"
     os.mkfifo(fifo)

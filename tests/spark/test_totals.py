@@ -14,6 +14,7 @@ from labkit import lab
 from labkit.core.errors import LabError
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.host.java import Java
+from labkit.host.processes.events import AnyEvent, Recovered
 from labkit.runs.expected import Cell, expectations
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan
@@ -119,8 +120,8 @@ def test_everywhere_else_it_is_one_too(
 def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: Path):
     seen: list[str] = []
 
-    def look(event: str, _: object) -> None:
-        if event == "recovered":
+    def look(event: AnyEvent) -> None:
+        if isinstance(event, Recovered):
             commands = [
                 process.info["cmdline"] or []
                 for process in psutil.process_iter(["cmdline"])

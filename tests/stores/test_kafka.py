@@ -328,7 +328,7 @@ def test_a_broker_that_is_killed_between_pre_commit_and_commit_loses_and_doubles
     kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LABKIT_KAFKA", raising=False)
-    broker = KafkaService(tmp_path / "broker", tied=True)
+    broker = KafkaService(tmp_path / "broker", tethered=True)
     address = broker.up().address
     monkeypatch.setenv("LABKIT_KAFKA", address)
     with closing(KafkaStore(tmp_path / "store")) as store:

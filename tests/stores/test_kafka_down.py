@@ -29,7 +29,7 @@ class Server:
     """A broker of the test's own, which the environment names only while a store is to find it."""
 
     def __init__(self, folder: Path) -> None:
-        self.service = KafkaService(folder, tied=True)
+        self.service = KafkaService(folder, tethered=True)
 
     def up(self) -> str:
         with pytest.MonkeyPatch.context() as patch:

@@ -1,8 +1,7 @@
 """A driver under test: gets warm without touching the user's file, then runs one query after another, as it is told.
 
-It is started by `labkit.host.processes.supervisor` and speaks its language: events as JSON lines, `idle` when
-there is nothing left to wait for but the kill. What the user's code prints goes to the log. This module must
-not judge, and must not kill anything but its own session, when the supervisor is gone.
+It is started by `labkit.host.processes.supervisor` and reports events to it (`labkit.host.processes.events`). What
+the user's code prints goes to the log. This module must not judge, and must not kill anything.
 """
 
 import contextlib
@@ -10,21 +9,33 @@ import json
 import os
 import re
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.leftovers import opened
 from labkit.crashtest.harness.subject import Door, load
+from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.crashtest.instrument.effects import RECOVER, Kind
-from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, recorder, testify
+from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, record_hit, recorder
 from labkit.crashtest.rows import FILES, SCHEMA, generate
-from labkit.host.processes.supervised import die_with_supervisor, orders
+from labkit.host.processes import wire
+from labkit.host.processes.events import (
+    AwaitsKill,
+    Begun,
+    Ended,
+    Failed,
+    Idle,
+    Parked,
+    Ready,
+    Stopped,
+)
+from labkit.host.processes.parking import park
+from labkit.host.processes.protocol import Launch
+from labkit.host.processes.supervised import orders, report, serve
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.reach import park
 from labkit.spark.start import reason, register
 
 if TYPE_CHECKING:
@@ -41,14 +52,6 @@ MASTER = "local[1,2]"
 _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
 """The last line of a traceback, at its margin."""
 
-_channel = [1]
-"""Where events go: standard output, until what the user's code prints is kept out of it."""
-
-
-def report(event: str, **details: Any) -> None:
-    """One event for the supervisor, also from a thread that is about to stop this process."""
-    os.write(_channel[0], json.dumps({"event": event, **details}).encode() + b"\n")
-
 
 class Hung(LabError):
     """A query that did nothing for too long. It cannot be stopped, since that would wait for the sink."""
@@ -57,61 +60,67 @@ class Hung(LabError):
 hung: list[str] = []
 """The queries that hang in this driver."""
 
+armed: dict[str, str] = {}
+"""The query that is to leave each evidence file, so that whoever reaches its point can name it."""
 
-class Cell:
+
+class SinkQuery:
     """One query on its way: the user's sink behind its door, over the rows of one folder."""
 
-    def __init__(self, spark: "SparkSession", spec: dict[str, Any]) -> None:
-        self.name: str = spec["name"]
-        self._spec, self._ticket = spec, Ticket.from_json(spec["ticket"])
-        self._commits = Path(spec["checkpoint"]) / "commits"
+    def __init__(self, spark: "SparkSession", task: QueryTask) -> None:
+        self.name = task.name
+        self._task, self._ticket = task, task.ticket
+        self._commits = Path(task.checkpoint) / "commits"
         self._progress, self._since = (0, 0), time.monotonic()
         self._looked = self._since
         self._told = False
         self._query = self._start(spark)
 
     def _start(self, spark: "SparkSession") -> "StreamingQuery":
+        task = self._task
         spark.sparkContext.setLocalProperty(
             PROPERTY, json.dumps(self._ticket.to_json())
         )
-        recover(self._ticket, self._spec["checkpoint"])
-        schema = self._spec["schema"] or spark.read.json(self._spec["input"]).schema
+        recover(self._ticket, task.checkpoint)
+        schema = task.schema or spark.read.json(task.input).schema
         rows = (
             spark.readStream.schema(schema)
             .option("maxFilesPerTrigger", FILES)
-            .json(self._spec["input"])
+            .json(task.input)
         )
         writer = rows.writeStream.trigger(availableNow=True).option(
-            "checkpointLocation", self._spec["checkpoint"]
+            "checkpointLocation", task.checkpoint
         )
         return enter(
             spark,
             writer,
-            Door(self._spec["door"]),
+            task.door,
             self._ticket,
-            name=self._spec["sink"],
-            options=self._spec["options"],
+            name=task.sink,
+            options=task.options,
         )
 
-    def poll(self) -> str | None:
-        """`parked`, `stopped` or `ended`, or None while it is under way. Raises what the query failed with."""
+    def poll(self) -> bool:
+        """Whether the query is over. Never returns once it waits at its point. Raises what it failed with."""
         self._look_for_commits()
         if self._ticket.evidence and Path(self._ticket.evidence).exists():
             if self._ticket.then == "crash":
-                return "parked"
+                say_reached(self._ticket)
+                park()
             self._say_stopped()
         if self._query.isActive:
             self._check_hung()
-            return None
+            return False
         error = self._query.exception()
         if error is not None:
             raise error
-        return "ended"
+        report(Ended(self.name))
+        return True
 
     def _say_stopped(self) -> None:
         if self._ticket.then == "stop" and not self._told:
             self._told = True
-            idle(self._ticket)
+            say_reached(self._ticket)
 
     def _look_for_commits(self) -> None:
         armed = self._ticket.armed
@@ -120,7 +129,7 @@ class Cell:
             and armed.kind is Kind.COMMITS
             and (self._commits / str(armed.batch)).exists()
         ):
-            testify(self._ticket, Kind.COMMITS)
+            record_hit(self._ticket, Kind.COMMITS)
 
     def _check_hung(self) -> None:
         done = len(list(self._commits.glob("[0-9]*"))) if self._commits.is_dir() else 0
@@ -130,10 +139,10 @@ class Cell:
         if progress != self._progress or now - self._looked > _STOPPED:
             self._progress, self._since = progress, now
         self._looked = now
-        if now - self._since > self._spec["limit"]:
+        if now - self._since > self._task.limit:
             hung.append(f"the query {self.name}")
             raise Hung(
-                f"the sink did nothing for {self._spec['limit']:.0f} s in batch {done}: it hangs or waits"
+                f"the sink did nothing for {self._task.limit:.0f} s in batch {done}: it hangs or waits"
             )
 
 
@@ -190,49 +199,48 @@ def warm_up(spark: "SparkSession", door: Door, scratch: Path) -> None:
     ).awaitTermination()
 
 
-def run(spec: dict[str, Any]) -> None:
+def run(launch: Launch) -> None:
     """Gets warm, then runs what it is told to, for as long as somebody tells it."""
     from labkit.spark.session import start_session
 
-    scratch = Path(spec["scratch"])
+    recorder.told = say_reached
+    task = wire.decode(launch.task, DriverTask)
+    os.chdir(task.cwd)
+    scratch = Path(launch.scratch)
     spark = start_session(MASTER, scratch, FILES, sys.stderr.buffer, "crashtest")
-    warm_up(spark, Door(spec["door"]), scratch)
-    report("ready")
+    warm_up(spark, task.door, scratch)
+    report(Ready())
     usual = opened(scratch)
     while True:
-        cells = run_cells(spark, orders.get()["cells"])
-        left = [*hung, *([] if cells else opened(scratch).beyond(usual))]
+        queries = [wire.decode(query, QueryTask) for query in orders.get().queries]
+        run_queries(spark, queries)
+        left = [*hung, *opened(scratch).beyond(usual)]
         if left:
             print(
                 f"labkit: the sink left open {', '.join(left)}",
                 file=sys.stderr,
                 flush=True,
             )
-        report("rested", left=left)
+        report(Idle(left))
 
 
-def run_cells(spark: "SparkSession", specs: list[dict[str, Any]]) -> list[Cell]:
-    """Runs queries side by side until each has stopped; those that did not end by themselves are returned."""
-    active: list[Cell] = []
-    for spec in specs:
-        report("begun", cell=spec["name"])
-        with _failing(spec["name"]):
-            active.append(Cell(spark, spec))
-    parked: list[Cell] = []
+def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:
+    """Runs queries side by side until each has stopped."""
+    active: list[SinkQuery] = []
+    for task in tasks:
+        if task.ticket.evidence:
+            armed[task.ticket.evidence] = task.name
+        report(Begun(task.name))
+        with _failing(task.name):
+            active.append(SinkQuery(spark, task))
     while active:
-        for cell in list(active):
-            outcome: str | None = "failed"
-            with _failing(cell.name):
-                outcome = cell.poll()
-            if outcome is not None:
-                active.remove(cell)
-                if outcome == "parked":
-                    parked.append(cell)
-                    idle(cell._ticket)  # noqa: SLF001  # of this module
-                elif outcome == "ended":
-                    report("ended", cell=cell.name)
+        for query in list(active):
+            is_over = True
+            with _failing(query.name):
+                is_over = query.poll()
+            if is_over:
+                active.remove(query)
         time.sleep(_POLL)
-    return parked
 
 
 @contextlib.contextmanager
@@ -243,12 +251,8 @@ def _failing(name: str) -> Iterator[None]:
     except Exception as error:
         print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
         ours = isinstance(error, Hung | InvalidInput)
-        report(
-            "failed",
-            cell=name,
-            because=str(error) if ours else told(error),
-            code=64 if ours else 1,
-        )
+        because = str(error) if ours else told(error)
+        report(Failed(name, because, 64 if ours else 1))
 
 
 def told(error: Exception) -> str:
@@ -260,30 +264,13 @@ def told(error: Exception) -> str:
     return reason(error)[:300]
 
 
-def idle(ticket: Ticket) -> None:
-    """A point was reached: there is nothing left to wait for but the kill, or the signal that stops it all."""
-    report(
-        "idle" if ticket.then == "crash" else "stopped",
-        cell="",
-        evidence=ticket.evidence,
-    )
-
-
-def main() -> None:
-    """`python -m labkit.crashtest.harness.driver SPEC`, started by the supervisor only."""
-    _channel[0] = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    recorder.told = idle
-    threading.Thread(target=die_with_supervisor, daemon=True).start()
-    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    os.chdir(spec["cwd"])
-    try:
-        run(spec)
-    except LabError as error:
-        report("failed", cell=None, because=str(error), code=error.exit_code)
-    park()
+def say_reached(ticket: Ticket) -> None:
+    """A point was reached: the query waits there for the kill, or for the signal that lets it go on."""
+    if ticket.then == "crash":
+        report(Parked(armed[ticket.evidence]), AwaitsKill())
+    else:
+        report(Stopped())
 
 
 if __name__ == "__main__":
-    main()
+    serve(run)

@@ -4,20 +4,19 @@ A driver that ended its query and left nothing open begins the next run, in whic
 paid for each kill. This module must not know what a run is for, and must not judge.
 """
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.subject import SUBJECT, Door
-from labkit.host.processes.sessions import session_members
-from labkit.spark.fast.standby import Standby, check_dead, check_memory
+from labkit.crashtest.harness.tasks import DriverTask, QueryTask
+from labkit.host.processes import wire
+from labkit.host.processes.events import AnyEvent, Ending
+from labkit.host.processes.protocol import Launch, RunQueries
+from labkit.spark.fast.standby import Standby, check_memory
 
 PATIENCE = 300.0
 """Seconds without any news from a driver; the limit of a hanging sink is shorter and is the driver's own."""
@@ -33,46 +32,32 @@ class Driver:
         self, door: Door, scratch: Path, log: Path, *, file: str, mark: str
     ) -> None:
         self.mark, self.log = mark, log
-        self._standby = Standby(
-            {
-                "module": "labkit.crashtest.harness.driver",
-                "door": door.value,
-                "scratch": str(scratch),
-                "log": str(log),
-                "cwd": str(Path.cwd()),
-                "environment": {MARK: mark, SUBJECT: file},
-            },
-            PATIENCE,
+        launch = Launch(
+            module="labkit.crashtest.harness.driver",
+            scratch=str(scratch),
+            log=str(log),
+            task=wire.raw(DriverTask(door, str(Path.cwd()))),
+            environment={MARK: mark, SUBJECT: file},
         )
+        self._standby = Standby(launch, PATIENCE)
         self._standby.__enter__()
-        self._events: Iterator[dict[str, Any]] | None = None
 
     def await_ready(self) -> None:
         """Waits until it is warm."""
         self._standby.await_ready()
 
     def give(
-        self, cells: list[dict[str, Any]], dead: dict[str, Any] | None = None
-    ) -> Iterator[dict[str, Any]]:
+        self, queries: list[QueryTask], dead: Ending | None = None
+    ) -> Iterator[AnyEvent]:
         """Hands it queries; what happens to them. `dead` proves the end of the driver that it takes over from."""
-        if dead is not None:
-            check_dead(dead)
-        if self._events is None:
-            self._events = (
-                self._standby.take_over(dead, cells) if dead else self._fresh(cells)
-            )
-        else:
-            self._standby.drive.order({"cells": cells})
-        return self._events
+        order = RunQueries([wire.raw(query) for query in queries])
+        if dead is None:
+            return self._standby.hand(order)
+        return self._standby.take_over(dead, order)
 
     @property
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[AnyEvent]:
         """What happens to the queries that it was given, from where its last reader stopped reading."""
-        assert self._events is not None
-        return self._events
-
-    def _fresh(self, cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        self._standby.drive.order({"cells": cells})
         return self._standby.events
 
     def close(self) -> list[int]:
@@ -82,14 +67,8 @@ class Driver:
         end(left)
         return left
 
-    def signal(self, session: int, number: signal.Signals) -> None:
-        """Stops or continues every process of its session."""
-        for pid in session_members(session):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
 
-
-class Stable:
+class DriverPool:
     """Keeps drivers getting warm. Closing it ends those that nobody took."""
 
     def __init__(self, door: Door, folder: Path, *, file: str, mark: str) -> None:

@@ -5,8 +5,6 @@ and no restarted job would. This module must not close or kill anything that a d
 """
 
 import os
-import signal
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +12,13 @@ from typing import Any
 
 import psutil
 
-from labkit.host.processes.sessions import session_members
+from labkit.host.processes.sessions import kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
 """In the environment of every process that a test starts, so that those which leave its session are found."""
+
+END_SECONDS = 5.0
+"""How long strays may take to die."""
 
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
@@ -92,10 +93,11 @@ def strays(mark: str) -> list[int]:
 
 
 def end(pids: list[int]) -> None:
-    """SIGKILL to processes that a sink left behind, and waits until they are gone."""
-    for pid in pids:
-        with suppress(*_GONE):
-            os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    """SIGKILL to processes that a sink left behind, until they are gone."""
+    kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(*_GONE):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False

@@ -13,17 +13,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.crashtest.harness.drivers import Driver, Stable
+from labkit.core.failpoints import EngineLogs
+from labkit.crashtest.harness.drivers import Driver, DriverPool
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.subject import Door
+from labkit.crashtest.harness.tasks import QueryTask
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, read_rows
 from labkit.crashtest.settings import Settings
+from labkit.host.processes.events import (
+    AnyEvent,
+    Died,
+    DriverFailed,
+    Ending,
+    Failed,
+    Idle,
+    Killed,
+    Stopped,
+    Unwanted,
+)
 from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.crash_proof import (
+    BatchLogs,
+    Reached,
+    check_death,
+    check_logs,
+    check_unchanged,
+)
 
 NEVER_REACHED = "the point was never reached"
 
@@ -35,7 +57,7 @@ SPAN = 100_000
 
 
 @dataclass
-class Trial:
+class Run:
     """One run under way, or over."""
 
     id: str
@@ -74,20 +96,34 @@ class Trial:
         return read_log(self.log)
 
 
-class Workshop:
-    """The drivers, the reader and the store of one test, for a block; `trial` gives one run of it."""
+@dataclass(frozen=True)
+class Finished:
+    """The queries that a driver was given are over, and it waits for others."""
+
+    left: list[str]
+    """What the sink left open or hanging in the driver."""
+    failed: str = ""
+    """Why a query failed; empty if none did."""
+
+
+Outcome = Finished | Stopped | Ending
+"""What becomes of the queries that a driver was given."""
+
+
+class Harness:
+    """The drivers, the reader and the store of one test, for a block; `run` gives one run of it."""
 
     def __init__(
         self,
         settings: Settings,
         door: Door,
         reader: Reader,
-        stable: Stable,
+        pool: DriverPool,
         folder: Path,
     ) -> None:
         self.settings, self.reader = settings, reader
-        self._door, self._stable, self._folder = door, stable, folder
-        self._rested: Driver | None = None
+        self._door, self._pool, self._folder = door, pool, folder
+        self._idle: Driver | None = None
         self._used: list[Driver] = []
         self._count = 0
         self.rows_read = 0.0
@@ -99,12 +135,12 @@ class Workshop:
     def close(self) -> None:
         """Ends the drivers."""
         self.retire()
-        self._stable.close()
+        self._pool.close()
 
     def retire(self) -> None:
         """Ends the driver that would begin the next run, and those that a run has left as they were."""
-        rested, self._rested = self._rested, None
-        for driver in [*([rested] if rested else []), *self._used]:
+        idle, self._idle = self._idle, None
+        for driver in [*([idle] if idle else []), *self._used]:
             self.end(driver)
 
     def end(self, driver: Driver) -> None:
@@ -125,7 +161,7 @@ class Workshop:
         return generate(self.settings.batches, base, first)
 
     @contextmanager
-    def trial(self, name: str, title: str, rows: Rows | None = None) -> Iterator[Trial]:
+    def run(self, name: str, title: str, rows: Rows | None = None) -> Iterator[Run]:
         """An empty store, and a reader that watches it, for one run."""
         self._count += 1
         if self.reader.resets:
@@ -135,168 +171,156 @@ class Workshop:
         rows.write(folder / "input")
         begun = time.monotonic()
         with Watcher(self.reader) as watcher:
-            trial = Trial(name, title, folder, rows, watcher)
+            run = Run(name, title, folder, rows, watcher)
             try:
-                yield trial
+                yield run
             except (JobFailed, ReaderFailed) as error:
-                trial.unknown = str(error)
+                run.unknown = str(error)
                 self.retire()
         for driver in list(self._used):
             self.end(driver)
-        trial.seconds = time.monotonic() - begun
+        run.seconds = time.monotonic() - begun
         for used in ("input", "input-2"):
             shutil.rmtree(folder / used, ignore_errors=True)
 
-    def settle(self, trial: Trial) -> None:
+    def settle(self, run: Run) -> None:
         """Watches the store for a while after the end, longer while rows are missing, then looks for the last time."""
         end = time.monotonic() + SETTLED
         time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
         while (
-            len(trial.seen()) < self.rows_read * len(trial.rows.batches)
+            len(run.seen()) < self.rows_read * len(run.rows.batches)
             and time.monotonic() < end
         ):
             time.sleep(0.1)
-        trial.watcher.look("end")
+        run.watcher.look("end")
         if not self.healthy_log:
-            self.rows_read = len(trial.seen()) / len(trial.rows.batches)
+            self.rows_read = len(run.seen()) / len(run.rows.batches)
 
     def driver(self) -> Driver:
         """The driver that has just ended a run, or a new one."""
-        rested, self._rested = self._rested, None
-        driver = rested or self._stable.take()
+        idle, self._idle = self._idle, None
+        driver = idle or self._pool.take()
         self._used.append(driver)
         return driver
 
-    def rest(self, driver: Driver, ending: dict[str, Any]) -> None:
+    def keep_idle(self, driver: Driver, outcome: Outcome) -> None:
         """Keeps a driver for the next run. One in which the sink left something open lives to the end of this one."""
-        if ending.get("left") == []:
+        if isinstance(outcome, Finished) and not outcome.left:
             self._used.remove(driver)
-            self._rested = driver
+            self._idle = driver
 
-    def play(
-        self, trial: Trial, crashes: Sequence[Point] = (), then: str = "crash"
+    def execute(
+        self, run: Run, crashes: Sequence[Point] = (), then: str = "crash"
     ) -> None:
         """Runs the job to its end, through its crashes."""
         driver, dead = self.driver(), None
         for number, point in enumerate([*crashes, None], start=1):
-            trial.watcher.driver = number
-            cell = self.cell(trial, number, point, then)
-            ending = follow(driver.give([cell], dead))
-            if ending["event"] == "killed":
+            run.watcher.driver = number
+            query = self.query(run, number, point, then)
+            outcome = follow(driver.give([query], dead))
+            if isinstance(outcome, Killed):
                 self.end(driver)
                 assert point is not None
-                self.note(trial, number, point, ending)
-                dead, driver = ending, self.driver()
+                self.record_crash(run, number, point, outcome)
+                dead, driver = outcome, self.driver()
                 continue
-            if ending["event"] == "failed" and trial.crashes:
-                driver, ending = self._try_again(trial, driver, cell, ending)
-            self._conclude(trial, driver, ending, point if then == "crash" else None)
+            if isinstance(outcome, Finished) and outcome.failed and run.crashes:
+                driver, outcome = self._try_again(run, driver, query, outcome)
+            self._conclude(run, driver, outcome, point if then == "crash" else None)
             if then == "task":
-                self.note_task(trial, crashes[0])
-                trial.stuck = trial.raised
+                self.record_task_crash(run, crashes[0])
+                run.stuck = run.raised
             return
 
     def _try_again(
-        self, trial: Trial, driver: Driver, cell: dict[str, Any], ending: dict[str, Any]
-    ) -> tuple[Driver, dict[str, Any]]:
+        self, run: Run, driver: Driver, query: QueryTask, failed: Finished
+    ) -> tuple[Driver, Outcome]:
         """A job that fails after a crash is started once more, as whoever runs it would; then it is stuck."""
-        trial.notes.append(
-            f"after the crash the sink raised {ending['because']}; the job was started once more"
+        run.notes.append(
+            f"after the crash the sink raised {failed.failed}; the job was started once more"
         )
-        if ending["left"]:
+        if failed.left:
             self.end(driver)
             driver = self.driver()
-        again = follow(driver.give([{**cell, "name": f"{cell['name']}-again"}]))
-        if again["event"] == "failed":
-            trial.stuck = again["because"]
+        again = follow(driver.give([replace(query, name=f"{query.name}-again")]))
+        if isinstance(again, Finished) and again.failed:
+            run.stuck = again.failed
         return driver, again
 
     def _conclude(
-        self, trial: Trial, driver: Driver, ending: dict[str, Any], point: Point | None
+        self, run: Run, driver: Driver, outcome: Outcome, point: Point | None
     ) -> None:
-        if ending["event"] in ("died", "unwanted"):
+        if isinstance(outcome, Died | Unwanted):
             self.end(driver)
             raise JobFailed(
                 f"the sink ended its driver's process; {driver.log.name} says how."
             )
-        self.rest(driver, ending)
-        if ending["event"] == "failed" and not trial.crashes:
-            trial.raised = ending["because"]
+        self.keep_idle(driver, outcome)
+        failed = outcome.failed if isinstance(outcome, Finished) else ""
+        if failed and not run.crashes:
+            run.raised = failed
             if point is not None:
                 raise JobFailed(
-                    f"before the point was reached the sink raised {ending['because']}"
+                    f"before the point was reached the sink raised {failed}"
                 )
-        elif point is not None and not trial.stuck:
+        elif point is not None and not run.stuck:
             raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
 
-    def cell(
+    def query(
         self,
-        trial: Trial,
+        run: Run,
         number: int,
         point: Point | None,
         then: str = "crash",
         query: int = 1,
-    ) -> dict[str, Any]:
+    ) -> QueryTask:
         """What a driver must know of one query."""
         suffix = "" if query == 1 else f"-{query}"
-        evidence = str(trial.folder / f"reached-{number}.json") if point else ""
+        evidence = str(run.folder / f"reached-{number}.json") if point else ""
         ticket = Ticket(
-            self.settings.subject.file, str(trial.log), number, point, evidence, then
+            self.settings.subject.file, str(run.log), number, point, evidence, then
         )
-        return {
-            "name": f"{trial.id}-{number}{suffix}",
-            "ticket": ticket.to_json(),
-            "checkpoint": str(trial.checkpoint) + suffix,
-            "input": str(trial.folder / "input") + suffix,
-            "schema": SCHEMA if trial.rows.generated else None,
-            "door": self._door.value,
-            "sink": self.settings.subject.name,
-            "options": self.settings.options,
-            "limit": self.settings.limit,
-        }
+        return QueryTask(
+            name=f"{run.id}-{number}{suffix}",
+            ticket=ticket,
+            checkpoint=str(run.checkpoint) + suffix,
+            input=str(run.folder / "input") + suffix,
+            schema=SCHEMA if run.rows.generated else None,
+            door=self._door,
+            sink=self.settings.subject.name,
+            options=self.settings.options,
+            limit=self.settings.limit,
+        )
 
-    def note(
-        self, trial: Trial, number: int, point: Point, proof: dict[str, Any]
-    ) -> None:
+    def record_crash(self, run: Run, number: int, point: Point, ending: Ending) -> None:
         """Checks the evidence of one crash and keeps it, then looks. Raises `JobFailed` when anything does not hold."""
-        reached = testimony(trial.folder / f"reached-{number}.json", point)
-        if (
-            proof.get("signal") != 9
-            or proof.get("left")
-            or reached["session"] != proof["session"]
-        ):
-            raise JobFailed(
-                f"the driver did not die at the point by SIGKILL alone (proof: {proof})"
-            )
-        checkpoint = Checkpoint(trial.checkpoint)
-        planned, finished = checkpoint.offset_log(), checkpoint.commit_log()
-        right = point.where == RECOVER or (point.batch in finished) == (
-            point.kind is Kind.COMMITS
-        )
-        if point.batch not in planned or not right:
-            raise JobFailed(
-                f"the engine's logs (offsets {planned}, commits {finished}) are not those of this point"
-            )
-        evidence = {
-            "point": point.id,
-            "signal": 9,
-            "killed": proof["killed"],
-            "reached_by": reached["pid"],
-        }
-        trial.crashes.append(
-            {**evidence, "offsets": planned, "commits": finished, "at": proof["begun"]}
+        seen = read_evidence(run.folder / f"reached-{number}.json", point)
+        reached = Reached(seen["pid"], seen["session"])
+        proof = check_death(point.id, ending, reached)
+        checkpoint = Checkpoint(run.checkpoint)
+        check_point_logs(point, run.crashes, checkpoint)
+        run.crashes.append(
+            {
+                "point": point.id,
+                "signal": proof.signal,
+                "killed": proof.killed,
+                "reached_by": reached.pid,
+                "offsets": checkpoint.offset_log(),
+                "commits": checkpoint.commit_log(),
+                "at": proof.begun,
+            }
         )
         batches = (
             (point.batch,)
             if number == 1 and unfinished(point, self.healthy_log)
             else ()
         )
-        trial.watcher.look(f"crash {number}", batches)
+        run.watcher.look(f"crash {number}", batches)
 
-    def note_task(self, trial: Trial, point: Point) -> None:
+    def record_task_crash(self, run: Run, point: Point) -> None:
         """Checks that a task died alone at its point. Raises `JobFailed` if it did not."""
-        reached = testimony(trial.folder / "reached-1.json", point)
-        trial.crashes.append(
+        reached = read_evidence(run.folder / "reached-1.json", point)
+        run.crashes.append(
             {
                 "point": point.id,
                 "signal": 9,
@@ -306,7 +330,27 @@ class Workshop:
         )
 
 
-def testimony(path: Path, point: Point) -> dict[str, Any]:
+def check_point_logs(
+    point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint
+) -> None:
+    """Raises `JobFailed` unless the engine's logs are those of this point.
+
+    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, and so behind the
+    logs of the crash before it, where there was one.
+    """
+    if point.where != RECOVER:
+        logs = EngineLogs(planned=True, finished=point.kind is Kind.COMMITS)
+        check_logs(point.id, point.batch, logs, checkpoint)
+    elif crashes:
+        before = BatchLogs(tuple(crashes[-1]["offsets"]), tuple(crashes[-1]["commits"]))
+        check_unchanged(point.id, before, checkpoint)
+    elif point.batch not in checkpoint.offset_log():
+        raise JobFailed(
+            f"{point.id} was reached, and yet there was nothing to recover; the run proves nothing."
+        )
+
+
+def read_evidence(path: Path, point: Point) -> dict[str, Any]:
     """The evidence that a point was reached. Raises `JobFailed` if there is none, or it is of something else."""
     try:
         seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -320,24 +364,23 @@ def testimony(path: Path, point: Point) -> dict[str, Any]:
     return seen
 
 
-def follow(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """What becomes of the queries that a driver was given: `ended`, `failed`, `stopped`, `killed` (with proof), `died`.
+def follow(events: Iterator[AnyEvent]) -> Outcome:
+    """What becomes of the queries that a driver was given.
 
     Raises what the driver failed with if it was not a query's failure.
     """
-    outcome: dict[str, Any] = {"event": "ended"}
+    failed = ""
     for event in events:
-        kind = event["event"]
-        if kind == "failed" and event.get("cell") is None:
-            raise (ServiceUnavailable if event["code"] == 69 else JobFailed)(
-                event["because"]
-            )
-        if kind == "failed":
-            outcome = event
-        elif kind == "rested":
-            return {**outcome, "left": event["left"]}
-        elif kind in ("killed", "died", "unwanted", "stopped"):
-            return event
+        match event:
+            case DriverFailed():
+                kind = ServiceUnavailable if event.code == 69 else JobFailed
+                raise kind(event.because)
+            case Failed():
+                failed = event.because
+            case Idle():
+                return Finished(event.left, failed)
+            case Killed() | Died() | Unwanted() | Stopped():
+                return event
     raise JobFailed("the driver's supervisor ended without a word")
 
 

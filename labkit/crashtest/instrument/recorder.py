@@ -187,7 +187,7 @@ class Recorder:
         if (
             ticket.armed is not None
             and ticket.armed.is_here(effect, side)
-            and testify(ticket, effect.kind)
+            and record_hit(ticket, effect.kind)
         ):
             self.told(ticket)
             stop(ticket)
@@ -214,7 +214,7 @@ def append(path: str, content: dict[str, Any]) -> None:
         _close(descriptor)
 
 
-def testify(ticket: Ticket, kind: Kind) -> bool:
+def record_hit(ticket: Ticket, kind: Kind) -> bool:
     """Leaves the evidence that the armed point was reached. False where somebody has done so before."""
     assert ticket.armed is not None
     if Path(ticket.evidence).exists():

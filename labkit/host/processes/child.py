@@ -6,36 +6,40 @@ only where a supervisor does nothing any more.
 """
 
 import contextlib
-import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from labkit.core.errors import JobFailed
-from labkit.host.processes.sessions import session_members
+from labkit.host.processes import wire
+from labkit.host.processes.events import AnyEvent, AwaitsKill, Started, Struck
+from labkit.host.processes.protocol import Conversation, Launch, RunQueries
+from labkit.host.processes.sessions import empty_session
 
 END_PATIENCE = 60.0
 """Seconds in which a supervisor must have emptied its session after its pipe closed."""
 
+_BETWEEN_DRIVER_AND_SUPERVISOR = Started | Struck | AwaitsKill
+"""Events that ask for something the supervisor does, which then says so itself."""
 
-class Drive:
+
+class SupervisedDriver:
     """One supervisor and its driver, for as long as the block lasts; afterwards neither is left."""
 
-    def __init__(self, spec: dict[str, Any], patience: float) -> None:
+    def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
         self._session: int | None = None
-        scratch = Path(spec["scratch"])
+        scratch = Path(launch.scratch)
         scratch.mkdir(parents=True)
-        path = scratch / "spec.json"
-        path.write_text(json.dumps(spec), encoding="utf-8")
-        with Path(spec["log"]).open("ab") as log:
+        path = scratch / "launch.json"
+        path.write_bytes(wire.encode(launch))
+        with Path(launch.log).open("ab") as log:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-m", "labkit.host.processes.supervisor", str(path)],
                 stdin=subprocess.PIPE,
@@ -70,22 +74,19 @@ class Drive:
         """The last resort: a supervisor that is stopped kills nobody, and its driver waits for it for ever."""
         self._supervisor.kill()
         self._supervisor.wait()
-        while self._session is not None and (living := session_members(self._session)):
-            for pid in living:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+        if self._session is not None:
+            empty_session(self._session, END_PATIENCE)
 
     @property
     def pid(self) -> int:
         """The supervisor's process."""
         return self._supervisor.pid
 
-    def order(self, content: dict[str, Any]) -> None:
-        """Hands the driver one order, which only a standby waits for. A dead driver says so in its events."""
+    def order(self, order: RunQueries) -> None:
+        """Hands the driver one order, which only a driver that waits takes. A dead driver says so in its events."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
-            self._supervisor.stdin.write(json.dumps(content).encode() + b"\n")
+            self._supervisor.stdin.write(wire.encode(order))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
@@ -94,27 +95,28 @@ class Drive:
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[AnyEvent]:
         """What happens, in order; the last event carries the proof of the session's end.
 
-        Raises `JobFailed` when nothing happened for as long as the runner's patience lasts.
+        Raises `JobFailed` when nothing happened for as long as the runner's patience lasts, and `ProtocolError` for
+        an event that must not happen then, or when there is no proof.
         """
         assert self._supervisor.stdout is not None
-        unread, silent_since = b"", time.monotonic()
+        conversation, silent_since = Conversation(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(self._supervisor.stdout, selectors.EVENT_READ)
             while True:
                 if not selector.select(timeout=1.0):
                     self._lose_patience(silent_since)
                     continue
-                content = self._supervisor.stdout.read1(65536)  # type: ignore[attr-defined]  # a BufferedReader
-                if not content:
+                piece = os.read(self._supervisor.stdout.fileno(), 65536)
+                if not piece:
+                    conversation.finish()
                     return
-                *lines, unread = (unread + content).split(b"\n")
-                for event in map(json.loads, lines):
-                    if event["event"] == "started":
-                        self._session = event["session"]
-                    else:
+                for event in conversation.read(piece):
+                    if isinstance(event, Started):
+                        self._session = event.session
+                    if not isinstance(event, _BETWEEN_DRIVER_AND_SUPERVISOR):
                         yield event
                 silent_since = time.monotonic()
 

@@ -8,11 +8,12 @@ refuse them (`labkit.stores.contract.Fencing`). This module must not kill a driv
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import psutil
 
 from labkit.core.errors import JobFailed
+from labkit.host.processes.events import ExecutorsEnd
+from labkit.host.processes.sessions import Emptied, kill_all
 
 GONE_SECONDS = 45.0
 """How long executors may outlive their driver; about a second is usual."""
@@ -36,7 +37,7 @@ class Executors:
         self._known = set(_living(self._known))
         return sorted(process.pid for process in self._known)
 
-    def kill(self, pid: int) -> dict[str, Any]:
+    def kill(self, pid: int) -> Emptied:
         """SIGKILL to one executor and its Python processes, until none is left; says which died.
 
         Raises `JobFailed` for a process that is no executor of this application.
@@ -46,34 +47,22 @@ class Executors:
             raise JobFailed(
                 f"process {pid} is no executor of {self._application}, so it is not killed."
             )
-        family, begun = {backend, *_family(backend)}, time.time()
-        end = time.monotonic() + KILL_SECONDS
-        while living := list(_living(family)):
-            for process in living:
-                family.update(_family(process))
-                with contextlib.suppress(*_GONE):
-                    process.kill()
-            if time.monotonic() > end:
-                break
-            time.sleep(0.005)
-        killed = sorted(process.pid for process in family)
-        return {
-            "executor": pid,
-            "killed": killed,
-            "left": [each.pid for each in living],
-            "begun": begun,
-        }
+        family = {backend, *_family(backend)}
 
-    def await_end(self, outlived: list[int]) -> dict[str, Any]:
+        def living() -> list[int]:
+            found = list(_living(family))
+            for process in found:
+                family.update(_family(process))
+            return sorted(process.pid for process in found)
+
+        return kill_all(living, KILL_SECONDS)
+
+    def await_end(self, outlived: list[int]) -> ExecutorsEnd:
         """Waits, after the driver's death, until none is left: which outlived it, for how long, and which still do."""
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:
             time.sleep(0.01)
-        return {
-            "outlived": outlived,
-            "seconds": round(time.monotonic() - begun, 3),
-            "left": left,
-        }
+        return ExecutorsEnd(outlived, round(time.monotonic() - begun, 3), left)
 
     def _backends(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():

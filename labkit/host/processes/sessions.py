@@ -1,4 +1,4 @@
-"""Processes by session: who is in one, and how it is emptied.
+"""Processes by session: who is in one, and how it is emptied. Here is the only loop of the lab that kills.
 
 A server that makes process groups of its own (each PySpark daemon does) is not ended by killing its group, but all
 its processes stay in the session in which it was started. This module must not decide who deserves to die.
@@ -8,9 +8,13 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import psutil
+
+_PAUSE = 0.005
+"""Seconds between two looks at who is still alive."""
 
 
 def session_members(session: int) -> list[int]:
@@ -30,14 +34,45 @@ def _members(session: int) -> Iterator[int]:
             continue
 
 
-def empty_session(session: int, seconds: float) -> list[int]:
-    """SIGKILL to every process of a session, again until none is left; returns those that are left after that time."""
-    end = time.monotonic() + seconds
-    while living := session_members(session):
-        for pid in living:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+class Emptied(NamedTuple):
+    """What came of killing processes until none is left."""
+
+    killed: list[int]
+    """Every process that got a SIGKILL, in numerical order."""
+    left: list[int]
+    """Those that were still alive when the time was over."""
+    begun: float
+    """When the first SIGKILL was sent, in seconds since the epoch."""
+
+
+def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
+    """SIGKILL to every process that `living` finds, again until it finds none, for at most so many seconds."""
+    begun, end = time.time(), time.monotonic() + seconds
+    killed: set[int] = set()
+    while left := living():
+        for pid in left:
+            _kill(pid)
+        killed.update(left)
         if time.monotonic() > end:
             break
-        time.sleep(0.01)
-    return living
+        time.sleep(_PAUSE)
+    return Emptied(sorted(killed), left, begun)
+
+
+def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
+    """SIGKILL to every process of a session, again until none is left but the one that is to be spared."""
+    return kill_all(
+        lambda: [pid for pid in session_members(session) if pid != spare], seconds
+    )
+
+
+def signal_session(session: int, number: signal.Signals) -> None:
+    """One signal to every process of a session: to stop all of them, or to let them go on."""
+    for pid in session_members(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

@@ -1,41 +1,66 @@
 """A driver's own end of its supervision: it reports events, takes orders, and ends its session without a supervisor.
 
-This module must not know what the driver runs, and kills nothing but the driver's own session.
+Both kinds of driver, that of the word-count runs and that of the crash test, begin with `serve`. This module must not
+know what the driver runs, and kills nothing but the driver's own session.
 """
 
-import json
+import math
 import os
 import queue
 import signal
 import sys
-from typing import Any
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Never
 
-from labkit.host.processes.sessions import session_members
+from labkit.core.errors import JobFailed, LabError
+from labkit.host.processes import wire
+from labkit.host.processes.events import AnyEvent, DriverFailed
+from labkit.host.processes.parking import park
+from labkit.host.processes.protocol import Launch, RunQueries
+from labkit.host.processes.sessions import empty_session
+from labkit.host.processes.tether import until_parent_ends
 
+orders: "queue.SimpleQueue[RunQueries]" = queue.SimpleQueue()
+"""What the runner handed down on standard input."""
 
-def report(event: str, **details: Any) -> None:
-    """One event for the supervisor."""
-    sys.stdout.write(json.dumps({"event": event, **details}) + "\n")
-    sys.stdout.flush()
+_channel = [1]
+"""Where events go: a copy of standard output, once what others print there is kept out of it."""
 
-
-orders: "queue.SimpleQueue[dict[str, Any]]" = queue.SimpleQueue()
-"""What the runner handed down on standard input, one JSON object a line."""
-
-
-def die_with_supervisor() -> None:
-    """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
-    for order in sys.stdin.buffer:
-        orders.put(json.loads(order))
-    own, session = os.getpid(), os.getsid(0)
-    while others := [pid for pid in session_members(session) if pid != own]:
-        for pid in others:
-            _kill(pid)
-    _kill(own)
+_writing = threading.Lock()
 
 
-def _kill(pid: int) -> None:
+def report(*events: AnyEvent) -> None:
+    """Events for the supervisor, from any thread, also from one that is about to stop this process."""
+    content = b"".join(map(wire.encode, events))
+    with _writing:
+        wire.write(_channel[0], content)
+
+
+def serve(run: Callable[[Launch], None]) -> Never:
+    """The main program of a driver, `python -m MODULE LAUNCH`: runs what it was launched for, and awaits the kill."""
+    _channel[0] = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    threading.Thread(target=_die_with_supervisor, daemon=True).start()
     try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+        run(wire.decode(Path(sys.argv[1]).read_bytes(), Launch))
+    except LabError as error:
+        report(DriverFailed(str(error), error.exit_code))
+    park()
+
+
+def _die_with_supervisor() -> None:
+    """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
+    until_parent_ends(_take)
+    own = os.getpid()
+    empty_session(os.getsid(0), math.inf, spare=own)
+    os.kill(own, signal.SIGKILL)
+
+
+def _take(line: bytes) -> None:
+    try:
+        orders.put(wire.decode(line, RunQueries))
+    except wire.Unreadable as error:
+        report(DriverFailed(f"an order is unreadable ({error}).", JobFailed.exit_code))

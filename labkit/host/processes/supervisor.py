@@ -7,20 +7,39 @@ loads neither pyspark nor the sinks; it must not decide what a run means.
 """
 
 import contextlib
-import json
 import os
 import selectors
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 from labkit.core.errors import LabError
+from labkit.host.processes import wire
+from labkit.host.processes.events import (
+    AnyEvent,
+    Application,
+    AwaitsKill,
+    Died,
+    DriverFailed,
+    Ending,
+    ExecutorKilled,
+    Failed,
+    Killed,
+    Proof,
+    Started,
+    Struck,
+    Unwanted,
+)
 from labkit.host.processes.executors import Executors
-from labkit.host.processes.sessions import session_members
+from labkit.host.processes.protocol import (
+    OF_THE_SUPERVISOR,
+    Conversation,
+    Launch,
+    ProtocolError,
+)
+from labkit.host.processes.sessions import empty_session
 
 KILL_PATIENCE = 30.0
 """Seconds in which a session must be empty after SIGKILL; a process in uninterruptible sleep may take longer."""
@@ -29,31 +48,23 @@ KILL_PATIENCE = 30.0
 class Supervisor:
     """One driver, from its start to the proof of its end."""
 
-    def __init__(self, spec_path: Path) -> None:
-        self._spec: dict[str, Any] = json.loads(spec_path.read_text(encoding="utf-8"))
-        self._scratch = Path(self._spec["scratch"])
+    def __init__(self, path: Path) -> None:
+        self._launch = wire.decode(path.read_bytes(), Launch)
+        self._scratch = Path(self._launch.scratch)
         self._scratch.mkdir(parents=True, exist_ok=True)
-        self._driver = self._start(spec_path)
-        self._unread = b""
+        self._conversation = Conversation(forbidden=OF_THE_SUPERVISOR)
+        self._driver = self._start(path)
         self._executors: Executors | None = None
 
-    def _start(self, spec_path: Path) -> "subprocess.Popen[bytes]":
-        more = self._spec.get("environment", {})
-        environment = (
-            dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1") | more
-        )
-        with Path(self._spec["log"]).open("ab") as log:
+    def _start(self, path: Path) -> "subprocess.Popen[bytes]":
+        environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
+        with Path(self._launch.log).open("ab") as log:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    self._spec.get("module", "labkit.runs.driver"),
-                    str(spec_path),
-                ],
+                [sys.executable, "-m", self._launch.module, str(path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=environment,
+                env=environment | self._launch.environment,
                 cwd=self._scratch,
                 start_new_session=True,
             )
@@ -61,17 +72,16 @@ class Supervisor:
     def watch(self) -> None:
         """Passes the driver's events on until it is idle or dead or unwanted; then empties its session."""
         try:
-            self._say({"event": "started", "session": self._driver.pid})
+            self._say(Started(self._driver.pid))
             ending = self._follow()
-            proof = self._empty_session()
-            self._say({"event": ending, **proof})
+            self._say(ending(self._empty_session()))
         except BrokenPipeError:
             self._empty_session()
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _follow(self) -> str:
-        """`killed` when the driver is idle, `died` when it ended by itself, `unwanted` when the runner is gone."""
+    def _follow(self) -> type[Ending]:
+        """How the driver is to end, or has ended."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -86,93 +96,91 @@ class Supervisor:
                     if ending is not None:
                         return ending
 
-    def _pass_down(self) -> str | None:
+    def _pass_down(self) -> type[Ending] | None:
         """What the runner says goes to the driver, unread; a closed pipe says that nobody wants the driver."""
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
-            return "unwanted"
-        with contextlib.suppress(
-            BrokenPipeError
-        ):  # the driver is dead, as its other pipe is about to say
+            return Unwanted
+        # A dead driver takes no order; its other pipe is about to say that it is dead.
+        with contextlib.suppress(BrokenPipeError):
             self._driver.stdin.write(order)
             self._driver.stdin.flush()
         return None
 
-    def _pass_on(self) -> str | None:
+    def _pass_on(self) -> type[Ending] | None:
+        """What the driver says goes to the runner, if the driver may say it at that moment; else it is killed."""
         assert self._driver.stdout is not None
-        content = os.read(self._driver.stdout.fileno(), 65536)
-        if not content:
-            return "died"
-        *lines, self._unread = (self._unread + content).split(b"\n")
-        for line in lines:
-            event = json.loads(line)
-            if event["event"] == "idle":
-                return "killed"
-            self._say(self._heard(event))
-            if event["event"] == "failed" and event["cell"] is None:
-                return "killed"
+        piece = os.read(self._driver.stdout.fileno(), 65536)
+        if not piece:
+            return Died
+        try:
+            for event in self._conversation.read(piece):
+                self._write(event)
+                if isinstance(event, AwaitsKill | DriverFailed):
+                    return Killed
+                self._act(event)
+        except ProtocolError as error:
+            self._say(DriverFailed(str(error), error.exit_code))
+            return Killed
         return None
 
-    def _heard(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What there is to do about an event before it is passed on: on a cluster, executors are killed here too."""
-        if event["event"] == "application":
-            self._executors = Executors(event["id"])
-        if event["event"] != "struck" or self._executors is None:
-            return event
-        try:
-            return {**event, **self._executors.kill(event["executor"])}
-        except LabError as error:
-            return {
-                "event": "failed",
-                "cell": event["cell"],
-                "because": str(error),
-                "code": error.exit_code,
-            }
+    def _act(self, event: AnyEvent) -> None:
+        """What the supervisor itself has to do: on a cluster it kills executors, too."""
+        if isinstance(event, Application):
+            self._executors = Executors(event.id)
+        elif isinstance(event, Struck):
+            self._say(self._kill_executor(event))
 
-    def _empty_session(self) -> dict[str, Any]:
+    def _kill_executor(self, struck: Struck) -> ExecutorKilled | Failed:
+        try:
+            if self._executors is None or struck.executor is None:
+                raise ProtocolError(
+                    f"the driver is on no cluster, so it has no executor {struck.executor} to be killed."
+                )
+            emptied = self._executors.kill(struck.executor)
+        except LabError as error:
+            return Failed(struck.query, str(error), error.exit_code)
+        return ExecutorKilled(
+            struck.query,
+            struck.executor,
+            emptied.killed,
+            emptied.left,
+            emptied.begun,
+        )
+
+    def _empty_session(self) -> Proof:
         """SIGKILL to every process of the driver's session, again until none is left.
 
         Each PySpark daemon makes a process group of its own, so killing the driver's group would leave writers alive.
         """
         if self._executors is not None:
             self._executors.look()
-        killed: set[int] = set()
-        begun = time.time()
-        end = time.monotonic() + KILL_PATIENCE
-        session = self._driver.pid
-        while living := session_members(session):
-            for pid in living:
-                self._kill(pid)
-            killed.update(living)
-            if time.monotonic() > end:
-                break
-            time.sleep(0.005)
+        emptied = empty_session(self._driver.pid, KILL_PATIENCE)
         code = self._driver.wait()
-        died_by = -code if code < 0 else 0
-        proof = {
-            "session": session,
-            "signal": died_by,
-            "killed": sorted(killed),
-            "left": living,
-            "begun": begun,
-        }
+        executors = None
         if self._executors is not None:
-            proof["executors"] = self._executors.await_end(self._executors.look())
-        return proof
+            executors = self._executors.await_end(self._executors.look())
+        return Proof(
+            session=self._driver.pid,
+            signal=-code if code < 0 else 0,
+            killed=emptied.killed,
+            left=emptied.left,
+            begun=emptied.begun,
+            executors=executors,
+        )
 
-    def _kill(self, pid: int) -> None:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+    def _say(self, event: AnyEvent) -> None:
+        """An event of the supervisor's own."""
+        self._conversation.take(event)
+        self._write(event)
 
-    def _say(self, event: dict[str, Any]) -> None:
-        print(json.dumps(event), flush=True)
+    def _write(self, event: AnyEvent) -> None:
+        wire.write(sys.stdout.fileno(), wire.encode(event))
 
 
 def main() -> None:
-    """`python -m labkit.host.processes.supervisor SPEC`, started by the runner only."""
+    """`python -m labkit.host.processes.supervisor LAUNCH`, started by the runner only."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Supervisor(Path(sys.argv[1])).watch()

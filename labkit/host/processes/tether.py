@@ -1,64 +1,116 @@
-"""Something that ends with the process that asked for it, even if that is killed by SIGKILL.
+"""The parent-death guard: something ends with the process that asked for it, even if that is killed by SIGKILL.
 
-    with watched("labkit.host.servers.tethered", "kafka") as told: ...      the asking process
-    hold(begin, end)                                                the watcher, `python -m` that module
+    with tethered("labkit.host.servers.tethered", "kafka") as server: ...      the asking process
+    serve_tethered(begin, end)                                      the guard, `python -m` that module
 
-A watcher, in a session of its own, begins something, says where it is, and then waits at a pipe whose other end only
-the asking process holds. The kernel closes that end whatever the process dies of; then the watcher ends what it began.
-This module must not know what that is, and whoever uses it must not keep anything there that anybody wants later.
+The guard, in a session of its own, begins something, says where it is, and then waits at a pipe whose other end only
+the asking process holds. The kernel closes that end whatever the process dies of; then the guard ends what it began.
+Drivers wait at such a pipe, too (`labkit.host.processes.supervised`), and so do supervisors, which listen to their
+driver meanwhile. This module must not know what ends, and whoever uses it must not keep anything there that anybody
+wants later.
 """
 
-import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from labkit.core.errors import LabError, ServiceUnavailable
+from labkit.host.processes import wire
+
+Value = TypeVar("Value", bound=msgspec.Struct)
+_EVERY = 0.2
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why the guard could not begin."""
+
+    because: str
+
+
+class Tethered(NamedTuple):
+    """What a guard began, as it said itself."""
+
+    line: bytes
+    guard: int
+    """The guard's process id."""
+
+    def read(self, kind: type[Value]) -> Value:
+        """What the guard said, as a value."""
+        return wire.decode(self.line, kind)
 
 
 @contextmanager
-def watched(module: str, *arguments: str) -> Iterator[dict[str, Any]]:
-    """What a watcher began, for a block; what it told, and its process id as `watcher`.
+def tethered(module: str, *arguments: str) -> Iterator[Tethered]:
+    """What a guard began, for a block.
 
-    Raises `ServiceUnavailable` with the watcher's reason when it could not begin.
+    Raises `ServiceUnavailable` with the guard's reason when it could not begin.
     """
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
         start_new_session=True,
-    ) as watcher:
-        assert watcher.stdin is not None
-        assert watcher.stdout is not None
+    ) as guard:
+        assert guard.stdin is not None
+        assert guard.stdout is not None
         try:
-            told = json.loads(
-                watcher.stdout.readline()
-                or '{"because": "Its watcher died while it began."}'
-            )
-            if "because" in told:
-                raise ServiceUnavailable(told["because"])
-            yield {**told, "watcher": watcher.pid}
+            line = guard.stdout.readline()
+            if not line:
+                raise ServiceUnavailable("Its guard died while it began.")
+            with suppress(wire.Unreadable):
+                raise ServiceUnavailable(wire.decode(line, Refusal).because)
+            yield Tethered(line, guard.pid)
         finally:
-            watcher.stdin.close()
+            guard.stdin.close()
 
 
-def hold(begin: Callable[[], Mapping[str, object]], end: Callable[[], object]) -> None:
-    """Begins, tells, and ends when the pipe closes, or at once when it could not begin."""
+def serve_tethered(
+    begin: Callable[[], msgspec.Struct], end: Callable[[], object]
+) -> None:
+    """Begins, says what it began, and ends it when the pipe closes, or at once when it could not begin."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
     try:
         try:
-            told = dict(begin())
+            begun = begin()
         except (LabError, OSError) as error:
-            told = {"because": str(error)}
+            begun = Refusal(str(error))
         with suppress(BrokenPipeError):
-            sys.stdout.write(json.dumps(told) + "\n")
-            sys.stdout.flush()
-        sys.stdin.buffer.read()
+            wire.write(1, wire.encode(begun))
+        until_parent_ends()
     finally:
         end()
+
+
+def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
+    """Returns when the other end of standard input closes, because its one holder is dead or wants no more.
+
+    `take` gets every line that comes until then.
+    """
+    for line in sys.stdin.buffer:
+        take(line)
+
+
+def end_with_parent() -> None:
+    """From now on this process, whatever it is doing, ends at once after its parent.
+
+    For a worker whose connection closes at its ordinary end as well: it then still has to tidy up, so only the death
+    of its parent, seen by the new parent that the kernel gives it, may end it in the middle of its work.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

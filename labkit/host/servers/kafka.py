@@ -1,7 +1,7 @@
 """A Kafka broker of the lab's own: one process in KRaft mode on the loopback interface, without Docker or root.
 
     KafkaService().up()                    the broker of this user, in the cache folder; it stays until `down`
-    KafkaService(folder, tied=True).up()   a broker of one's own that ends with this process, whatever that dies of
+    KafkaService(folder, tethered=True).up()   a broker of one's own that ends with this process, whatever that dies of
     LABKIT_KAFKA=host:port                 a broker of the user's own: nothing is started, and nothing is stopped
 
 One lock a folder, so that two labs that share a broker start it once. This module must not create a topic.
@@ -28,6 +28,8 @@ from labkit.host import addresses, durable
 from labkit.host.class_data import USED, archive_path, find_archive, keep
 from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
+from labkit.host.processes import wire
+from labkit.host.processes.start_server import Mode, ServerStarted
 from labkit.host.servers.contract import State, Status
 from labkit.host.servers.kafka_jars import BROKER, VERSION
 from labkit.host.servers.kafka_metadata import is_ready, parse_address
@@ -93,13 +95,13 @@ class KafkaService:
         self,
         folder: Path | None = None,
         *,
-        tied: bool = False,
+        tethered: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         """`folder` None: this user's broker. `settings` are broker settings beyond `SETTINGS`."""
         self.folder = _own_folder() if folder is None else folder
-        self._tied, self._settings = tied, {**SETTINGS, **(settings or {})}
-        self._leash: subprocess.Popen[bytes] | None = None
+        self._tethered, self._settings = tethered, {**SETTINGS, **(settings or {})}
+        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def log(self) -> Path:
@@ -171,10 +173,12 @@ class KafkaService:
     def _stop(self, pid: int | None) -> None:
         """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind."""
         grace = ARCHIVING if self._known().get("archive") else GRACE
-        ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tied)
-        if self._leash is not None:
-            leash, self._leash = self._leash, None
-            leash.communicate()
+        ended_by_itself = pid is not None and _end(
+            pid, grace, gently=not self._tethered
+        )
+        if self._guard is not None:
+            guard, self._guard = self._guard, None
+            guard.communicate()
         known = self._known()
         if part := known.pop("archive", ""):
             _keep_archive(Path(part), whole=ended_by_itself)
@@ -221,14 +225,14 @@ class KafkaService:
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
         """Options to start by the class-data archive, or to write one at the end, and where that one is written.
 
-        A tied broker is killed, so it writes none.
+        A tethered broker is killed, so it writes none.
         """
         if not fast_start().archive:
             return [], ""
         if found := find_archive(java, jars):
             return [f"-XX:SharedArchiveFile={found}", *USED], ""
         path = archive_path(java, jars)
-        if path is None or self._tied:
+        if path is None or self._tethered:
             return [], ""
         part = f"{path}.{uuid.uuid4().hex[:8]}.part"
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
@@ -282,11 +286,11 @@ class KafkaService:
             )
 
     def _launch(self, command: list[str]) -> int:
-        mode = "tied" if self._tied else "free"
+        mode: Mode = "tethered" if self._tethered else "detached"
         starter = [
             sys.executable,
             "-m",
-            "labkit.host.processes.leash",
+            "labkit.host.processes.start_server",
             mode,
             str(self.log),
             *command,
@@ -298,9 +302,9 @@ class KafkaService:
             start_new_session=True,
         )
         assert process.stdout is not None
-        pid: int = json.loads(process.stdout.readline())["pid"]
-        if self._tied:
-            self._leash = process
+        pid = wire.decode(process.stdout.readline(), ServerStarted).pid
+        if self._tethered:
+            self._guard = process
         else:
             process.communicate()
         return pid

@@ -19,11 +19,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import spark_jars
 from labkit.host.java import Java, find_java
 from labkit.host.processes.sessions import empty_session
-from labkit.host.processes.tether import hold, watched
+from labkit.host.processes.tether import serve_tethered, tethered
 
 START_SECONDS = 180.0
 """Until master and workers must have found each other; 4 s on a quiet machine."""
@@ -43,6 +45,14 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 """
 
 
+class ClusterStarted(msgspec.Struct, frozen=True):
+    """What the guard of a cluster says of it."""
+
+    url: str
+    sessions: list[int]
+    folder: str
+
+
 class Cluster(NamedTuple):
     """A master and its workers, for as long as the asking process wants them."""
 
@@ -51,7 +61,8 @@ class Cluster(NamedTuple):
     sessions: list[int]
     """Of the master, then of each worker: a worker's executors, and their Python processes, are in its session."""
     folder: Path
-    watcher: int
+    guard: int
+    """The process that ends them all."""
 
 
 @contextmanager
@@ -63,10 +74,9 @@ def spark_cluster(
     Raises `ServiceUnavailable` when it does not come up.
     """
     size = map(str, (workers, cores, megabytes))
-    with watched("labkit.host.servers.spark_cluster", *size) as told:
-        yield Cluster(
-            told["url"], told["sessions"], Path(told["folder"]), told["watcher"]
-        )
+    with tethered("labkit.host.servers.spark_cluster", *size) as begun:
+        started = begun.read(ClusterStarted)
+        yield Cluster(started.url, started.sessions, Path(started.folder), begun.guard)
 
 
 def linked_home(folder: Path) -> dict[str, str]:
@@ -87,7 +97,7 @@ def linked_home(folder: Path) -> dict[str, str]:
 
 
 class _Servers:
-    """Master and workers as processes of the watcher."""
+    """Master and workers as processes of the guard."""
 
     def __init__(self, folder: Path) -> None:
         self._java: Java = find_java()
@@ -196,21 +206,21 @@ class _Servers:
         return found[1]
 
 
-def watch(workers: int, cores: int, megabytes: int) -> None:
+def guard(workers: int, cores: int, megabytes: int) -> None:
     """Starts a cluster, tells where it is, and ends it when the pipe closes."""
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
 
-        def begin() -> dict[str, object]:
+        def begin() -> ClusterStarted:
             servers = _Servers(folder)
             ending.callback(servers.end)
             url = servers.master()
             servers.workers(url, workers, cores, megabytes)
-            return {"url": url, "sessions": servers.sessions, "folder": str(folder)}
+            return ClusterStarted(url, servers.sessions, str(folder))
 
-        hold(begin, ending.close)
+        serve_tethered(begin, ending.close)
 
 
 if __name__ == "__main__":
-    watch(*map(int, sys.argv[1:4]))
+    guard(*map(int, sys.argv[1:4]))

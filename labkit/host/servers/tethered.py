@@ -12,54 +12,65 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from labkit.core.errors import LabError
 from labkit.host import addresses
-from labkit.host.processes.tether import hold, watched
+from labkit.host.processes.tether import serve_tethered, tethered
 from labkit.host.servers.contract import Service
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.postgres_programs import short_place
 
 
-class Tied(NamedTuple):
+class TetheredServer(NamedTuple):
     """A server that ends with this process."""
 
     address: str
     pid: int
     folder: Path
-    watcher: int
+    guard: int
+    """The process that ends it."""
 
 
-def tied_postgres(*settings: str) -> AbstractContextManager[Tied]:
+class ServerUp(msgspec.Struct, frozen=True):
+    """What the guard of a server says of it."""
+
+    address: str
+    pid: int
+    folder: str
+
+
+def tethered_postgres(*settings: str) -> AbstractContextManager[TetheredServer]:
     """A fresh PostgreSQL for a block; `settings` go to initdb, as `-c`, `fsync=off`. Raises `ServiceUnavailable`."""
-    return _tied("postgres", *settings)
+    return _server("postgres", *settings)
 
 
-def tied_kafka() -> AbstractContextManager[Tied]:
+def tethered_kafka() -> AbstractContextManager[TetheredServer]:
     """A fresh Kafka broker for a block. Raises `ServiceUnavailable`."""
-    return _tied("kafka")
+    return _server("kafka")
 
 
 @contextmanager
-def _tied(*arguments: str) -> Iterator[Tied]:
-    with watched("labkit.host.servers.tethered", *arguments) as told:
-        yield Tied(told["address"], told["pid"], Path(told["folder"]), told["watcher"])
+def _server(*arguments: str) -> Iterator[TetheredServer]:
+    with tethered("labkit.host.servers.tethered", *arguments) as begun:
+        server = begun.read(ServerUp)
+        yield TetheredServer(
+            server.address, server.pid, Path(server.folder), begun.guard
+        )
 
 
-def watch(kind: str, settings: Sequence[str]) -> None:
+def guard(kind: str, settings: Sequence[str]) -> None:
     """Starts a server, tells where it is, and ends it when the pipe closes."""
     os.environ.pop(addresses.KAFKA, None)  # the user's own broker is somebody else's
     service, discard = _postgres(settings) if kind == "postgres" else _kafka()
 
-    def begin() -> dict[str, object]:
+    def begin() -> ServerUp:
         status = service.up()
-        return {
-            "address": status.address,
-            "pid": status.pid,
-            "folder": str(status.folder),
-        }
+        assert status.pid is not None
+        return ServerUp(status.address, status.pid, str(status.folder))
 
-    hold(begin, discard)
+    serve_tethered(begin, discard)
 
 
 def _postgres(settings: Sequence[str]) -> tuple[Service, Callable[[], None]]:
@@ -69,7 +80,7 @@ def _postgres(settings: Sequence[str]) -> tuple[Service, Callable[[], None]]:
 
 def _kafka() -> tuple[Service, Callable[[], None]]:
     folder = Path(tempfile.mkdtemp(prefix="labkit-kafka-"))
-    service = KafkaService(folder, tied=True)
+    service = KafkaService(folder, tethered=True)
 
     def discard() -> None:
         with suppress(LabError):
@@ -85,4 +96,4 @@ def _fresh_folder() -> Path:
 
 
 if __name__ == "__main__":
-    watch(sys.argv[1], sys.argv[2:])
+    guard(sys.argv[1], sys.argv[2:])

@@ -7,27 +7,36 @@ what a killed one left.
 """
 
 import fcntl
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from labkit.core.errors import LabError, ServiceUnavailable
+import msgspec
+
+from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
 from labkit.host.java import Java, find_java
-from labkit.host.processes.child import Drive
+from labkit.host.processes import wire
+from labkit.host.processes.child import SupervisedDriver
+from labkit.host.processes.events import AwaitsKill, DriverFailed, Killed
+from labkit.host.processes.protocol import Launch
 from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0
 """Seconds without news after which the making is given up; another maker may be at it."""
 
 REMEDY = "everything works without an archive, some seconds slower"
+
+
+class ArchiveTask(msgspec.Struct, frozen=True):
+    """What the driver is to do."""
+
+    anew: bool
+    """Whether it makes an archive where there is one already."""
 
 
 def make_archive(*, anew: bool = False) -> Path:
@@ -41,17 +50,17 @@ def make_archive(*, anew: bool = False) -> Path:
         return found
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "driver.log"
-        spec = {
-            "module": __name__,
-            "scratch": str(Path(folder) / "scratch"),
-            "log": str(log),
-            "anew": anew,
-        }
-        with Drive(spec, PATIENCE) as drive:
-            events = list(drive.events())
-        failures = [event["because"] for event in events if event["event"] == "failed"]
+        launch = Launch(
+            module=__name__,
+            scratch=str(Path(folder) / "scratch"),
+            log=str(log),
+            task=wire.raw(ArchiveTask(anew)),
+        )
+        with SupervisedDriver(launch, PATIENCE) as driver:
+            events = list(driver.events())
+        failures = [one.because for one in events if isinstance(one, DriverFailed)]
         made = find_archive(java)
-        if made is None or failures or events[-1]["event"] != "killed":
+        if made is None or failures or not isinstance(events[-1], Killed):
             because = (
                 failures[0]
                 if failures
@@ -157,21 +166,23 @@ def _check(java: Java, unfinished: Path) -> None:
         )
 
 
-def main() -> None:
-    """`python -m labkit.spark.fast.archive SPEC`, started by a supervisor only."""
-    from labkit.host.processes.supervised import die_with_supervisor, report
-    from labkit.spark.reach import park
+def run(launch: Launch) -> None:
+    """Runs in the driver: makes the archive, then awaits the kill."""
+    from labkit.host.processes.supervised import report
 
-    threading.Thread(target=die_with_supervisor, daemon=True).start()
-    spec: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    task = wire.decode(launch.task, ArchiveTask)
     try:
-        write_archive(Path(spec["scratch"]), anew=spec["anew"])
-        report("idle")
-    except (LabError, OSError) as error:
-        report(
-            "failed", cell=None, because=str(error), code=ServiceUnavailable.exit_code
-        )
-    park()
+        write_archive(Path(launch.scratch), anew=task.anew)
+    except OSError as error:
+        raise ServiceUnavailable(str(error)) from error
+    report(AwaitsKill())
+
+
+def main() -> None:
+    """`python -m labkit.spark.fast.archive LAUNCH`, started by a supervisor only."""
+    from labkit.host.processes.supervised import serve
+
+    serve(run)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy, orders
-from labkit.runs.outcome import Outcome, crash, silent
+from labkit.runs.outcome import Outcome, crash
+from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Text, named_values, said
 from labkit.teach.exercises.contract import (

@@ -15,7 +15,7 @@ from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.records import Observation
 from labkit.core.words import columns
 from labkit.host import addresses
-from labkit.host.servers.tethered import tied_kafka
+from labkit.host.servers.tethered import tethered_kafka
 from labkit.stores.contract import Handle, Transaction
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Reader
 from labkit.stores.kafka.store import KafkaStore
@@ -218,7 +218,7 @@ def kafka() -> Kafka:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    server = private.find(addresses.KAFKA, tied_kafka)
+    server = private.find(addresses.KAFKA, tethered_kafka)
     found = Kafka(server)
     if server.folder is None:
         private.at_end(found.clean)

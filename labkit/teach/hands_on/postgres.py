@@ -16,7 +16,7 @@ from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.words import columns
 from labkit.host import addresses
 from labkit.host.servers.postgres import PostgresService
-from labkit.host.servers.tethered import tied_postgres
+from labkit.host.servers.tethered import tethered_postgres
 from labkit.stores.postgres.session import Answer, SqlConnection
 from labkit.teach.hands_on import private
 
@@ -184,7 +184,7 @@ def postgres() -> Postgres:
         earlier.clean()
     _last.clear()
     found = Postgres(
-        private.find(addresses.POSTGRES, partial(tied_postgres, "--no-sync"))
+        private.find(addresses.POSTGRES, partial(tethered_postgres, "--no-sync"))
     )
     if not found.is_private:
         private.at_end(found.clean)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.host.servers.tethered import Tied
+from labkit.host.servers.tethered import TetheredServer
 
 
 class Server(NamedTuple):
@@ -27,7 +27,9 @@ _private: dict[str, tuple[int, Server]] = {}
 atexit.register(_ending.close)
 
 
-def find(variable: str, start: Callable[[], AbstractContextManager[Tied]]) -> Server:
+def find(
+    variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]
+) -> Server:
     """The server that this environment variable names; started where it names none. Raises `ServiceUnavailable`."""
     pid, known = _private.get(variable, (0, None))
     given = os.environ.get(variable, "").strip()
@@ -36,8 +38,8 @@ def find(variable: str, start: Callable[[], AbstractContextManager[Tied]]) -> Se
         return known
     if given:
         return Server(given, None)
-    tied = _ending.enter_context(start())
-    found = Server(tied.address, tied.folder)
+    tethered = _ending.enter_context(start())
+    found = Server(tethered.address, tethered.folder)
     _private[variable] = (os.getpid(), found)
     os.environ[variable] = found.address
     return found

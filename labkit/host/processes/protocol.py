@@ -1,0 +1,215 @@
+"""Which event of a driver may follow which: one table for a driver, one for each of its queries.
+
+The supervisor holds what its driver says against these tables, and the runner holds what the supervisor passes on
+against the same ones. An event that is unreadable or out of order proves nothing, so it is refused. This module must
+not start, kill or wait for anything.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from msgspec import Raw, Struct
+
+from labkit.core.errors import JobFailed
+from labkit.host.processes import events, wire
+from labkit.host.processes.events import AnyEvent, QueryEvent
+
+
+class ProtocolError(JobFailed):
+    """An event that must not happen in this state; it names both."""
+
+
+class DriverState(StrEnum):
+    """How far a driver has come."""
+
+    ABSENT = "not started"
+    STARTING = "starting"
+    UP = "up"
+    WORKING = "at work"
+    DOOMED = "awaiting its kill"
+    DEAD = "dead"
+
+
+class QueryState(StrEnum):
+    """How far a query has come in one driver."""
+
+    ABSENT = "not begun"
+    OPENING = "opening"
+    RUNNING = "running"
+    PARKED = "parked at its failpoint"
+    STRUCK = "waiting for the death of an executor"
+    UNPROVEN = "failed while an executor was to be killed"
+    OVER = "over"
+
+
+_DriverRow = dict[type[events.Event], DriverState]
+
+_ENDS: _DriverRow = {
+    events.Died: DriverState.DEAD,
+    events.Unwanted: DriverState.DEAD,
+}
+_FAILS: _DriverRow = {**_ENDS, events.DriverFailed: DriverState.DOOMED}
+_QUERIES: _DriverRow = {
+    events.Begun: DriverState.WORKING,
+    events.Recovered: DriverState.WORKING,
+    events.TableRead: DriverState.WORKING,
+    events.Parked: DriverState.WORKING,
+    events.Struck: DriverState.WORKING,
+    events.ExecutorKilled: DriverState.WORKING,
+    events.Ended: DriverState.WORKING,
+    events.Failed: DriverState.WORKING,
+}
+
+DRIVER: Mapping[DriverState, Mapping[type[events.Event], DriverState]] = {
+    DriverState.ABSENT: {events.Started: DriverState.STARTING},
+    DriverState.STARTING: {
+        **_FAILS,
+        events.Application: DriverState.STARTING,
+        events.SessionUp: DriverState.UP,
+        events.Ready: DriverState.WORKING,
+        events.AwaitsKill: DriverState.DOOMED,
+    },
+    DriverState.UP: {
+        **_FAILS,
+        events.Ready: DriverState.WORKING,
+        events.Begun: DriverState.WORKING,
+        events.AwaitsKill: DriverState.DOOMED,
+    },
+    DriverState.WORKING: {
+        **_FAILS,
+        **_QUERIES,
+        events.Stopped: DriverState.WORKING,
+        events.Idle: DriverState.WORKING,
+        events.AwaitsKill: DriverState.DOOMED,
+    },
+    DriverState.DOOMED: {**_ENDS, events.Killed: DriverState.DEAD},
+    DriverState.DEAD: {},
+}
+"""For every state of a driver, the events that may happen in it and the state after each."""
+
+QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
+    QueryState.ABSENT: {events.Begun: QueryState.OPENING},
+    QueryState.OPENING: {
+        events.Recovered: QueryState.RUNNING,
+        events.TableRead: QueryState.RUNNING,
+        events.Parked: QueryState.PARKED,
+        events.Ended: QueryState.OVER,
+        events.Failed: QueryState.OVER,
+    },
+    QueryState.RUNNING: {
+        events.Parked: QueryState.PARKED,
+        events.Struck: QueryState.STRUCK,
+        events.Ended: QueryState.OVER,
+        events.Failed: QueryState.OVER,
+    },
+    QueryState.PARKED: {},
+    QueryState.STRUCK: {
+        events.ExecutorKilled: QueryState.RUNNING,
+        events.Failed: QueryState.UNPROVEN,
+    },
+    QueryState.UNPROVEN: {
+        events.Ended: QueryState.OVER,
+        events.Failed: QueryState.OVER,
+    },
+    # A driver of the crash test may be handed a query of the same name once more.
+    QueryState.OVER: {events.Begun: QueryState.OPENING},
+}
+"""The same for each query. Recovery is optional: a query of the crash test has none of the lab's own."""
+
+STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
+    events.Idle: frozenset({QueryState.OVER}),
+    events.AwaitsKill: frozenset({QueryState.OVER, QueryState.PARKED}),
+}
+"""What a driver may say only when each of its queries is in one of these states."""
+
+
+OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
+    {
+        events.Started,
+        events.ExecutorKilled,
+        events.Killed,
+        events.Died,
+        events.Unwanted,
+    }
+)
+"""What a supervisor says and a driver must not: nobody proves its own death."""
+
+
+class Conversation:
+    """What one driver has said so far. Every event is held against the tables."""
+
+    def __init__(self, forbidden: frozenset[type[events.Event]] = frozenset()) -> None:
+        """`forbidden`: events that must not come through the pipe, although the tables know them."""
+        self._forbidden = forbidden
+        self.state = DriverState.ABSENT
+        self.queries: dict[str, QueryState] = {}
+        self._lines = wire.Lines()
+
+    def take(self, event: AnyEvent) -> None:
+        """Goes on to the state after the event. Raises `ProtocolError`, and stays where it was."""
+        after = DRIVER[self.state].get(type(event))
+        if after is None:
+            raise _refused(event, f"the driver is {self.state}")
+        allowed = STILL.get(type(event), frozenset(QueryState))
+        for name, state in self.queries.items():
+            if state not in allowed:
+                raise _refused(event, f"the query {name} is {state}")
+        if isinstance(event, QueryEvent):
+            self._take_of_query(event)
+        self.state = after
+
+    def _take_of_query(self, event: QueryEvent) -> None:
+        state = self.queries.get(event.query, QueryState.ABSENT)
+        after = QUERY[state].get(type(event))
+        if after is None:
+            raise _refused(event, f"the query {event.query} is {state}")
+        self.queries[event.query] = after
+
+    def read(self, piece: bytes) -> Iterator[AnyEvent]:
+        """The events that are complete with this piece of a pipe. Raises `ProtocolError`."""
+        for line in self._lines.feed(piece):
+            try:
+                event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # a union of types
+            except wire.Unreadable as unreadable:
+                raise _refused(unreadable, f"the driver is {self.state}") from None
+            if type(event) in self._forbidden:
+                raise _refused(event, f"the driver is {self.state}")
+            self.take(event)
+            yield event
+
+    def finish(self) -> None:
+        """The pipe has closed. Raises `ProtocolError` unless the driver is proven dead."""
+        if self.state is not DriverState.DEAD:
+            raise ProtocolError(
+                f"the driver's supervisor ended without a word while the driver was {self.state}; the run proves "
+                "nothing."
+            )
+
+
+def _refused(event: object, state: str) -> ProtocolError:
+    if isinstance(event, events.Event):
+        config = type(event).__struct_config__
+        said = f"the event {config.tag!r} is out of order"
+    else:
+        said = f"an event is unreadable ({event})"
+    return ProtocolError(f"{said} while {state}; the run proves nothing.")
+
+
+class Launch(Struct, frozen=True):
+    """What a supervisor must know of the driver that it starts."""
+
+    module: str
+    """What the driver runs, as `python -m`."""
+    scratch: str
+    """A folder for temporary files, not there yet; removed when the driver is dead."""
+    log: str
+    task: Raw
+    """For the driver's module alone."""
+    environment: dict[str, str] = {}
+
+
+class RunQueries(Struct, frozen=True, tag_field="order", tag="run"):
+    """The one order that a runner gives to a driver that waits."""
+
+    queries: list[Raw]
+    """For the driver's module alone."""

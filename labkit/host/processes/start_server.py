@@ -1,0 +1,56 @@
+"""Starts a server in a session of its own; a tethered one ends when whoever started it ends, however that dies.
+
+    python -m labkit.host.processes.start_server tethered|detached LOG COMMAND...
+
+Says the server's process id. `detached`: this process ends at once, and the server belongs to nobody. `tethered`: the
+whole session of the server ends with the asking process (labkit.host.processes.tether). This module must not know what
+the server is.
+"""
+
+import subprocess
+import sys
+from typing import Literal
+
+import msgspec
+
+from labkit.host.processes import wire
+from labkit.host.processes.sessions import empty_session
+from labkit.host.processes.tether import serve_tethered
+
+_END_SECONDS = 30.0
+
+Mode = Literal["tethered", "detached"]
+
+
+class ServerStarted(msgspec.Struct, frozen=True):
+    """What is said of the server."""
+
+    pid: int
+
+
+def main(mode: str, log: str, *command: str) -> None:
+    """Starts the command with its output appended to the log."""
+    with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
+        server = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    started = ServerStarted(server.pid)
+    if mode == "detached":
+        # The server is nobody's child from now on, so there is nothing to wait for.
+        server.returncode = 0
+        wire.write(1, wire.encode(started))
+        return
+
+    def end() -> None:
+        empty_session(server.pid, _END_SECONDS)
+        server.wait()
+
+    serve_tethered(lambda: started, end)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,125 @@
+"""The proof of a crash, as one rule for the word-count runs and for the crash test.
+
+A crash counts only with its proof: the supervisor killed the driver by signal 9, nothing of its session is left, the
+process that reached the point was among the killed, and the engine's logs say of the batch what the point says.
+This module must not start or kill anything, and must not decide which point was meant.
+"""
+
+import signal
+from typing import NamedTuple
+
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import EngineLogs
+from labkit.host.processes.events import Ending, Killed, Proof
+from labkit.host.processes.sessions import session_members
+from labkit.spark.checkpoint import Checkpoint
+
+
+class Reached(NamedTuple):
+    """Who reached the point, as that process itself has written it down before it waited for its death."""
+
+    pid: int
+    session: int
+
+
+def check_death(
+    where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False
+) -> Proof:
+    """The proof that the driver was killed where it had reached the point. Raises `JobFailed` when there is none.
+
+    `in_executor` says that the point lay in an executor of a cluster. That is in a session of its own, so it is not
+    among the killed: it ends by itself, and the proof says whether it has.
+    """
+    proof = None if ending is None else ending.proof
+    if (
+        proof is None
+        or not isinstance(ending, Killed)
+        or proof.signal != signal.SIGKILL
+        or proof.left
+    ):
+        raise JobFailed(
+            f"the driver at {where} did not die by SIGKILL alone (proof: {ending}); the run proves nothing."
+        )
+    is_member = reached.session == proof.session and reached.pid in proof.killed
+    if not is_member and not in_executor:
+        raise JobFailed(
+            f"the process {reached.pid} that reached {where} was not among the killed; the run proves nothing."
+        )
+    _check_executors(where, proof)
+    return proof
+
+
+def _check_executors(where: object, proof: Proof) -> None:
+    """On a cluster a crash is over when the last executor on this host has noticed that its driver is dead."""
+    left = [] if proof.executors is None else proof.executors.left
+    if left:
+        raise JobFailed(
+            f"{len(left)} process(es) of executors outlived the driver at {where} and do not end (first: {left[0]}); "
+            "kill them, and start the run anew."
+        )
+
+
+def check_dead(ending: Ending) -> None:
+    """Looks again, for whoever takes over. Raises `JobFailed` unless the driver is killed and its session is empty."""
+    proof = ending.proof
+    if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
+        raise JobFailed(
+            f"the old driver is not proven dead (proof: {proof}), so the standby must not take over."
+        )
+
+
+class BatchLogs(NamedTuple):
+    """The batches whose `offsets/N` and `commits/N` were durable at one moment."""
+
+    offsets: tuple[int, ...]
+    commits: tuple[int, ...]
+
+    @classmethod
+    def read(cls, checkpoint: Checkpoint) -> "BatchLogs":
+        """Both logs as they are now."""
+        return cls(tuple(checkpoint.offset_log()), tuple(checkpoint.commit_log()))
+
+
+def check_logs(
+    where: object,
+    batch: int,
+    expected: EngineLogs,
+    checkpoint: Checkpoint,
+    *,
+    killed_at: float | None = None,
+) -> None:
+    """Raises `JobFailed` unless `offsets/N` and `commits/N` are there, or not, exactly as expected at the point.
+
+    `killed_at` (seconds since the epoch) is given where the driver outlived the crash, because an executor was
+    killed: then a file that is younger than the kill was not there when the point was reached.
+    """
+    for log, is_expected in (
+        ("offsets", expected.planned),
+        ("commits", expected.finished),
+    ):
+        if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
+            state = "missing" if is_expected else "there"
+            raise JobFailed(
+                f"{where} was reached, and yet {log}/{batch} is {state}; the run proves nothing."
+            )
+
+
+def _was_there(
+    checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None
+) -> bool:
+    path = checkpoint.folder / log / str(batch)
+    try:
+        renamed = path.stat().st_ctime
+    except FileNotFoundError:
+        return False
+    return killed_at is None or renamed <= killed_at
+
+
+def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
+    """Raises `JobFailed` unless recovery left the engine's logs as they were when its driver was started."""
+    now = BatchLogs.read(checkpoint)
+    if now != before:
+        raise JobFailed(
+            f"{where} was reached, and yet recovery changed the engine's logs (offsets {list(before.offsets)}, commits "
+            f"{list(before.commits)} became {list(now.offsets)}, {list(now.commits)}); the run proves nothing."
+        )
