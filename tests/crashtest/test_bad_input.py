@@ -124,6 +124,7 @@ def test_a_file_that_waits_is_not_waited_for(
         ),
         ("'text'", None),
         ("{'id': 1.5}", None),
+        ("{'id': 2**63}", None),
         ("{'id': True}", None),
         ("object()", None),
         ("(1, 2, 3, 4)", None),

@@ -233,6 +233,15 @@ def test_every_event_is_in_the_tables_and_has_words():
     assert len({words(event) for event in one_of_each}) == len(every)
 
 
+def test_an_event_arrives_whatever_it_quotes():
+    said = Failed("a", "no file b\udcff.py\n", 1)
+    conversation = Conversation()
+    for event in [*WARM, BEGUN]:
+        conversation.take(event)
+    [heard] = conversation.read(wire.encode(said))
+    assert heard == Failed("a", "no file b?.py\n", 1)
+
+
 def test_an_event_is_one_line_on_the_wire():
     for event in SAID:
         line = wire.encode(event)

@@ -1,12 +1,11 @@
 """The user's own reader, in a process of its own: asked again and again what there is to be read, with a limit of time.
 
-As a program it imports the user's file and answers `read` and `reset`, one line of JSON each. What the user's
-functions print goes to the log. This module must not look at a store by itself, and deletes nothing: only the user's
+As a program it imports the user's file and answers each question with one value. What the user's functions print goes
+to the log. This module must not look at a store by itself, and deletes nothing: only the user's
 `reset` does, if there is one.
 """
 
 import contextlib
-import json
 import os
 import select
 import subprocess
@@ -16,11 +15,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+from msgspec import Struct
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.subject import Subject, load
 from labkit.crashtest.rows import Seen
+from labkit.host.processes import wire
 from labkit.host.processes.sessions import empty_session
 
 READ_SECONDS = 10.0
@@ -30,10 +32,35 @@ MOST_ROWS = 1_000_000
 """More rows than this at once are no answer to a test of a few dozen."""
 
 
+_LIMIT = 2**63
+
+
 class ReaderFailed(LabError):
     """The reader gave no usable answer this time; at another moment it may."""
 
     exit_code = 64
+
+
+Verb = Literal["describe", "read", "reset"]
+
+
+class Question(Struct, frozen=True):
+    """What the reader's process is asked."""
+
+    verb: Verb
+
+
+class Answer(Struct, frozen=True):
+    """What it says to one question."""
+
+    resets: bool = False
+    """Whether the file has a `reset`."""
+    rows: list[Seen] = []
+    """What there is to be read."""
+    because: str = ""
+    """Why it has no answer; empty if it has one."""
+    fatal: bool = False
+    """Whether it will have none later on, either."""
 
 
 class Reader:
@@ -48,7 +75,7 @@ class Reader:
 
     def __enter__(self) -> Self:
         try:
-            self.resets = self._ask("describe")["resets"]
+            self.resets = self._ask("describe").resets
         except BaseException:
             self._end()
             raise
@@ -65,7 +92,7 @@ class Reader:
 
     def read(self) -> list[Seen]:
         """What there is to be read now. Raises `ReaderFailed` in one sentence."""
-        return [Seen(*row) for row in self._ask("read")["rows"]]
+        return self._ask("read").rows
 
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
         """The same, asked again while the reader fails: a lock may still be held by somebody who is about to die."""
@@ -82,15 +109,13 @@ class Reader:
         """Has the user's `reset` empty the store. Raises `ReaderFailed` when it fails."""
         self._ask("reset")
 
-    def _ask(self, verb: str) -> dict[str, Any]:
+    def _ask(self, verb: Verb) -> Answer:
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._start()
             answer = self._answer(verb)
-        if "because" in answer:
-            raise (InvalidInput if answer.get("fatal") else ReaderFailed)(
-                answer["because"]
-            )
+        if answer.because:
+            raise (InvalidInput if answer.fatal else ReaderFailed)(answer.because)
         return answer
 
     def _start(self) -> None:
@@ -110,13 +135,13 @@ class Reader:
                 start_new_session=True,
             )
 
-    def _answer(self, verb: str) -> dict[str, Any]:
+    def _answer(self, verb: Verb) -> Answer:
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(verb.encode() + b"\n")
+            process.stdin.write(wire.encode(Question(verb)))
             process.stdin.flush()
         content, end = b"", time.monotonic() + READ_SECONDS
         while not content.endswith(b"\n"):
@@ -124,19 +149,18 @@ class Reader:
                 [process.stdout], [], [], max(end - time.monotonic(), 0)
             )[0]:
                 self._end()
-                return {
-                    "because": f"{self._subject}: {verb} took more than {READ_SECONDS:.0f} s and was stopped."
-                }
+                return Answer(
+                    because=f"{self._subject}: {verb} took more than {READ_SECONDS:.0f} s and was stopped."
+                )
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
-                return {
-                    "because": f"{self._subject}: {verb} ended the reader's process.",
-                    "fatal": True,
-                }
+                return Answer(
+                    because=f"{self._subject}: {verb} ended the reader's process.",
+                    fatal=True,
+                )
             content += piece
-        answer: dict[str, Any] = json.loads(content)
-        return answer
+        return wire.decode(content, Answer)
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -179,6 +203,8 @@ def _whole(value: Any) -> int | None:
         return None
     if isinstance(value, bool) or int(value) != value:
         raise TypeError(f"{value!r:.40} is no whole number")
+    if not -_LIMIT <= value < _LIMIT:
+        raise TypeError(f"{value!r:.40} does not fit into 64 bits")
     return int(value)
 
 
@@ -186,51 +212,48 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def answer(module: Any, name: str, verb: str) -> dict[str, Any]:
+def answer(module: Any, name: str, verb: Verb) -> Answer:
     """One answer of the program."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         if verb == "describe":
             if not callable(getattr(module, name, None)):
-                return {
-                    "because": f"{where}: there is no such function; write {name}() that returns the rows.",
-                    "fatal": True,
-                }
-            return {"resets": callable(getattr(module, "reset", None))}
+                return Answer(
+                    because=f"{where}: there is no such function; write {name}() that returns the rows.",
+                    fatal=True,
+                )
+            return Answer(resets=callable(getattr(module, "reset", None)))
         if verb == "reset":
             module.reset()
-            return {}
+            return Answer()
         return _rows(getattr(module, name)(), where)
     except BaseException as error:  # whatever the user's code raises is its answer
         text = " ".join(str(error).split())[:200]
-        return {
-            "because": f"{where} raised {type(error).__name__}{': ' if text else ''}{text}"
-        }
+        return Answer(
+            because=f"{where} raised {type(error).__name__}{': ' if text else ''}{text}"
+        )
 
 
-def _rows(found: Any, where: str) -> dict[str, Any]:
+def _rows(found: Any, where: str) -> Answer:
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if (
         found is None
         or isinstance(found, str | bytes | Mapping)
         or not hasattr(found, "__iter__")
     ):
-        return {"because": f"{where} returned {_what(found)}; {remedy}.", "fatal": True}
+        because = f"{where} returned {_what(found)}; {remedy}."
+        return Answer(because=because, fatal=True)
     rows = []
     for row in found:
         try:
             rows.append(plain(row))
         except (TypeError, ValueError) as error:
-            return {
-                "because": f"{where} returned a row that is none ({error}); {remedy}.",
-                "fatal": True,
-            }
+            because = f"{where} returned a row that is none ({error}); {remedy}."
+            return Answer(because=because, fatal=True)
         if len(rows) > MOST_ROWS:
-            return {
-                "because": f"{where} returned more than {MOST_ROWS} rows; {remedy}.",
-                "fatal": True,
-            }
-    return {"rows": rows}
+            because = f"{where} returned more than {MOST_ROWS} rows; {remedy}."
+            return Answer(because=because, fatal=True)
+    return Answer(rows=rows)
 
 
 def _what(found: Any) -> str:
@@ -239,21 +262,19 @@ def _what(found: Any) -> str:
 
 def main(file: str, name: str) -> None:
     """The program: imports the file, then answers until its input ends."""
-    channel = os.fdopen(os.dup(1), "w")
+    channel = os.dup(1)
     os.dup2(2, 1)
     try:
         module: Any = load(file)
         failed = ""
     except InvalidInput as error:
         module, failed = None, str(error)
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:
+        verb = wire.decode(line, Question).verb
         said = (
-            {"because": failed, "fatal": True}
-            if failed
-            else answer(module, name, line.strip())
+            Answer(because=failed, fatal=True) if failed else answer(module, name, verb)
         )
-        channel.write(json.dumps(said) + "\n")
-        channel.flush()
+        wire.write(channel, wire.encode(said))
 
 
 if __name__ == "__main__":

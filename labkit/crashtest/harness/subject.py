@@ -1,4 +1,4 @@
-"""The user's file: loading it, and telling what the name in it is. Run as a program, it says so in one line of JSON.
+"""The user's file: loading it, and telling what the name in it is. Run as a program, it says so as one value.
 
 The file is only ever imported in a process of its own, in a driver, or in a Python worker, never in the process of the
 command line. This module must not change the file, nor call what it finds.
@@ -6,16 +6,20 @@ command line. This module must not change the file, nor call what it finds.
 
 import importlib.util
 import inspect
-import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from msgspec import Struct
+
 from labkit.core.errors import InvalidInput
+from labkit.host.processes import wire
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
 """In the environment of a driver under test: the user's file, for its workers."""
@@ -166,6 +170,14 @@ def _parameters(function: Any) -> int:
     )
 
 
+class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
+    """What the program says of the name. The tag tells it from what the user's file prints."""
+
+    door: Door | None = None
+    because: str = ""
+    """Why the name is no sink; empty if it is one."""
+
+
 def examine(subject: Subject) -> Door:
     """What the name is, found out in a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
     command = [
@@ -179,7 +191,6 @@ def examine(subject: Subject) -> Door:
         done = subprocess.run(
             command,
             capture_output=True,
-            text=True,
             timeout=LOAD_SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
@@ -188,27 +199,31 @@ def examine(subject: Subject) -> Door:
         raise InvalidInput(
             f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait."
         ) from None
-    answers = [
-        line for line in done.stdout.splitlines() if line.startswith('{"labkit"')
-    ]
+    answers = list(_examined(done.stdout))
     if not answers:
         raise InvalidInput(
             f"{subject}: importing it ended the process (exit code {done.returncode})."
         )
-    answer = json.loads(answers[-1])["labkit"]
-    if "because" in answer:
-        raise InvalidInput(answer["because"])
-    return Door(answer["door"])
+    if answers[-1].door is None:
+        raise InvalidInput(answers[-1].because)
+    return answers[-1].door
+
+
+def _examined(output: bytes) -> Iterator[Examined]:
+    for line in output.splitlines():
+        with suppress(wire.Unreadable):
+            yield wire.decode(line, Examined)
 
 
 def main(file: str, name: str) -> None:
-    """The program: one line of JSON, whatever the file itself prints."""
+    """The program: one line, whatever the file itself prints."""
     subject = Subject(file, name)
     try:
-        answer = {"door": door_of(find(subject), subject).value}
+        examined = Examined(door=door_of(find(subject), subject))
     except InvalidInput as error:
-        answer = {"because": str(error)}
-    sys.stdout.write("\n" + json.dumps({"labkit": answer}) + "\n")
+        examined = Examined(because=str(error))
+    sys.stdout.flush()
+    wire.write(1, b"\n" + wire.encode(examined))
 
 
 if __name__ == "__main__":

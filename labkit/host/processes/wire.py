@@ -4,6 +4,7 @@ What runs hostile code keeps a format of its own (`labkit.grading.sandbox.inside
 what the values mean.
 """
 
+import json
 import os
 from typing import TypeVar
 
@@ -17,8 +18,16 @@ class Unreadable(Exception):
 
 
 def encode(value: msgspec.Struct) -> bytes:
-    """One line, with its line break."""
-    return msgspec.json.encode(value) + b"\n"
+    """One line, with its line break.
+
+    What no text can hold, as half of a surrogate pair in somebody's error message, becomes a question mark: an event
+    must arrive, whatever it quotes.
+    """
+    try:
+        return msgspec.json.encode(value) + b"\n"
+    except UnicodeEncodeError:
+        plain = json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
+        return plain.encode("utf-8", errors="replace") + b"\n"
 
 
 def decode(line: bytes, kind: type[Value]) -> Value:
