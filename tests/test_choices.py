@@ -109,6 +109,10 @@ def test_a_change_that_cannot_be_is_refused(part, value):
         choose().change(part, value)
 
 
+def test_the_parts_narrow_each_other_in_order_and_free_text_is_last():
+    assert PARTS == ("sink", "store", "order", "failpoint", "input")
+
+
 def test_every_part_can_be_changed():
     chosen = choose()
     for part in PARTS:

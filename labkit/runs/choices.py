@@ -13,17 +13,14 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario, plan
 from labkit.runs.scenario.kinds import Crashes
-from labkit.runs.scenario.options import Option, Part, options_of
-from labkit.runs.scenario.scenario import check_known
+from labkit.runs.scenario.options import Option, Part, check_known, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Every part of a choice by its name, in the order in which a choice narrows the next."""
-    return {
-        each.part.name or each.keyword: (each.part, each)
-        for each in options_of(of)
-        if each.part is not None
-    }
+    """Every part of a choice by its name: in the order in which a choice narrows the next, and free text last."""
+    found = [(each.part, each) for each in options_of(of) if each.part is not None]
+    found.sort(key=lambda pair: pair[0].offers is None)
+    return {part.name or each.keyword: (part, each) for part, each in found}
 
 
 PARTS = tuple(parts())

@@ -141,12 +141,12 @@ def crash(
     Raises a `LabError` with one sentence when the scenario is impossible or the run failed, `TypeError` for an option
     that is unknown.
     """
-    scenario = plan(crashes=at, **options)
+    scenario = _planned(at, **options)
     return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
 
 
 def crash_each(
-    cases: Mapping[str, Mapping[str, object]],
+    cases: Mapping[str, Mapping[str, Any]],
     *,
     folder: Path | None = None,
     tell: Tell = in_place,
@@ -155,10 +155,7 @@ def crash_each(
 
     Raises the first run's error, if one failed.
     """
-    scenarios = {
-        name: plan(**{"crashes" if word == "at" else word: case[word] for word in case})
-        for name, case in cases.items()
-    }
+    scenarios = {name: _planned(**case) for name, case in cases.items()}
     for scenario in scenarios.values():
         check_input(scenario)
     find_java()
@@ -169,6 +166,10 @@ def crash_each(
     ]
     conduct(runs, base / "scratch", tell)
     return {name: judged(run) for name, run in zip(scenarios, runs, strict=True)}
+
+
+def _planned(at: str | Sequence[str] = (), **options: object) -> Scenario:
+    return plan(crashes=at, **options)
 
 
 def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:

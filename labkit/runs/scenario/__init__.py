@@ -4,6 +4,7 @@
 signatures from them. Nothing in this package starts anything.
 """
 
-from labkit.runs.scenario.scenario import Scenario, check_input, plan
+from labkit.runs.scenario.checks import check_input
+from labkit.runs.scenario.scenario import Scenario, plan
 
 __all__ = ["Scenario", "check_input", "plan"]

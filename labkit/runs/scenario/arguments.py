@@ -51,7 +51,8 @@ def with_options(
 
 
 def _argument(option: Option[Any]) -> Parameter:
-    default, annotation = option.default_word, option.kind.annotation
+    default = option.default_word
+    annotation = option.kind.accepts or option.kind.annotation
     return Parameter(
         option.keyword,
         Parameter.KEYWORD_ONLY,

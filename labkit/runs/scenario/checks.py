@@ -1,4 +1,4 @@
-"""Where the options of a run apply, and which of them do not go together. Nothing is read from disk here."""
+"""Where the options of a run apply, which of them do not go together, and whether the input fits to them."""
 
 from typing import TYPE_CHECKING
 
@@ -86,3 +86,21 @@ def check_victim_there(scenario: "Scenario") -> None:
         scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
     )
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
+
+
+def check_input(scenario: "Scenario") -> int:
+    """Reads the whole input once and returns how many records it has.
+
+    Raises `InvalidInput` for a bad line, or for a crash in a batch that the input does not reach.
+    """
+    records = scenario.count.check()
+    if scenario.job is Job.SOCKET:
+        return records  # no admission control: how many lines a batch will have is not known
+    batches = -(-records // scenario.records_per_batch)
+    for crash in scenario.crashes:
+        if crash.batch >= batches:
+            raise InvalidInput(
+                f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} record(s), "
+                f"so the last one is {batches - 1}."
+            )
+    return records

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
+from types import UnionType
 from typing import Generic, TypeVar
 
 from labkit.core.errors import InvalidInput
@@ -29,7 +30,9 @@ class Kind(ABC, Generic[ValueT]):
     """How the values of one option are read and written."""
 
     annotation: type = str
-    """What the command line turns a word into, and what a signature says."""
+    """What the command line turns a word into."""
+    accepts: UnionType | None = None
+    """What Python may pass, where that is more."""
     metavar: str | None = None
     """What the help writes for the word, where the annotation does not say enough."""
 
@@ -175,6 +178,7 @@ class InputFile(Kind[Path]):
     """The path of a file that is read later. What is in the file is checked elsewhere."""
 
     annotation = Path
+    accepts = Path | str
 
     def read(self, option: str, word: object) -> Path:
         """The absolute path, so that the run can be repeated from anywhere."""
@@ -191,6 +195,7 @@ class Crashes(Kind[tuple[Crash, ...]]):
     """Planned crashes, the nth of which is for the nth driver."""
 
     annotation = list[str]
+    accepts = list[str] | str
     metavar = "POINT[@BATCH]"
 
     def read(self, option: str, word: object) -> tuple[Crash, ...]:

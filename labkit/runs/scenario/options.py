@@ -5,11 +5,12 @@ fields. This module must not know any option by its name.
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
 from labkit.runs.scenario.kinds import Kind, Plain, ValueT, Word
 
 if TYPE_CHECKING:
@@ -166,3 +167,10 @@ def option(
 def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
     """The options of a kind of scenario, in the order of its fields."""
     return tuple(each.metadata[_KEY](each.name) for each in fields(scenario))
+
+
+def check_known(words: Mapping[str, object], known: list[str]) -> None:
+    """Refuses an option that is none, as Python refuses an argument. Raises `TypeError`."""
+    for word in words:
+        if word not in known:
+            raise TypeError(f"there is no option {word!r}; {nearest(word, known)}")

@@ -10,9 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
-from labkit.core.words import nearest
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Each, Running, Totals
 from labkit.runs.scenario.checks import (
@@ -36,7 +34,13 @@ from labkit.runs.scenario.kinds import (
     Switch,
     Text,
 )
-from labkit.runs.scenario.options import Need, Part, option, options_of
+from labkit.runs.scenario.options import (
+    Need,
+    Part,
+    check_known,
+    option,
+    options_of,
+)
 from labkit.spark.master import Victim
 from labkit.spark.options import (
     HELLO_WORLD_HELLO,
@@ -349,28 +353,3 @@ class Scenario:
 def plan(**words: object) -> Scenario:
     """A scenario from what a person typed: `plan(sink="wal", crashes=["sink.mid_write"])`. Raises as `Scenario.plan`."""
     return Scenario.plan(words)
-
-
-def check_known(words: Mapping[str, object], known: list[str]) -> None:
-    """Refuses an option that is none, as Python refuses an argument. Raises `TypeError`."""
-    for word in words:
-        if word not in known:
-            raise TypeError(f"there is no option {word!r}; {nearest(word, known)}")
-
-
-def check_input(scenario: Scenario) -> int:
-    """Reads the whole input once and returns how many records it has.
-
-    Raises `InvalidInput` for a bad line, or for a crash in a batch that the input does not reach.
-    """
-    records = scenario.count.check()
-    if scenario.job is Job.SOCKET:
-        return records  # no admission control: how many lines a batch will have is not known
-    batches = -(-records // scenario.records_per_batch)
-    for crash in scenario.crashes:
-        if crash.batch >= batches:
-            raise InvalidInput(
-                f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} record(s), "
-                f"so the last one is {batches - 1}."
-            )
-    return records
