@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 TEN = 10
 """Witnesses kept for each anomaly, and items of a list that `Verdict.text` prints."""
@@ -72,7 +72,7 @@ class Witness(NamedTuple):
     to_value: int | None = None
     moment: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data, without what is not known or not used."""
         parts = {
             name: part for name, part in self._asdict().items() if part is not None
@@ -179,7 +179,7 @@ class Verdict:
     rows: int
     witnesses: Mapping[str, tuple[Witness, ...]]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for `--json` and `verdict.json`."""
         return {
             name: list(part) if isinstance(part, tuple) else part

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -97,7 +96,9 @@ def _no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def feedback(student: str, theirs: Sequence[Record], course: Course) -> dict[str, Any]:
+def feedback(
+    student: str, theirs: Sequence[Record], course: Course
+) -> dict[str, object]:
     """What a student's page shows."""
     return {
         "student": student,
@@ -107,7 +108,7 @@ def feedback(student: str, theirs: Sequence[Record], course: Course) -> dict[str
     }
 
 
-def _notebook(record: Record, course: Course) -> dict[str, Any]:
+def _notebook(record: Record, course: Course) -> dict[str, object]:
     return {
         "name": record.notebook or "no notebook of the course",
         "file": record.file,
@@ -120,7 +121,7 @@ def _notebook(record: Record, course: Course) -> dict[str, Any]:
     }
 
 
-def _item(item: ItemRecord, exercise: Exercise | None) -> dict[str, Any]:
+def _item(item: ItemRecord, exercise: Exercise | None) -> dict[str, object]:
     """One exercise as its learner reads of it; of hidden variants only how many were passed and what went wrong."""
     return {
         "name": item.name,
@@ -140,7 +141,7 @@ def overview(
     students: Mapping[str, Sequence[Record]],
     asked: Sequence[Exercise],
     course: Course,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What the instructor's page shows."""
     items: dict[str, list[ItemRecord]] = {exercise.name: [] for exercise in asked}
     for record in found:
@@ -194,7 +195,7 @@ def _times(seconds: Sequence[float]) -> str:
 
 def _distribution(
     name: str, items: Sequence[ItemRecord], exercise: Exercise | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     statuses = Counter(item.status for item in items)
     reasons = Counter(
         _same(item.reason)

@@ -8,14 +8,13 @@ must not judge, and must not be in what learners get.
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
 
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.registry import find
 
-Drawn = Sequence[tuple[str, Mapping[str, Any]]]
+Drawn = Sequence[tuple[str, Mapping[str, object]]]
 """Names and parameters."""
-System = tuple[str, dict[str, Any]]
+System = tuple[str, dict[str, object]]
 """A simulator's configuration, by name."""
 
 WORDS = (
@@ -222,12 +221,12 @@ def _systems(chance: Random, good: Sequence[System], bad: Sequence[System]) -> D
 
 
 def _cut(chance: Random) -> Drawn:
-    two: dict[str, Any] = {
+    two: dict[str, object] = {
         "processes": 2,
         "transfers": chance.choice((2, 3)),
         "crashes": 0,
     }
-    three: dict[str, Any] = {"processes": 3, "transfers": 1, "crashes": 0}
+    three: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
     stop = "stop_the_world"
     good: list[System] = [
         ("markers", two),
@@ -251,8 +250,8 @@ def _cut(chance: Random) -> Drawn:
 
 
 def _atomic(chance: Random) -> Drawn:
-    two: dict[str, Any] = {"participants": 2, "losses": 0, "crashes": 1}
-    three: dict[str, Any] = {"participants": 3, "losses": 0, "crashes": 0}
+    two: dict[str, object] = {"participants": 2, "losses": 0, "crashes": 1}
+    three: dict[str, object] = {"participants": 3, "losses": 0, "crashes": 0}
     good: list[System] = [
         ("two", two),
         ("three", three),

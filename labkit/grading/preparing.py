@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from labkit.grading.reading import Cell, Notebook
 from labkit.grading.sandbox.inside import serving
@@ -56,7 +55,7 @@ class Prepared:
 
 def as_notebook(sources: Sequence[str]) -> str:
     """A notebook of code cells, as JSON."""
-    cells: list[dict[str, Any]] = [
+    cells: list[dict[str, object]] = [
         {
             "cell_type": "code",
             "id": str(number),

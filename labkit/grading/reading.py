@@ -7,7 +7,7 @@ module must not execute anything, and must not know what is asked.
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ class NotANotebook(InvalidInput):
     """The file cannot be graded as a notebook; the message is one sentence on why."""
 
 
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+
 class _Cell(msgspec.Struct):
     cell_type: str = ""
     source: str | list[str] = ""
@@ -30,23 +33,23 @@ class _Cell(msgspec.Struct):
 
 
 class _Tags(msgspec.Struct):
-    tags: Any = None
-    exercise: Any = None
+    tags: object = None
+    exercise: object = None
 
 
 class _Kernel(msgspec.Struct):
-    name: Any = None
-    language: Any = None
+    name: object = None
+    language: object = None
 
 
 class _Lab(msgspec.Struct):
-    version: Any = None
-    notebook: Any = None
+    version: object = None
+    notebook: object = None
 
 
 class _Metadata(msgspec.Struct):
-    kernelspec: Any = None
-    labkit: Any = None
+    kernelspec: object = None
+    labkit: object = None
 
 
 class _Notebook(msgspec.Struct):
@@ -136,7 +139,7 @@ def _cell(cell: _Cell) -> Cell:
     )
 
 
-def _typed(raw: msgspec.Raw, kind: Any) -> Any:
+def _typed(raw: msgspec.Raw, kind: type[StructT]) -> StructT:
     return (
         msgspec.json.decode(raw, type=kind)
         if bytes(raw).lstrip()[:1] == b"{"
@@ -144,7 +147,7 @@ def _typed(raw: msgspec.Raw, kind: Any) -> Any:
     )
 
 
-def _kernel(said: Any) -> _Kernel:
+def _kernel(said: object) -> _Kernel:
     return (
         _Kernel(said.get("name"), said.get("language"))
         if isinstance(said, dict)
@@ -152,7 +155,7 @@ def _kernel(said: Any) -> _Kernel:
     )
 
 
-def _lab(said: Any) -> _Lab:
+def _lab(said: object) -> _Lab:
     return (
         _Lab(said.get("version"), said.get("notebook"))
         if isinstance(said, dict)
@@ -160,6 +163,6 @@ def _lab(said: Any) -> _Lab:
     )
 
 
-def _word(said: Any) -> str:
+def _word(said: object) -> str:
     """A short string, whatever it was."""
     return said[:100] if isinstance(said, str) else ""

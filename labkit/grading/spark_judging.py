@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,14 @@ class Question(msgspec.Struct):
 
     exercise: str
     variant: str
-    parameters: list[tuple[str, Any]]
+    parameters: list[tuple[str, object]]
     value: Any
 
 
 class Judgement(msgspec.Struct):
     """What a judge found, or why it found nothing."""
 
-    finding: dict[str, Any] | None = None
+    finding: Finding | None = None
     error: str = ""
     of_answer: bool = False
     """Whether the error is the answer's."""
@@ -75,7 +74,7 @@ class SparkJudge:
             self._known[question] = self._ask(question)
         judgement = self._known[question]
         if judgement.finding is not None:
-            return Finding(**judgement.finding)
+            return judgement.finding
         if judgement.of_answer:
             raise Unanswered(judgement.error, "could not be judged")
         raise GradingError(judgement.error)
@@ -153,11 +152,8 @@ def _judge(course: courses.Course, question: Question, work: str) -> Judgement:
     with tempfile.TemporaryDirectory(dir=work, ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
         try:
-            return Judgement(
-                asdict(
-                    exercise.judge(Known(value), Variant(question.variant, parameters))
-                )
-            )
+            variant = Variant(question.variant, parameters)
+            return Judgement(exercise.judge(Known(value), variant))
         except LabError as error:
             return Judgement(error=str(error), of_answer=error.exit_code == 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
@@ -168,7 +164,7 @@ def _judge(course: courses.Course, question: Question, work: str) -> Judgement:
             os.chdir(work)
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> object:
     return tuple(_frozen(part) for part in value) if isinstance(value, list) else value
 
 

@@ -5,7 +5,7 @@ This module must not do anything.
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -50,10 +50,13 @@ def encode(message: Setting | Submission | Told) -> bytes:
     return msgspec.json.encode(message, enc_hook=str)
 
 
-def decode(raw: bytes, kind: Any) -> Any:
+MessageT = TypeVar("MessageT", Setting, Submission, Told)
+
+
+def decode(raw: bytes, kind: type[MessageT]) -> MessageT:
     """A message of that kind."""
     return msgspec.json.decode(raw, type=kind, dec_hook=_hook)
 
 
-def _hook(kind: type, value: Any) -> Any:
+def _hook(kind: type, value: str) -> Path | datetime:
     return Path(value) if kind is Path else datetime.fromisoformat(value)

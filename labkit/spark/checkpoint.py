@@ -10,7 +10,6 @@ import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.records import Epoch
@@ -168,7 +167,7 @@ class DriverLock:
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, content, 0)
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, int]:
         try:
             content = json.loads(self._path.read_text(encoding="utf-8") or "{}")
         except ValueError:

@@ -103,7 +103,7 @@ class Armed:
     def _note(self, words: str) -> None:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The arming as plain data, for another process."""
         plain = {
             "point": self.crash.point.value,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -41,7 +41,7 @@ class LogSource(DataSource):
         """One row for every line."""
         return "offset long, word string"
 
-    def streamReader(self, schema: Any) -> "LogReader":
+    def streamReader(self, schema: object) -> "LogReader":
         """The reader; options: path, records_per_batch, and what a crash run adds."""
         return LogReader(dict(self.options))
 
@@ -144,7 +144,7 @@ class TextSource(DataSource):
         """One row for every line."""
         return "offset long, line string"
 
-    def streamReader(self, schema: Any) -> "TextReader":
+    def streamReader(self, schema: object) -> "TextReader":
         """The reader; options as those of `LogSource`, and `tasks`: how many tasks may share a batch."""
         return TextReader(dict(self.options))
 

@@ -120,7 +120,7 @@ class CrashPanel:
         """The outcome of the last run; None while there is none."""
         return self._background.outcome if self._background else None
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _hear(self, message: Mapping[str, object]) -> None:
         """What the browser asked for; whatever cannot be is answered with its sentence."""
         try:
             self._obey(message)
@@ -153,7 +153,7 @@ class CrashPanel:
             self._beats += 1
             self._form.shown = self._shown()
 
-    def _shown(self) -> dict[str, Any]:
+    def _shown(self) -> dict[str, object]:
         failpoint = FailPoint(self.choice["failpoint"])
         return {
             "id": self._form.model_id,
@@ -189,7 +189,7 @@ class CrashPanel:
             ]
         }
 
-    def _said(self) -> dict[str, Any]:
+    def _said(self) -> dict[str, object]:
         options = [["", "no prediction"], *([each, each] for each in SAID)]
         return {
             "name": "prediction",

@@ -5,14 +5,13 @@ This module must not know what can be chosen or what a run is: `labkit.teach.pan
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import anywidget
 import traitlets
 
 _STATIC = Path(__file__).parent / "static"
 
-Heard = Callable[[Mapping[str, Any]], None]
+Heard = Callable[[Mapping[str, object]], None]
 """Told what the browser asks for: `choose` and `value`, `run`, `cancel`, or `hello` when a view has opened."""
 
 
@@ -26,7 +25,7 @@ class Form(anywidget.AnyWidget):
     )
     shown = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, shown: dict[str, Any], heard: Heard) -> None:
+    def __init__(self, shown: dict[str, object], heard: Heard) -> None:
         super().__init__()
         self.shown = shown
         self.on_msg(lambda _widget, message, _buffers: heard(message))

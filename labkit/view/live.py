@@ -116,7 +116,7 @@ class Explorer(anywidget.AnyWidget):
             )
         return ""
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """Everything that a view shows, as plain data."""
         session, telling = self.session, self._now()
         self._version += (
@@ -149,10 +149,10 @@ class Explorer(anywidget.AnyWidget):
             self._telling = Telling(self.session.story, self._telling.epoch + 1)
         return self._telling
 
-    def _around(self) -> dict[str, Any]:
+    def _around(self) -> dict[str, object]:
         return {"at": self.session.at, "notice": self._notice}
 
-    def _compared(self) -> dict[str, Any]:
+    def _compared(self) -> dict[str, object]:
         session = self.session
         if session.kept is None:
             return {"beside": None, "said": ""}

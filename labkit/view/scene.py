@@ -139,7 +139,7 @@ class Drawing(NamedTuple):
 
 
 def field(
-    process: tuple[Any, ...],
+    process: tuple[object, ...],
     name: str,
     label: str,
     value: str = "",

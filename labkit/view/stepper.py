@@ -8,7 +8,6 @@ import hashlib
 import json
 from base64 import b64encode
 from html import escape
-from typing import Any
 
 from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
@@ -51,7 +50,7 @@ def embedded(data: object) -> str:
     )
 
 
-def _page(data: dict[str, Any], fallback: str) -> str:
+def _page(data: dict[str, object], fallback: str) -> str:
     """The player as HTML; its id is the digest of what it shows."""
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
@@ -67,7 +66,7 @@ def _page(data: dict[str, Any], fallback: str) -> str:
     )
 
 
-def told(story: Story, differs_at: int = 0) -> dict[str, Any]:
+def told(story: Story, differs_at: int = 0) -> dict[str, object]:
     """What a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
     return {
         **Telling(story).whole(differs_at),
@@ -99,7 +98,7 @@ class Player:
         self.story = Story(replay(trace), watch_for)
         self.at = at
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """What the page shows."""
         return {**told(self.story), **({"at": self.at} if self.at else {})}
 
@@ -112,7 +111,7 @@ class Player:
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": self.html(), "text/plain": str(self)}
 
 
@@ -148,7 +147,7 @@ class Pair:
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": self.html(), "text/plain": str(self)}
 
 

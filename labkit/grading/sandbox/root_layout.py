@@ -30,16 +30,16 @@ from typing import Any
 
 
 class _Withheld(type):
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return __getattr__(name)
 
-    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+    def __call__(cls, *arguments: object, **named: object) -> object:
         raise ImportError(f"{__name__} is withheld while exercises are graded: write the answer without it.")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
     return _Withheld(name, (), {})

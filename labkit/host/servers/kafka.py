@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import psutil
 
@@ -84,6 +84,18 @@ SETTINGS: Mapping[str, str] = {
     "background.threads": "2",
 }
 """What differs from Kafka's defaults, or is told to learners."""
+
+
+class BrokerNote(TypedDict, total=False):
+    """What a broker's own folder says about its process, in `broker.json`."""
+
+    pid: int | None
+    started: float
+    """When the process began, in seconds since 1970: another process may get the same pid later."""
+    port: int
+    controller: int
+    archive: str
+    """The file to which the broker writes a class-data archive when it ends; empty where it writes none."""
 
 
 class KafkaService:
@@ -160,10 +172,10 @@ class KafkaService:
         _end(found.pid, GRACE, gently=False)
         return [found.pid]
 
-    def _known(self) -> dict[str, Any]:
+    def _known(self) -> BrokerNote:
         """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
         try:
-            known = json.loads(
+            known: BrokerNote = json.loads(
                 (self.folder / "broker.json").read_text(encoding="utf-8")
             )
             return known if {"pid", "started", "port"} <= known.keys() else {}
@@ -192,7 +204,7 @@ class KafkaService:
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
 
-    def _note(self, known: dict[str, Any]) -> None:
+    def _note(self, known: BrokerNote) -> None:
         durable.replace(self.folder / "broker.json", json.dumps(known))
 
     def _start(self, java: Java, jars: Path) -> None:
@@ -241,10 +253,10 @@ class KafkaService:
         """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
         known = self._known()
         with ExitStack() as held:
-            port, controller = (
-                _hold(held, known.get(name, 0)) for name in ("port", "controller")
+            return (
+                _hold(held, known.get("port", 0)),
+                _hold(held, known.get("controller", 0)),
             )
-            return port, controller
 
     def _configure(self, port: int, controller: int) -> Path:
         for name in ("tmp", "data"):

@@ -24,7 +24,9 @@ CONNECT_SECONDS = 10
 PREPARE_AFTER = 2
 """Executions after which a connection keeps the plan of a statement."""
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+Row = tuple[Any, ...]
+"""One row of an answer; only its statement says what is in it."""
+Connection = psycopg.Connection[Row]
 
 
 class Server(NamedTuple):
@@ -124,14 +126,14 @@ class Step(NamedTuple):
     """A statement, and what to put into it."""
 
     statement: str | sql.Composed
-    given: Sequence[Any] | Mapping[str, Any] = ()
+    given: Sequence[object] | Mapping[str, object] = ()
 
 
 BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
 """Opens a transaction whose COMMIT waits for the disk as the server's configuration says."""
 
 
-def at_once(connection: Connection, *steps: Step) -> list[list[tuple[Any, ...]]]:
+def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     """Sends statements in one message and waits once; gives the rows of each. None is done after one that fails.
 
     Not a pipeline: psycopg ends one with a Flush behind the last Sync, and a server that has got this forgets its

@@ -68,7 +68,7 @@ class SinkOptions:
 
     def to_text(self) -> str:
         """The options as one JSON text."""
-        plain: dict[str, Any] = {
+        plain: dict[str, object] = {
             "strategy": self.strategy.value,
             "order": self.order.value,
             "store": self.store,
@@ -112,7 +112,7 @@ class LabkitSink(DataSource):
         """The format's name."""
         return "labkit"
 
-    def streamWriter(self, schema: Any, overwrite: bool) -> "StrategyWriter":
+    def streamWriter(self, schema: object, overwrite: bool) -> "StrategyWriter":
         """The writer of one query. Raises `InvalidInput` when the query was not started through the lab."""
         text = self.options.get(OPTION)
         if text is None:

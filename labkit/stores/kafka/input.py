@@ -12,9 +12,9 @@ the records: that is the job's part.
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
+from kafka.producer.future import FutureRecordMetadata
 
 from labkit.core.errors import InvalidInput
 from labkit.host import durable
@@ -132,7 +132,7 @@ class InputTopic:
     ) -> None:
         """Sends in order, and looks at every answer."""
         with explained(self.address):
-            sent: list[Any] = []
+            sent: list[FutureRecordMetadata] = []
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
                 sent.append(
@@ -162,7 +162,7 @@ def _numbered(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
     return {place.partition: offset for place, offset in sorted(offsets.items())}
 
 
-def _check(writer: KafkaProducer, sent: list[Any]) -> None:
+def _check(writer: KafkaProducer, sent: list[FutureRecordMetadata]) -> None:
     flush(writer)
     for future in sent:
         future.get(timeout=1)

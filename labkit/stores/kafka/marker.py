@@ -8,9 +8,9 @@ fences one that is only thought dead. This module must not decide which batch is
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
+from kafka.producer.future import FutureRecordMetadata
 from kafka.structs import OffsetAndMetadata
 
 from labkit.core.errors import JobFailed, LabError
@@ -63,7 +63,7 @@ def marked(
             )
         with explained(topic.address):
             writer.begin_transaction()
-        producer, sent = producer_of(writer), list[Any]()
+        producer, sent = producer_of(writer), list[FutureRecordMetadata]()
         owner = Owner(name.partition(".")[2], producer)
 
         def write(row: Observation) -> None:
@@ -80,7 +80,10 @@ def marked(
 
 
 def _commit(
-    topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Any]
+    topic: Topic,
+    writer: KafkaProducer,
+    handle: Handle,
+    sent: list[FutureRecordMetadata],
 ) -> None:
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.judge import judge
@@ -75,7 +74,7 @@ class Tried:
             [f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)]
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The same as plain data."""
         verdict = None if self.verdict is None else self.verdict.to_json()
         outcome = None if self.outcome is None else self.outcome.value

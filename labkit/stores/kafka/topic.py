@@ -11,9 +11,9 @@ import uuid
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from kafka import KafkaProducer, errors
+from kafka.producer.future import FutureRecordMetadata
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation
@@ -114,7 +114,9 @@ class Topic:
                 metrics_enabled=False,
             )
 
-    def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> Any:
+    def send(
+        self, writer: KafkaProducer, row: Observation, owner: Owner | None
+    ) -> FutureRecordMetadata:
         """Hands a row to a producer; gives the future of its record."""
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(

@@ -138,7 +138,11 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
     return False
 
 
-def add_offsets(writer: KafkaProducer, offsets: Mapping[Any, Any], group: str) -> None:
+def add_offsets(
+    writer: KafkaProducer,
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    group: str,
+) -> None:
     """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001
     writer._sender.wakeup()  # noqa: SLF001

@@ -5,9 +5,9 @@ clock starts with the first record. This module must not commit or abort.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from kafka import KafkaProducer, errors
+from kafka.producer.future import FutureRecordMetadata
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.core.records import Observation
@@ -29,7 +29,7 @@ class KafkaTransaction:
         self._topic, self._journal = topic, journal
         self._note = journal.begin(handle)
         self._writer = topic.writer(topic.transactional_id(handle))
-        self._sent: list[Any] = []
+        self._sent: list[FutureRecordMetadata] = []
         self._rows = 0
         self._is_open = True
         try:
@@ -82,7 +82,7 @@ class KafkaTransaction:
         """Lets go of the connection."""
         hang_up(self._writer)
 
-    def _check(self, futures: Sequence[Any]) -> None:
+    def _check(self, futures: Sequence[FutureRecordMetadata]) -> None:
         for future in futures:
             if not future.succeeded():
                 raise self._aborted(type(future.exception).__name__)

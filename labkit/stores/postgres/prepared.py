@@ -7,7 +7,6 @@ first, an abort or the preparation, has decided. This module must not know what 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from psycopg import errors, sql
 
@@ -197,7 +196,7 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     return int(noted[0][0])
 
 
-def _opening(note: str, given: Mapping[str, Any], handle: Handle) -> list[Step]:
+def _opening(note: str, given: Mapping[str, object], handle: Handle) -> list[Step]:
     """The note, in a transaction of its own, then BEGIN."""
     noting = Step(
         note, {**given, "query": handle.query, "incarnation": handle.incarnation}

@@ -5,13 +5,13 @@ For people who want to look at a server as a store's code never does. This modul
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 from psycopg import sql
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.host.servers.postgres_connection import connect, redacted
+from labkit.host.servers.postgres_connection import Row, connect, redacted
 
 LOCK_SECONDS = 5
 """How long a statement waits for a lock unless SET lock_timeout says otherwise: nobody should wait for ever."""
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
     said: str
     names: Sequence[str] = ()
-    rows: Sequence[tuple[Any, ...]] = ()
+    rows: Sequence[Row] = ()
     code: str = ""
     """The SQLSTATE of an error, as 42704; empty where there was none."""
 

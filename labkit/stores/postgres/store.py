@@ -15,7 +15,6 @@ This module must not judge, nor keep in memory what another process has to know.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg import errors, sql
@@ -27,6 +26,7 @@ from labkit.host.servers.postgres_connection import (
     BEGIN,
     RIGHTS,
     Connection,
+    Row,
     Step,
     at_once,
     explained,
@@ -220,9 +220,7 @@ class PostgresStore:
     def _place(self) -> str:
         return self._pool.place
 
-    def _read(
-        self, statement: str, *parameters: str | int
-    ) -> Iterator[tuple[Any, ...]]:
+    def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
         """The answer to a query on a connection of its own, which sees only what is committed."""
         if self._is_there():
             with self._pool.using() as connection:

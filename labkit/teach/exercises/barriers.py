@@ -7,7 +7,7 @@ from labkit.sim.open_models.alignment import AlignmentDrill
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import Closed
-from labkit.teach.exercises.constants import Prediction, Settings
+from labkit.teach.exercises.constants import Chosen, Prediction, Settings
 from labkit.teach.exercises.contract import (
     Answer,
     Exercise,
@@ -53,7 +53,7 @@ def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     return search(answer, "align", lambda ask: Closed(drill, ask, _aligns), "ends")
 
 
-def _job(chosen: dict[str, Any], variant: Variant) -> dict[str, object]:
+def _job(chosen: Chosen, variant: Variant) -> dict[str, object]:
     return chosen | dict(variant.parameters)
 
 

@@ -8,7 +8,6 @@ import inspect
 import json
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
 
 from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
@@ -66,7 +65,7 @@ def _keep_first(name: str, finding: Finding) -> None:
         print(f"Your first prediction was {first}; it is kept.")
 
 
-def judged(exercise: Exercise, namespace: Mapping[str, Any]) -> list[Finding] | None:
+def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
     """The findings by the public variants, up to the first that fails; None: not attempted."""
     answer, found = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -194,7 +193,7 @@ def stubs() -> dict[str, str]:
     return found
 
 
-def _namespace() -> dict[str, Any]:
+def _namespace() -> dict[str, object]:
     """The names of the cell that called: the frame below this module's own."""
     frame = inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(

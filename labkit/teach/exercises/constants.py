@@ -19,11 +19,13 @@ MAX_STATES = 200_000
 """States of the largest configuration by which settings are judged."""
 SHORTEST = 40
 """Characters of the shortest text that is kept for a person."""
+Chosen = dict[str, Any]
+"""Values by name, each checked to be one of its options or of its type."""
 
 
 def named_values(
     name: str, value: Plain, known: Mapping[str, Sequence[Plain] | type]
-) -> dict[str, Any]:
+) -> Chosen:
     """A dict with exactly these keys, each with one of its options or of its type. Raises `Unusable`."""
     if type(value) is not dict or set(value) != set(known):
         raise Unusable(
@@ -60,7 +62,7 @@ class Settings:
     model: str
     chosen: Mapping[str, Sequence[Plain]]
     claims: Sequence[str]
-    parameters: Callable[[dict[str, Any], Variant], dict[str, object]]
+    parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """By one variant."""
@@ -91,7 +93,7 @@ class Settings:
         )
 
 
-def said(values: Mapping[str, Any]) -> str:
+def said(values: Mapping[str, Plain]) -> str:
     """Values by name, for a sentence."""
     return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
 

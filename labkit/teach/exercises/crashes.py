@@ -2,14 +2,13 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy, orders
 from labkit.runs.outcome import Outcome, crash
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.constants import Text, named_values, said
+from labkit.teach.exercises.constants import Chosen, Text, named_values, said
 from labkit.teach.exercises.contract import (
     Answer,
     Exercise,
@@ -54,7 +53,7 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
     )
 
 
-def _point(chosen: dict[str, Any], wanted: str) -> str:
+def _point(chosen: Chosen, wanted: str) -> str:
     """The variant's failpoint, or the last that this sink has before it: a sink that commits at once has fewer."""
     strategy = Strategy(chosen["sink"])
     possible = [each.value for each in orders(strategy)]
@@ -67,9 +66,7 @@ def _point(chosen: dict[str, Any], wanted: str) -> str:
     return wanted if wanted in known else "sink.after_pre_commit"
 
 
-def _run(
-    chosen: dict[str, Any], at: str, records_per_batch: int
-) -> tuple[Outcome, str]:
+def _run(chosen: Chosen, at: str, records_per_batch: int) -> tuple[Outcome, str]:
     with TemporaryDirectory(prefix="labkit-exercise-") as folder:
         order = None if chosen["order"] in (None, "none") else chosen["order"]
         found = crash(

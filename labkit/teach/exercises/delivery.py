@@ -4,7 +4,7 @@ from typing import Any
 
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
-from labkit.teach.exercises.constants import Prediction, Settings, Statements
+from labkit.teach.exercises.constants import Chosen, Prediction, Settings, Statements
 from labkit.teach.exercises.contract import (
     Answer,
     Exercise,
@@ -26,7 +26,7 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     return search(answer, "receive", lambda ask: Run(drill, ask, "steps"), "ends")
 
 
-def _weak_chain(chosen: dict[str, Any], variant: Variant) -> dict[str, object]:
+def _weak_chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
     return {"productions": "weak", **chosen, **dict(variant.parameters)}
 
 

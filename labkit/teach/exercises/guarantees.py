@@ -1,9 +1,7 @@
 """Exercises of notebook 01: what a killed job leaves, a chain that holds, and what its weakest link decides."""
 
-from typing import Any
-
 from labkit.sim import chains
-from labkit.teach.exercises.constants import Prediction, Settings, Statements
+from labkit.teach.exercises.constants import Chosen, Prediction, Settings, Statements
 from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
 from labkit.teach.study import simulate
 
@@ -23,7 +21,7 @@ PREDICTION = Prediction(
 )
 
 
-def _chain(chosen: dict[str, Any], variant: Variant) -> dict[str, object]:
+def _chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
     found = chains.chain(chosen["source"], chosen["engine"], chosen["sink"])
     return found.parameters() | dict(variant.parameters)
 

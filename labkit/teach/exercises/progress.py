@@ -5,25 +5,39 @@ What is in it is the learner's own note; the grader never reads it. This module 
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 NAME = "labkit-progress.json"
 """The file's name, in the folder in which the notebook runs."""
 LARGEST = 1_000_000
 """Bytes of the largest file that is read."""
 
-_kept: dict[str, dict[str, Any]] = {}
+
+class Note(TypedDict, total=False):
+    """What is noted of one exercise. It is read from a file that the learner can write, so a reader converts it."""
+
+    state: str
+    points: int
+    hints: int
+    """How many hints were given."""
+    predicted: str
+    """The first prediction, which is kept."""
+    came: str
+    """What came of it."""
 
 
-def of(name: str) -> dict[str, Any]:
-    """What is noted of one exercise: `state`, `points`, `hints`, `predicted`; empty where nothing is."""
-    return dict(_all().get(name, {}))
+_kept: dict[str, Note] = {}
 
 
-def note(name: str, **more: object) -> None:
+def of(name: str) -> Note:
+    """What is noted of one exercise; empty where nothing is."""
+    return _all().get(name, Note()).copy()
+
+
+def note(name: str, **more: Unpack[Note]) -> None:
     """Notes something of one exercise. A folder that cannot be written to is no error: it is kept in memory then."""
     known = _all()
-    known[name] = {**known.get(name, {}), **more}
+    known[name] = {**known.get(name, Note()), **more}
     _write(known)
 
 
@@ -34,7 +48,7 @@ def forget(name: str) -> None:
         _write(known)
 
 
-def _all() -> dict[str, dict[str, Any]]:
+def _all() -> dict[str, Note]:
     path = Path(NAME)
     try:
         if path.stat().st_size <= LARGEST:
@@ -48,7 +62,7 @@ def _all() -> dict[str, dict[str, Any]]:
     return dict(_kept)
 
 
-def _write(known: dict[str, dict[str, Any]]) -> None:
+def _write(known: dict[str, Note]) -> None:
     _kept.clear()
     _kept.update(known)
     path = Path(NAME)

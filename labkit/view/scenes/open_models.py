@@ -1,9 +1,9 @@
 """How drills are drawn: as the simulators that they are, and whose open actions they add."""
 
-from typing import Any
-
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.delivery.model import Delivery
+from labkit.sim.models.pipeline.model import Pipeline
 from labkit.view.scene import Drawing, Place
 from labkit.view.scenes import barriers, delivery, pipeline, two_phase_commit
 
@@ -20,7 +20,7 @@ def _alignment(model: Barriers, action: Action) -> Place:
     )
 
 
-def _deduplication(model: Any, action: Action) -> Place:
+def _deduplication(model: Delivery, action: Action) -> Place:
     if not action.name.startswith("put_out"):
         return delivery.place(model, action)
     return Place("process1", touches=("outside",))
@@ -34,7 +34,7 @@ _TOUCHES = {
 }
 
 
-def _pipeline(model: Any, action: Action) -> Place:
+def _pipeline(model: Pipeline, action: Action) -> Place:
     if action.name in _TOUCHES:
         return Place("driver", touches=_TOUCHES[action.name])
     return pipeline.place(model, action)

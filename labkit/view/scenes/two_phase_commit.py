@@ -6,7 +6,7 @@ which do not.
 
 from typing import Any
 
-from labkit.sim.model import Action
+from labkit.sim.model import Action, Model
 from labkit.sim.models.two_phase_commit.parts import (
     Participant,
     Phase,
@@ -144,11 +144,11 @@ def _believed(phase: Phase, said: str) -> str:
     return "gone" if phase is Phase.DOWN else said.replace("_", " ")
 
 
-def _log(log: tuple[Any, ...]) -> tuple[Token, ...]:
+def _log(log: tuple[str, ...]) -> tuple[Token, ...]:
     return tuple(slip(entry.replace("_", " ")) for entry in log)
 
 
-def _part(log: tuple[Any, ...]) -> str:
+def _part(log: tuple[str, ...]) -> str:
     words = {
         "commit": "done",
         "abort": "undone",
@@ -201,7 +201,7 @@ def _textbook(state: TextbookState) -> Scene:
 _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
-def place(model: Any, action: Action) -> Place:
+def place(model: Model[Any], action: Action) -> Place:
     """Whose step it is."""
     name, which = action
     if isinstance(model, Textbook):

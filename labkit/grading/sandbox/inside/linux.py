@@ -6,7 +6,6 @@ This module must not decide anything.
 import ctypes
 import os
 from collections.abc import Callable
-from typing import Any
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
     0x20000,
@@ -35,7 +34,7 @@ _CAPABILITY_VERSION = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _call(name: str, *arguments: Any) -> None:
+def _call(name: str, *arguments: object) -> None:
     function: Callable[..., int] = getattr(_libc, name)
     if function(*arguments) != 0:
         number = ctypes.get_errno()
@@ -100,7 +99,7 @@ def hide_memory(*, hidden: bool = True) -> None:
     _control(_SET_DUMPABLE, int(not hidden))
 
 
-def filter_calls(program: Any) -> None:
+def filter_calls(program: object) -> None:
     """Lets a filter of seccomp(2) decide over every further system call."""
     _call(
         "prctl",

@@ -33,19 +33,19 @@ class Telling:
         self.connection = connection
         self.cell = -1
 
-    def starts(self, cell: Any, cell_index: int) -> None:
+    def starts(self, cell: object, cell_index: int) -> None:
         """A cell starts."""
         self.cell = cell_index
         self.tell({"cell": cell_index})
 
-    def tell(self, said: dict[str, Any]) -> None:
+    def tell(self, said: dict[str, object]) -> None:
         """Says something; if nobody listens, there is nothing left to do."""
         try:
             send(self.connection, json.dumps(said).encode())
         except FrameError:
             os._exit(1)
 
-    def end(self, how: str, **details: Any) -> NoReturn:
+    def end(self, how: str, **details: object) -> NoReturn:
         """The last word, and the end of this process and by that of all that it started."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
@@ -123,7 +123,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     telling.end("failed", because="papermill came back without an end")
 
 
-def _size(content: Any) -> int:
+def _size(content: object) -> int:
     """About how many characters a message shows."""
     if isinstance(content, str):
         return len(content)
