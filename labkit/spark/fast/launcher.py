@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Hands over environment and streams, and waits for the end; runs Python itself where that cannot be done."""
+    """Hands environment and streams to the zygote and waits for its child; becomes plain Python where none answers."""
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
         request = json.dumps([words[1:], dict(os.environ)]).encode()

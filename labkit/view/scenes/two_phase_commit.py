@@ -6,7 +6,7 @@ which do not.
 
 from typing import Any
 
-from labkit.sim.model import Action, Model
+from labkit.sim.model import Action
 from labkit.sim.models.two_phase_commit.parts import (
     Participant,
     Phase,
@@ -201,7 +201,7 @@ def _textbook(state: TextbookState) -> Scene:
 _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
-def place(model: Model[Any], action: Action) -> Place:
+def place(model: Any, action: Action) -> Place:
     """Whose step it is."""
     name, which = action
     if isinstance(model, Textbook):
