@@ -19,7 +19,7 @@ from labkit.host.processes.sessions import session_members
 
 @dataclass(frozen=True)
 class Identity:
-    """Which query a checkpoint belongs to. `query` is new with every checkpoint, since batch ids start at 0 again."""
+    """The query of a checkpoint. Every checkpoint has a new `query`, because its batch ids start at 0 again."""
 
     query: str
     strategy: str
@@ -83,7 +83,7 @@ class Checkpoint:
         ]
 
     def state_files(self) -> list[str]:
-        """What the state store has left: deltas and snapshots, or the zip files and changelogs of RocksDB."""
+        """The files of the state store: deltas and snapshots, or the zip files and changelogs of RocksDB."""
         state = self.folder / "state"
         paths = (
             path
@@ -125,7 +125,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 class DriverLock:
-    """Held by the one driver of a checkpoint, until it dies."""
+    """A file lock that the one driver of a checkpoint holds until it dies."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._path = checkpoint.log / "driver.lock"
@@ -198,7 +198,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
 
 
 def new_query() -> str:
-    """A name that no other checkpoint's query has."""
+    """A name for a query that no other checkpoint uses."""
     return "q" + uuid.uuid4().hex[:12]
 
 

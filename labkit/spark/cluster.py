@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXECUTOR_MEMORY = "512m"
-"""Little more than the least that Spark takes (UnifiedMemoryManager: 450 MB)."""
+"""Memory of one executor: little more than the least that Spark accepts (UnifiedMemoryManager: 450 MB)."""
 
 SLOT_SECONDS = 90.0
-"""How long a cluster may take until enough executors have come; starting one takes some seconds."""
+"""Seconds that a cluster may take until enough executors have registered; starting one takes some seconds."""
 
 _HANDED_ON = ("LABKIT_", "XDG_CACHE_HOME")
 """Environment variables by which a store finds its server: executors need them as the driver does."""
@@ -112,7 +112,7 @@ def await_slots(spark: "SparkSession", needed: int) -> None:
 
 
 def slots(spark: "SparkSession") -> int:
-    """Tasks that the executors which have come can run at once."""
+    """How many tasks the registered executors can run at once."""
     if (
         len(_inner(spark).statusTracker().getExecutorInfos()) < 2
     ):  # the driver is always among them
@@ -121,7 +121,7 @@ def slots(spark: "SparkSession") -> int:
 
 
 def hosts(spark: "SparkSession") -> set[str]:
-    """The hosts of the driver and of every executor that has come."""
+    """The hosts of the driver and of every registered executor."""
     keys = _inner(spark).getExecutorMemoryStatus().keys().iterator()
     found = set()
     while keys.hasNext():
@@ -130,7 +130,7 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """The JVM's own SparkContext, which tells what PySpark's does not."""
+    """The SparkContext of the JVM: it knows the executors, which PySpark's does not show."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001
 
 

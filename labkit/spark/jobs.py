@@ -43,7 +43,7 @@ class RunningCount(StatefulProcessor):
         self._count.update((count,))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing: the processor holds nothing open."""
 
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -51,16 +51,16 @@ PROVIDERS = {
     State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider",
     State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider",
 }
-"""What Spark calls the providers of state."""
+"""The Java class of each state store provider."""
 
 
 def keep_state(spark: "SparkSession", state: State) -> None:
-    """Chooses the provider for the queries that are started from now on."""
+    """Sets the state store provider of every query that this session starts from now on."""
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
 
 
 def shuffle_into(spark: "SparkSession", tasks: int) -> None:
-    """Chooses the tasks of a shuffle for the queries that are started from now on."""
+    """Sets the number of shuffle tasks of every query that this session starts from now on."""
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
 
 
@@ -81,7 +81,7 @@ def running(lines: "DataFrame") -> "DataFrame":
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
-    """The same for every record of a topic, which says itself which line it was."""
+    """The same for every record of a topic. A record carries the number of its line, so no Kafka offset is needed."""
     record = f.from_json(
         f.col("value").cast("string"), "offset long, word string"
     ).alias("record")
@@ -118,11 +118,11 @@ class Plan:
     """One job: where its lines come from, what becomes of them, and how its rows leave the query."""
 
     source: type[DataSource] | None
-    """None: one of Spark's own."""
+    """The lab's own source; None where the job reads by a source of Spark."""
     compute: "Callable[[DataFrame], DataFrame]"
     output_mode: str
     endless: bool = False
-    """Whether its source does not know when everything is read."""
+    """Whether the source cannot tell when all records are read, so that the query must be stopped."""
 
 
 JOBS = {

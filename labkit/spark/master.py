@@ -17,7 +17,7 @@ _MASTER = re.compile(
 
 
 class Victim(StrEnum):
-    """Who dies at a failpoint."""
+    """Which processes are killed at a failpoint."""
 
     DRIVER = "driver"
     """Every process of the driver's session; another driver goes on from the checkpoint."""
@@ -26,12 +26,12 @@ class Victim(StrEnum):
 
 
 def is_local(master: str) -> bool:
-    """Whether the executor is threads of the driver. `local-cluster[...]` is not: it starts processes."""
+    """Whether tasks run in threads of the driver. With `local-cluster[...]` they do not: it starts processes."""
     return master == "local" or master.startswith("local[")
 
 
 def is_loopback(master: str) -> bool:
-    """Whether nothing but this host takes part."""
+    """Whether every process of the job runs on this host."""
     if not master.startswith("spark://"):
         return True
     hosts = {
@@ -65,7 +65,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Why so many slots are not enough, and what to do."""
+    """The end of the sentence that refuses a master with too few slots; it says what to do."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed: while a point in a task is armed, all tasks of "
         "its batch have to run together; add executors or cores, or name a point outside of tasks"

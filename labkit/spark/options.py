@@ -77,7 +77,7 @@ class Between(StrEnum):
 
 
 OF_THE_SOURCE = (Between.ADD_PARTITION, Between.FALSIFY_GROUP)
-"""What happens to the job's input, and not to its store."""
+"""The faults between two drivers that strike the input of the job and not its store."""
 
 
 NOT_REPLAYABLE = (
@@ -98,4 +98,4 @@ def default_state(job: Job) -> State:
 
 
 STATEFUL = (Job.RUNNING, Job.KAFKA)
-"""Jobs with a stateful processor of ours (transformWithState)."""
+"""The jobs whose state is kept by a stateful processor of the lab (transformWithState)."""

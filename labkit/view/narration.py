@@ -21,14 +21,14 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """What is to be said of one property after one step."""
+    """Whether one property holds after one step, and the sentence that says why."""
 
     outcome: str
     because: str
 
 
 class Story:
-    """A walk with everything that a player shows of it. It grows with the walk: what is known stays."""
+    """A run of a simulator with everything that a player shows. It grows with the run and keeps what it has worked out."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -44,7 +44,7 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Takes over where the walk is now; the steps that it shares with the last one are kept."""
+        """Brings the story up to the present end of the run; steps that both have in common are not worked out again."""
         shared = 0
         if self.scenes:
             while (
@@ -67,7 +67,7 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Judges the steps from one on; what was settled before it stays settled."""
+        """Judges every step from the given one on; a verdict that was settled earlier is not judged again."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {
@@ -142,7 +142,7 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """What decides about a claim for good: a state that breaks it, or one that reaches it."""
+    """The verdict that no later step can change: the claim is broken by this state, or reached; None while it is open."""
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if (

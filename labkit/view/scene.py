@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 
 class Mark(StrEnum):
-    """What is to be said of a whole box; drawn as a tag at its head."""
+    """A remark about a whole box, drawn as a tag at its head."""
 
     DOWN = "down"
     IN_DOUBT = "in doubt"
@@ -69,9 +69,9 @@ class Token(NamedTuple):
     label: str
     name: str
     faded: bool = False
-    """It has been read, or does not count any more."""
+    """The token has been read, or does not count any more."""
     crossed: bool = False
-    """It was dropped."""
+    """The token was dropped."""
 
 
 class Row(NamedTuple):
@@ -93,13 +93,13 @@ class Box(NamedTuple):
     rows: tuple[Row, ...] = ()
     marks: tuple[Mark, ...] = ()
     tall: bool = False
-    """It reaches down as far as the tallest column, so that its channels are straight."""
+    """The box reaches down as far as the tallest column, so that its channels are straight."""
     lane: bool = True
-    """It has a line in the space-time diagram."""
+    """The box has a line of its own in the space-time diagram."""
 
 
 class Channel(NamedTuple):
-    """What is under way from one box to another; the first token arrives next."""
+    """The messages under way from one box to another; the first token arrives next."""
 
     id: str
     source: str
@@ -107,9 +107,9 @@ class Channel(NamedTuple):
     tokens: tuple[Token, ...] = ()
     note: str = ""
     held: bool = False
-    """Its reader does not read it now."""
+    """The reader of the channel does not read it now."""
     volatile: bool = False
-    """A crash takes what is in it."""
+    """The messages in the channel are lost in a crash."""
 
 
 class Scene(NamedTuple):
@@ -122,7 +122,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens: a box, what it is, and the boxes that it reaches without any channel."""
+    """Where an action happens: its box, its kind of event, and the boxes that it reaches without a channel."""
 
     box: str
     event: Event = Event.STEP
@@ -133,9 +133,9 @@ class Drawing(NamedTuple):
     """How one model is drawn."""
 
     scene: Callable[[Any, Any], Scene]
-    """Of a model and a state."""
+    """Gives the scene of a state of a model."""
     place: Callable[[Any, Action], Place]
-    """Of a model and an action."""
+    """Gives the place of an action of a model."""
 
 
 def field(

@@ -13,11 +13,11 @@ from labkit.sim.trace import Replay, Trace, blueprint, make, parse, replay
 from labkit.view.narration import Story, first_difference
 
 Memory = tuple[Trace, int, str]
-"""What undo brings back: the walk, where it was looked at, and what to watch for in it."""
+"""The state that undo restores: the run, the step that was looked at, and what to watch for in it."""
 
 
 class Session:
-    """A walk, the step at which it is looked at, and what was before. Raises a `LabError` for whatever cannot be."""
+    """A run, the step that is looked at, and the past for undo. A method raises a `LabError` for what is impossible."""
 
     def __init__(self, start: Trace, watch_for: str = "") -> None:
         self._before: list[Memory] = []
@@ -152,7 +152,7 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Another walk of the same model keeps what it shares with this one; another model begins anew."""
+        """Continues with another run. Of the same model it keeps the common steps; with another model it begins anew."""
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
             self.story.follow(walk)

@@ -26,7 +26,7 @@ LANE = 26.0
 TOP = 16.0
 WIDE = 940.0
 CLOSEST, FURTHEST = 7.0, 34.0
-"""Pixels between two steps, at least and at most."""
+"""The smallest and the largest distance between two steps, in pixels."""
 
 
 class Flight(NamedTuple):
@@ -86,7 +86,7 @@ def of_walk(
 
 
 _TAKES = (Event.DROP, Event.CRASH, Event.RESTART, Event.OPERATOR)
-"""Steps in which what leaves a channel is not received."""
+"""The kinds of step in which a token that leaves a channel is lost and not received."""
 
 _UnderWay = list[tuple[Token, int]]
 
@@ -122,7 +122,7 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 def _matched(
     before: _UnderWay, tokens: Iterable[Token], step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """What is under way now, each with the step in which it was sent, and what is not any more."""
+    """The tokens under way after a step, each with the step in which it was sent, and the tokens that have left."""
     rest = list(before)
     found = []
     for token in tokens:
@@ -148,7 +148,7 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 
 def scale(diagram: Diagram) -> Scale:
-    """How far steps lie apart."""
+    """The scale of a diagram: where step 0 lies, and the distance to the next step."""
     left = 16 + max(width(title, SMALL) for title in diagram.lanes.values())
     return Scale(
         left + 8,

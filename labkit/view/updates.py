@@ -19,13 +19,13 @@ Plain = dict[str, Any]
 
 
 class Telling:
-    """What a player knows of one story. It follows the story; `epoch` counts how often it began anew."""
+    """Keeps track of what one player has been sent of a story. `epoch` counts how often the layout began anew."""
 
     def __init__(self, story: Story, epoch: int = 0) -> None:
         self.story = story
         self.epoch = epoch
         self._laid: list[Scene] = []
-        """The scenes that have a part which none before them had: the layout and the legend are theirs."""
+        """The scenes in which a box, channel or sign appears for the first time. Layout and legend are made from them."""
         self._parts: set[object] = set()
         self._place: Layout | None = None
         self._forget()
@@ -39,7 +39,7 @@ class Telling:
         self._said: Plain = {}
 
     def whole(self, differs_at: int = 0) -> Plain:
-        """Everything. `differs_at`: see `spacetime.body`."""
+        """The whole story as plain data. `differs_at`: see `spacetime.body`."""
         self._follow()
         self._said = self._changing(differs_at)
         story, place = self.story, self._layout()
@@ -167,7 +167,7 @@ class Telling:
         return [str(action), model.sentence(action), place.box, place.event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """What may change with every step."""
+        """The parts that may change with every step: the diagram, its legend, and what to watch for."""
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
@@ -186,7 +186,7 @@ class Telling:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """How many scenes at the beginning are the very same ones."""
+    """How many scenes two runs share at their beginning, by identity."""
     return next(_parting(before, now), min(len(before), len(now)))
 
 

@@ -29,7 +29,7 @@ from labkit.spark.reach import Armed, reach_in_task, take_turns
 from labkit.stores.contract import Handle
 
 OPTION = "labkit_query"
-"""The one option that `labkit.spark.start` sets: everything below as JSON."""
+"""The name of the option in which `labkit.spark.start` hands over the whole `SinkOptions`, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SinkOptions:
     partitions: int
     armed: Armed | None = None
     retries: bool = False
-    """Whether Spark may run a task more than once in one driver: then its attempts have to be told apart."""
+    """Whether Spark may run a task more than once in one driver, so that the attempts must be told apart."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
         """The query's coordinator in this process; `reach` replaces the armed one (in a task)."""
@@ -167,7 +167,7 @@ class StrategyWriter(DataSourceStreamWriter):
         return VoteMessage(vote)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Every task has voted yes."""
+        """Commits the batch. Spark calls this when every task has returned its vote."""
         coordinator = self._options.coordinator()
         votes = [
             message.vote

@@ -73,7 +73,7 @@ class BatchDoor:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """One participant's turn; the middle of the write lies in the last one."""
+        """Writes and pre-commits the rows of one participant; only the last one passes the middle of the write."""
         written: list[float] = []
 
         def reach(point: FailPoint, batch: int) -> None:

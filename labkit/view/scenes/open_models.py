@@ -1,4 +1,4 @@
-"""How drills are drawn: as the simulators that they are, and whose open actions they add."""
+"""How the open models are drawn: like the simulators they are made from, with a place for each action that is left open."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
