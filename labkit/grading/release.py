@@ -39,7 +39,7 @@ _PARTS = (
         "labkit",
     ),
 )
-_NEVER = {"__pycache__", "grading", ".ipynb_checkpoints", "runs"}
+_NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
 """Characters of a line of a solution that is long enough to be nowhere else by chance."""
 

@@ -54,6 +54,16 @@ def texts(folder: Path) -> Iterator[tuple[Path, str]]:
             )
 
 
+def test_the_copy_holds_every_module_but_the_graders(copy: Path) -> None:
+    ours, theirs = (
+        {path.relative_to(base).as_posix() for path in base.glob("labkit/**/*.py")}
+        for base in (ROOT, copy)
+    )
+    missing = {name for name in ours - theirs if "/grading/" not in name}
+    assert missing == set()
+    assert theirs <= ours
+
+
 def test_the_copy_holds_no_solution_and_no_grader(copy: Path) -> None:
     lines = telling()
     assert len(lines) >= 30
