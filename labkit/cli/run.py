@@ -3,7 +3,6 @@
 The options of the scenario come from the fields of `labkit.runs.scenario.Scenario`; the others stand here.
 """
 
-import inspect
 import json
 from collections.abc import Callable
 from inspect import Parameter
@@ -17,47 +16,50 @@ from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee, satisfies
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario
-from labkit.runs.scenario.arguments import with_options
+from labkit.runs.scenario.arguments import with_arguments
 from labkit.runs.scenario.options import Option, options_of
 
 GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
 
 
+Expect = Annotated[
+    str | None,
+    typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held."),
+]
+Resume = Annotated[
+    Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")
+]
+Standby = Annotated[
+    bool,
+    typer.Option(
+        "--standby",
+        help="A warm driver waits for each crash; needs memory for both (labkit doctor).",
+    ),
+]
+KeepStore = Annotated[
+    bool,
+    typer.Option(
+        "--keep-store", help="Leave the rows in the server when the run is judged."
+    ),
+]
+Patience = Annotated[
+    float, typer.Option(help="Seconds without news after which the run is given up.")
+]
+
+
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
     """The verb, with an option for every field of a kind of scenario."""
+    options = {each.parameter: each for each in options_of(scenario)}
 
     def run(
         context: typer.Context,
         *,
-        expect: Annotated[
-            str | None,
-            typer.Option(
-                metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held."
-            ),
-        ] = None,
+        expect: Expect = None,
         out: Out = None,
-        resume: Annotated[
-            Path | None,
-            typer.Option(help="Finish a run that was stopped, in its folder."),
-        ] = None,
-        standby: Annotated[
-            bool,
-            typer.Option(
-                "--standby",
-                help="A warm driver waits for each crash; needs memory for both (labkit doctor).",
-            ),
-        ] = False,
-        keep_store: Annotated[
-            bool,
-            typer.Option(
-                "--keep-store",
-                help="Leave the rows in the server when the run is judged.",
-            ),
-        ] = False,
-        patience: Annotated[
-            float,
-            typer.Option(help="Seconds without news after which the run is given up."),
-        ] = 240.0,
+        resume: Resume = None,
+        standby: Standby = False,
+        keep_store: KeepStore = False,
+        patience: Patience = 240.0,
         as_json: Json = False,
         **words: object,
     ) -> int:
@@ -82,19 +84,14 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
         print(json.dumps(finished.to_json()) if as_json else finished)
         return _verdict_code(finished.verdict.guarantee, expect)
 
-    options = {each.parameter: each for each in options_of(scenario)}
-    parameters = [_parameter(each) for each in options.values()]
-    run.__signature__ = with_options(inspect.signature(run), parameters)  # type: ignore[attr-defined]  # read by typer
-    return run
+    return with_arguments(run, [_parameter(each) for each in options.values()])
 
 
 def _parameter(option: Option[Any]) -> Parameter:
     """One option of a scenario as the option parser takes it."""
-    default, annotation = option.default_word or None, option.kind.annotation
-    if option.kind.annotation is bool:
-        default = False
+    default, annotation = option.default_word, option.kind.annotation
+    typed = annotation | None if default is None else annotation
     said = typer.Option(option.flag, help=option.help, metavar=option.kind.metavar)
-    typed = annotation if default is not None else annotation | None
     return Parameter(
         option.parameter,
         Parameter.KEYWORD_ONLY,

@@ -17,7 +17,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 def takes_options(
     *but: str, of: type[Scenario] = Scenario
 ) -> Callable[[FunctionT], FunctionT]:
-    """Gives a function with `**options` the options of a scenario by name, but those that it has otherwise."""
+    """Decorates a function with `**options`: its signature and docstring name the options, except those in `but`."""
 
     def named(function: FunctionT) -> FunctionT:
         options = [each for each in options_of(of) if each.keyword not in but]
@@ -32,12 +32,12 @@ def takes_options(
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
     """Gives a function with `**words` a signature that names the words."""
-    signature = with_options(inspect.signature(function), arguments)
+    signature = _with_options(inspect.signature(function), arguments)
     function.__signature__ = signature  # type: ignore[attr-defined]  # any function may carry one
     return function
 
 
-def with_options(
+def _with_options(
     signature: inspect.Signature, options: list[Parameter]
 ) -> inspect.Signature:
     """The signature with the options where it has `**options`, before its other arguments by keyword."""
