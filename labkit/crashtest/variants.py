@@ -13,15 +13,9 @@ from msgspec.structs import replace
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.drivers import Driver
-from labkit.crashtest.harness.runs import (
-    NEVER_REACHED,
-    Finished,
-    Harness,
-    Outcome,
-    Run,
-    follow,
-    read_evidence,
-)
+from labkit.crashtest.harness.evidence import read_evidence
+from labkit.crashtest.harness.outcomes import Finished, Outcome, follow
+from labkit.crashtest.harness.runs import NEVER_REACHED, Harness, Run
 from labkit.crashtest.instrument.recorder import go_on
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from labkit.core.errors import JobFailed
-from labkit.crashtest.harness.runs import read_evidence
+from labkit.crashtest.harness.evidence import read_evidence
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign, Job, silent
-from labkit.crashtest.harness.runs import Finished, Harness, Run, follow
+from labkit.crashtest.harness.outcomes import Finished, follow
+from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.harness.subject import Door, Subject
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.rows import generate

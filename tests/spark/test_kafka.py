@@ -39,7 +39,7 @@ def own_broker(
 
 @contextmanager
 def ends_with_us() -> Iterator[None]:
-    """A broker that is killed and started again in between is on nobody's leash: this stops whichever there is."""
+    """A broker that is killed and started again in between is tethered to nobody: this stops whichever there is."""
     code = "import sys; sys.stdin.read(); from labkit.host.servers.kafka import KafkaService; KafkaService().down()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, start_new_session=True

@@ -54,8 +54,10 @@ print(json.dumps({"event": "awaits_kill"}), flush=True)
 sys.stdin.read()
 """
 WAITS_FOR_ITS_SUPERVISOR = """
+import os, subprocess
 from labkit.host.processes.events import SessionUp
 from labkit.host.processes.supervised import report, serve
+subprocess.Popen(["sleep", "60"], preexec_fn=os.setpgrp)
 serve(lambda launch: report(SessionUp()))
 """
 SILENT = "import sys; sys.stdin.read()"

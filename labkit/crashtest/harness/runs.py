@@ -4,7 +4,6 @@ A run counts only with evidence: the point was reached, the driver died by signa
 engine's logs say what the point says. This module must not judge, and must not choose the points.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -15,37 +14,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.core.failpoints import EngineLogs
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.harness.drivers import Driver, DriverPool
+from labkit.crashtest.harness.evidence import check_point_logs, read_evidence
+from labkit.crashtest.harness.outcomes import Finished, Outcome, follow
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.subject import Door
 from labkit.crashtest.harness.tasks import QueryTask
 from labkit.crashtest.harness.watching import Watcher
-from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, read_rows
 from labkit.crashtest.settings import Settings
-from labkit.host.processes.events import (
-    AnyEvent,
-    Died,
-    DriverFailed,
-    Ending,
-    Failed,
-    Idle,
-    Killed,
-    Stopped,
-    Unwanted,
-)
+from labkit.host.processes.events import Died, Ending, Killed, Unwanted
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.crash_proof import (
-    BatchLogs,
-    Reached,
-    check_death,
-    check_logs,
-    check_unchanged,
-)
+from labkit.spark.crash_proof import Reached, check_death
 
 NEVER_REACHED = "the point was never reached"
 
@@ -94,20 +78,6 @@ class Run:
     def effects(self) -> list[Effect]:
         """The log."""
         return read_log(self.log)
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The queries that a driver was given are over, and it waits for others."""
-
-    left: list[str]
-    """What the sink left open or hanging in the driver."""
-    failed: str = ""
-    """Why a query failed; empty if none did."""
-
-
-Outcome = Finished | Stopped | Ending
-"""What becomes of the queries that a driver was given."""
 
 
 class Harness:
@@ -328,60 +298,6 @@ class Harness:
                 "reached_by": reached["pid"],
             }
         )
-
-
-def check_point_logs(
-    point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint
-) -> None:
-    """Raises `JobFailed` unless the engine's logs are those of this point.
-
-    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, and so behind the
-    logs of the crash before it, where there was one.
-    """
-    if point.where != RECOVER:
-        logs = EngineLogs(planned=True, finished=point.kind is Kind.COMMITS)
-        check_logs(point.id, point.batch, logs, checkpoint)
-    elif crashes:
-        before = BatchLogs(tuple(crashes[-1]["offsets"]), tuple(crashes[-1]["commits"]))
-        check_unchanged(point.id, before, checkpoint)
-    elif point.batch not in checkpoint.offset_log():
-        raise JobFailed(
-            f"{point.id} was reached, and yet there was nothing to recover; the run proves nothing."
-        )
-
-
-def read_evidence(path: Path, point: Point) -> dict[str, Any]:
-    """The evidence that a point was reached. Raises `JobFailed` if there is none, or it is of something else."""
-    try:
-        seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        named, kind = seen["point"], seen["kind"]
-    except (OSError, ValueError, KeyError):
-        raise JobFailed("there is no evidence that the point was reached") from None
-    if named != point.id or (point.side is Side.AFTER and kind != point.kind.value):
-        raise JobFailed(
-            f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})"
-        )
-    return seen
-
-
-def follow(events: Iterator[AnyEvent]) -> Outcome:
-    """What becomes of the queries that a driver was given.
-
-    Raises what the driver failed with if it was not a query's failure.
-    """
-    failed = ""
-    for event in events:
-        match event:
-            case DriverFailed():
-                kind = ServiceUnavailable if event.code == 69 else JobFailed
-                raise kind(event.because)
-            case Failed():
-                failed = event.because
-            case Idle():
-                return Finished(event.left, failed)
-            case Killed() | Died() | Unwanted() | Stopped():
-                return event
-    raise JobFailed("the driver's supervisor ended without a word")
 
 
 def check_store(reader: Reader) -> int:

@@ -1,0 +1,49 @@
+"""The evidence that a point was reached, and what the engine's logs must say there.
+
+How a driver must have died is `labkit.spark.crash_proof`. This module must not judge a sink.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labkit.core.errors import JobFailed
+from labkit.core.failpoints import EngineLogs
+from labkit.crashtest.instrument.effects import RECOVER, Kind, Point, Side
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.crash_proof import BatchLogs, check_logs, check_unchanged
+
+
+def check_point_logs(
+    point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint
+) -> None:
+    """Raises `JobFailed` unless the engine's logs are those of this point.
+
+    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, and so behind the
+    logs of the crash before it, where there was one.
+    """
+    if point.where != RECOVER:
+        logs = EngineLogs(planned=True, finished=point.kind is Kind.COMMITS)
+        check_logs(point.id, point.batch, logs, checkpoint)
+    elif crashes:
+        before = BatchLogs(tuple(crashes[-1]["offsets"]), tuple(crashes[-1]["commits"]))
+        check_unchanged(point.id, before, checkpoint)
+    elif point.batch not in checkpoint.offset_log():
+        raise JobFailed(
+            f"{point.id} was reached, and yet there was nothing to recover; the run proves nothing."
+        )
+
+
+def read_evidence(path: Path, point: Point) -> dict[str, Any]:
+    """The evidence that a point was reached. Raises `JobFailed` if there is none, or it is of something else."""
+    try:
+        seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        named, kind = seen["point"], seen["kind"]
+    except (OSError, ValueError, KeyError):
+        raise JobFailed("there is no evidence that the point was reached") from None
+    if named != point.id or (point.side is Side.AFTER and kind != point.kind.value):
+        raise JobFailed(
+            f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})"
+        )
+    return seen
