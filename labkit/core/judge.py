@@ -25,7 +25,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
-from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge_large import check_epochs, judge_large, out_of_order
@@ -141,19 +140,21 @@ class _Tally:
             if record.offset > furthest.offset:
                 self.furthest[record.key] = record
             elif record.offset < furthest.offset:
-                jump = {"from_value": furthest.value, "to_value": record.value}
-                self._note("regression", row, **jump)
+                jump = _case(row)._replace(
+                    from_value=furthest.value, to_value=record.value
+                )
+                self._note("regression", jump)
         if row.visibility != Visibility.COMMITTED:
-            self._note(f"{row.visibility}_read", row)
+            self._note(f"{row.visibility}_read", _case(row))
         if row.visibility == Visibility.ABORTED:
             return
         self.effects += 1
         self.last[row.key] = row
         if not record:
-            self._note("unexpected", row)
+            self._note("unexpected", _case(row))
         elif row.offset in self.effect and not self.keyed:
-            earlier = Witness(*self.effect[row.offset][:5])
-            self._note("duplicate", row, earlier=earlier)
+            earlier = _case(self.effect[row.offset])
+            self._note("duplicate", _case(row)._replace(earlier=earlier))
         else:
             _INTEGERS.pack(row.batch, row.attempt)
             if row.offset not in self.effect:
@@ -168,7 +169,8 @@ class _Tally:
             self.absent[self.epoch[offset]] -= 1
         for offset in planned:
             if self.absent[self.epoch[offset]]:
-                self._note("fractured_read", self.effect[offset], moment=moment)
+                part = _case(self.effect[offset])._replace(moment=moment)
+                self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
         """Notes a row of an undecided transaction, after all events."""
@@ -176,21 +178,21 @@ class _Tally:
         if not record or row.visibility == Visibility.ABORTED:
             return
         if self._is_missing(record) or record.offset not in self.effect:
-            self._note("unseen", row)
+            self._note("unseen", _case(row))
 
     def lose(self) -> None:
         """Lists what is lost, after all hidden rows."""
         for record in self.record.values():
             if record.offset in self.cases["unseen"] or not self._is_missing(record):
                 continue
-            effect, shown = self.effect.get(record.offset), self._shown(record.key)
-            if effect and shown:
-                overwritten_by = Witness(*self.last[record.key][:5])
-                self._note("lost", effect, overwritten_by=overwritten_by)
+            effect = self.effect.get(record.offset)
+            if effect and self._shown(record.key):
+                overwriting = _case(self.last[record.key])
+                lost = _case(effect)._replace(overwritten_by=overwriting)
             else:
                 epoch = self.epoch.get(record.offset)
-                batch = epoch.batch if epoch else None
-                self.cases["lost"][record.offset] = Witness(*record, batch, None)
+                lost = Witness(*record, epoch.batch if epoch else None, None)
+            self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
         """All that was found, in the order in which a verdict lists it."""
@@ -225,5 +227,9 @@ class _Tally:
         shown = self._shown(record.key)
         return shown is None or shown.offset < record.offset
 
-    def _note(self, anomaly: str, row: Observation, **more: Any) -> None:
-        self.cases[anomaly].setdefault(row.offset, Witness(*row[:5], **more))
+    def _note(self, anomaly: str, case: Witness) -> None:
+        self.cases[anomaly].setdefault(case.offset, case)
+
+
+def _case(row: Observation) -> Witness:
+    return Witness(*row[:5])

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from itertools import chain, compress, count, islice, repeat
 from operator import ge, gt, itemgetter, not_
-from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
@@ -326,7 +325,7 @@ class _Tally:
         found = self.found["fractured_read"]
         for index in self.epochs.read():
             if found.add(index, self.expected.offsets[index]):
-                found.keep(self._written(index, moment=moment))
+                found.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
         """After all events: a key whose last effect nothing explains shows no record."""
@@ -398,23 +397,16 @@ class _Tally:
         _, number, epoch, seen = self.expected.facts(index)
         shown = self.latest[number * 2 + 1]
         if seen and shown >= 0:
-            return self._written(index, overwritten_by=self._written(shown))
+            return self._written(index)._replace(overwritten_by=self._written(shown))
         batch = self.epochs.epochs[epoch].batch if epoch >= 0 else None
         return self._written(index)._replace(batch=batch, attempt=None)
 
-    def _written(self, index: int, **more: Any) -> Witness:
+    def _written(self, index: int) -> Witness:
         value, number, _, _ = self.expected.facts(index)
-        _, batch, attempt = EFFECT.unpack_from(
-            self.expected.rows, index * SIZE + EFFECT_AT
-        )
-        return Witness(
-            self.expected.offsets[index],
-            self.expected.keys[number],
-            value,
-            batch,
-            attempt,
-            **more,
-        )
+        place = index * SIZE + EFFECT_AT
+        _, batch, attempt = EFFECT.unpack_from(self.expected.rows, place)
+        offset, key = self.expected.offsets[index], self.expected.keys[number]
+        return Witness(offset, key, value, batch, attempt)
 
     def _note(self, anomaly: str, index: int, row: Observation) -> None:
         found = self.found[anomaly]
