@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.core.errors import GradingError
-from labkit.grading.asking import Asked
+from labkit.grading.asking import RemoteAnswer
 from labkit.grading.course import Course, load
-from labkit.grading.preparing import Prepared, as_notebook, prepare
+from labkit.grading.preparing import PreparedNotebook, as_notebook, prepare
 from labkit.grading.reading import read
 from labkit.grading.release import solved
 from labkit.grading.sandbox import levels, root_layout
@@ -23,7 +23,7 @@ from labkit.grading.sandbox.sandbox import Sandbox
 class Specimen:
     """A submission and a sandbox to run it in."""
 
-    prepared: Prepared
+    prepared: PreparedNotebook
     sandbox: Sandbox
 
     @property
@@ -49,7 +49,7 @@ class Specimen:
 
     @staticmethod
     def _met(connection: socket.socket, deadline: float) -> bool:
-        met = Asked(connection, deadline).greet()
+        met = RemoteAnswer(connection, deadline).greet()
         connection.close()
         return met
 

@@ -54,7 +54,7 @@ from labkit.view.show import explorer, show
 from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka.timeouts import Tried
+    from labkit.stores.kafka.timeouts import TimeoutTrial
 
 __all__ = [
     "TWELVE_WORDS",
@@ -179,7 +179,7 @@ def until_visible(
     )
 
 
-def try_timeouts(interval: float, transaction: float) -> "dict[str, Tried]":
+def try_timeouts(interval: float, transaction: float) -> "dict[str, TimeoutTrial]":
     """Runs one checkpoint interval on the Kafka broker with steady traffic, a burst, and records just before its end.
 
     Both in seconds, and really waited for. Raises `ServiceUnavailable` without a broker.

@@ -12,7 +12,7 @@ from labkit.core.words import nearest
 from labkit.host.servers import SERVICES, Service, Status, service
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka.transaction import Described
+    from labkit.stores.kafka.transaction import TransactionDescription
 
 VERBS = {"up": "up", "status": "status", "down": "down"}
 READY = ("up", "yours")
@@ -82,7 +82,7 @@ def _plain(status: Status) -> dict[str, Any]:
     return plain | ({"transactions": opened} if status.name == "kafka" else {})
 
 
-def _open(status: Status) -> "list[Described]":
+def _open(status: Status) -> "list[TransactionDescription]":
     """What keeps readers of a broker waiting."""
     if status.name != "kafka" or status.state not in READY:
         return []
@@ -91,7 +91,7 @@ def _open(status: Status) -> "list[Described]":
     return open_transactions(status.address)
 
 
-def waiting(found: "Described") -> str:
+def waiting(found: "TransactionDescription") -> str:
     """One open transaction for a person: readers at read_committed get nothing from behind its first record."""
     age = (
         f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s"

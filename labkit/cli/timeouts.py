@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from labkit.stores.kafka.timeouts import Tried
+    from labkit.stores.kafka.timeouts import TimeoutTrial
 
 
 def timeouts(
@@ -70,11 +70,11 @@ def timeouts(
     return int(found.fit is not Fit.SAFE)
 
 
-def _run(interval: float, transaction: float) -> "Mapping[str, Tried]":
+def _run(interval: float, transaction: float) -> "Mapping[str, TimeoutTrial]":
     from labkit.stores.kafka.timeouts import try_timeouts
 
     return try_timeouts(interval, transaction)
 
 
-def _plain(runs: "Mapping[str, Tried]") -> dict[str, Any]:
+def _plain(runs: "Mapping[str, TimeoutTrial]") -> dict[str, Any]:
     return {name: tried.to_json() for name, tried in runs.items()}

@@ -152,7 +152,7 @@ class Extent(StrEnum):
     WHOLE = "wholly"
 
 
-class Come(NamedTuple):
+class BatchProgress(NamedTuple):
     """How far a batch has come when a point is reached. It is planned in any case."""
 
     written: Extent
@@ -160,16 +160,16 @@ class Come(NamedTuple):
 
 
 UNFINISHED = {
-    FailPoint.AFTER_OFFSET_LOG: Come(Extent.NOT, Extent.NOT),
-    FailPoint.MID_WRITE: Come(Extent.PART, Extent.NOT),
-    FailPoint.BEFORE_PRE_COMMIT: Come(Extent.PART, Extent.NOT),
+    FailPoint.AFTER_OFFSET_LOG: BatchProgress(Extent.NOT, Extent.NOT),
+    FailPoint.MID_WRITE: BatchProgress(Extent.PART, Extent.NOT),
+    FailPoint.BEFORE_PRE_COMMIT: BatchProgress(Extent.PART, Extent.NOT),
 }
 """The points at which a batch is not yet written and pre-committed; at every other one it is."""
 
 
-def come(point: FailPoint) -> Come:
+def come(point: FailPoint) -> BatchProgress:
     """How far the batch has come when the point is reached."""
-    return UNFINISHED.get(point, Come(Extent.WHOLE, Extent.WHOLE))
+    return UNFINISHED.get(point, BatchProgress(Extent.WHOLE, Extent.WHOLE))
 
 
 class EngineLogs(NamedTuple):

@@ -47,7 +47,7 @@ class _Reply(msgspec.Struct):
     failed: str | None = None
 
 
-class Asked:
+class RemoteAnswer:
     """The `Answer` behind a connection. `deadline` (of `time.monotonic`) ends it whatever else it has left."""
 
     def __init__(

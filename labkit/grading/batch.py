@@ -210,17 +210,19 @@ def _deal(
     order: Order,
     work: Path,
     tell: Tell,
-) -> list[tasks.Told]:
+) -> list[tasks.SubmissionOutcome]:
     """Gives each worker the next submission when it is done with one."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
-    done: queue.SimpleQueue[tuple[Submission, int, tasks.Told]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = (
+        queue.SimpleQueue()
+    )
     count = min(len(todo), order.workers or cores())
     hands = [
         _Hand(_placed(setting, work, number), waiting, done) for number in range(count)
     ]
-    told: list[tasks.Told] = []
+    told: list[tasks.SubmissionOutcome] = []
     try:
         for hand in hands:
             hand.start()
@@ -274,7 +276,7 @@ class _Hand(threading.Thread):
         self,
         setting: tasks.Setting,
         waiting: "queue.SimpleQueue[tuple[Submission, int]]",
-        done: "queue.SimpleQueue[tuple[Submission, int, tasks.Told]]",
+        done: "queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]]",
     ) -> None:
         super().__init__(daemon=True)
         self._setting, self._waiting, self._done = setting, waiting, done
@@ -289,19 +291,20 @@ class _Hand(threading.Thread):
                 one, tries = self._waiting.get(timeout=0.1)
                 self._done.put((one, tries, self._graded(one)))
 
-    def _graded(self, one: Submission) -> tasks.Told:
+    def _graded(self, one: Submission) -> tasks.SubmissionOutcome:
         limits, patience = self._setting.limits, self._setting.patience
         seconds = 300 + 2 * limits.total_seconds + 20 * patience.search_seconds
         try:
             connection = self._worker()
             send(connection, tasks.encode(one))
-            told: tasks.Told = tasks.decode(
-                receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.Told
+            told: tasks.SubmissionOutcome = tasks.decode(
+                receive(connection, tasks.MOST, time.monotonic() + seconds),
+                tasks.SubmissionOutcome,
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch waits for a word
             self._end()
             name = records.file_name(one.student, one.notebook)
-            return tasks.Told(
+            return tasks.SubmissionOutcome(
                 name,
                 graded=False,
                 error=f"The worker that graded it died or hung ({error}).",

@@ -9,20 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from labkit.core.errors import GradingError, MissingSolution
-from labkit.grading.asking import Asked, Patience
+from labkit.grading.asking import Patience, RemoteAnswer
 from labkit.grading.marking import (
     JudgeOf,
-    Known,
+    KnownAnswer,
     failed,
     judge_here,
     mark,
     not_attempted,
     not_graded,
 )
-from labkit.grading.preparing import Prepared
+from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits
-from labkit.grading.sandbox.sandbox import Ended, Run, Sandbox
+from labkit.grading.sandbox.sandbox import Run, RunEnd, Sandbox
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Variant
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
@@ -39,7 +39,7 @@ _SHOWN = {
 
 
 @dataclass
-class Examined:
+class ExaminationResult:
     """What came of it."""
 
     items: dict[str, ItemRecord] = field(default_factory=dict)
@@ -52,21 +52,21 @@ class Examined:
 class Examination:
     """One notebook on its way to its points."""
 
-    prepared: Prepared
+    prepared: PreparedNotebook
     hidden: Hidden
     sandbox: Sandbox
     patience: Patience
     spark: JudgeOf
     """Judges what needs Spark."""
-    made: Examined = field(default_factory=Examined)
+    made: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
     """The cells that are left out by now."""
-    later: dict[str, Known] = field(default_factory=dict)
+    later: dict[str, KnownAnswer] = field(default_factory=dict)
     """Answers that are known, and judged when the sandbox is gone."""
     deadline: float = 0.0
     """When the submission has used its time, which does not run while a judge searches."""
 
-    def run(self) -> Examined:
+    def run(self) -> ExaminationResult:
         """Every exercise that was attempted gets its points. Raises `GradingError` when sandboxes do not work."""
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
@@ -91,7 +91,7 @@ class Examination:
             if one.name not in self.made.items and one.name not in self.later
         ]
 
-    def _blame(self, ended: Ended, left: Sequence[Exercise]) -> None:
+    def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
         """Leaves out the cell at which a run ended; its exercise has failed."""
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
             raise GradingError(
@@ -132,7 +132,7 @@ class Examination:
             zip(left, run.answers, strict=True)
         ):
             begun = time.monotonic()
-            answer = Asked(connection, self.deadline, self.patience)
+            answer = RemoteAnswer(connection, self.deadline, self.patience)
             if not answer.greet():
                 if number == 0:
                     self._unreachable(exercise, run)
@@ -165,13 +165,15 @@ class Examination:
             _SHOWN[how],
         )
 
-    def _keep(self, exercise: Exercise, answer: Asked) -> None:
+    def _keep(self, exercise: Exercise, answer: RemoteAnswer) -> None:
         try:
-            self.later[exercise.name] = Known(answer.value())
+            self.later[exercise.name] = KnownAnswer(answer.value())
         except (MissingSolution, AnswerFailed):
             self._mark(exercise, answer, judge_here)  # which says why
 
-    def _mark(self, exercise: Exercise, answer: Asked | Known, judge: JudgeOf) -> None:
+    def _mark(
+        self, exercise: Exercise, answer: RemoteAnswer | KnownAnswer, judge: JudgeOf
+    ) -> None:
         try:
             item = mark(exercise, answer, self.hidden(exercise), judge)
         except GradingError as error:
@@ -191,7 +193,7 @@ def _at_length(how: str, limits: Limits) -> str:
 
 
 def unattempted(
-    prepared: Prepared, exercises: Sequence[Exercise]
+    prepared: PreparedNotebook, exercises: Sequence[Exercise]
 ) -> dict[str, ItemRecord]:
     """The exercises that are not asked, each with the reason."""
     found = {}

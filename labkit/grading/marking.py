@@ -38,7 +38,7 @@ class Repeatable(Answer, Protocol):
         ...
 
 
-class Known:
+class KnownAnswer:
     """A constant that was asked for already."""
 
     calls = 1

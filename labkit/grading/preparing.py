@@ -20,7 +20,7 @@ MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenCell:
     """A cell that is executed, and the exercise that it answers, if it answers one."""
 
     source: str
@@ -28,10 +28,10 @@ class Chosen:
 
 
 @dataclass
-class Prepared:
+class PreparedNotebook:
     """What is executed of a notebook and asked afterwards."""
 
-    cells: list[Chosen] = field(default_factory=list)
+    cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     """Why an exercise is not asked, by its name."""
@@ -79,9 +79,9 @@ def as_notebook(sources: Sequence[str]) -> str:
 
 def prepare(
     submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]
-) -> Prepared:
+) -> PreparedNotebook:
     """Chooses what to execute. `exercises` are those of this notebook."""
-    made = Prepared()
+    made = PreparedNotebook()
     known = {exercise.name: exercise for exercise in exercises}
     as_released = {_normal(cell.source) for cell in released.cells}
     owners = _owners(submitted.cells, known, as_released, made.notes)
@@ -91,7 +91,7 @@ def prepare(
         if (name is None and (changed or cell.tags & SET_UP)) or (
             name is not None and changed and counts[name] == number
         ):
-            made.cells.append(Chosen(_plain_source(cell.source), name))
+            made.cells.append(ChosenCell(_plain_source(cell.source), name))
     for name, exercise in known.items():
         if name not in counts:
             made.missing[name] = "its cell is missing from the notebook"

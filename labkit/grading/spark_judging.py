@@ -24,7 +24,7 @@ import psutil
 from labkit.core.errors import GradingError, LabError
 from labkit.grading import course as courses
 from labkit.grading.asking import Unanswered
-from labkit.grading.marking import Known
+from labkit.grading.marking import KnownAnswer
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Plain, Variant
@@ -153,7 +153,7 @@ def _judge(course: courses.Course, question: Question, work: str) -> Judgement:
         os.chdir(folder)
         try:
             variant = Variant(question.variant, parameters)
-            return Judgement(exercise.judge(Known(value), variant))
+            return Judgement(exercise.judge(KnownAnswer(value), variant))
         except LabError as error:
             return Judgement(error=str(error), of_answer=error.exit_code == 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on

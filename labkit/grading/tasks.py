@@ -34,7 +34,7 @@ class Setting(msgspec.Struct):
     out: str
 
 
-class Told(msgspec.Struct):
+class SubmissionOutcome(msgspec.Struct):
     """What became of one submission."""
 
     name: str
@@ -45,12 +45,12 @@ class Told(msgspec.Struct):
     """Why the worker could not write a record."""
 
 
-def encode(message: Setting | Submission | Told) -> bytes:
+def encode(message: Setting | Submission | SubmissionOutcome) -> bytes:
     """A message as bytes."""
     return msgspec.json.encode(message, enc_hook=str)
 
 
-MessageT = TypeVar("MessageT", Setting, Submission, Told)
+MessageT = TypeVar("MessageT", Setting, Submission, SubmissionOutcome)
 
 
 def decode(raw: bytes, kind: type[MessageT]) -> MessageT:

@@ -65,7 +65,7 @@ class Grader:
             file, Path(setting.place.root).with_name(f"spark-{setting.place.user}")
         )
 
-    def grade(self, submission: Submission) -> tasks.Told:
+    def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
         """Writes the record of a submission, whatever it is."""
         begun = time.monotonic()
         name = records.file_name(submission.student, submission.notebook)
@@ -85,7 +85,7 @@ class Grader:
             none_graded(record, self.course.of_notebook(submission.notebook), why)
         record.seconds = round(time.monotonic() - begun, 3)
         records.write(record, self.out / "records" / f"{name}.json")
-        return tasks.Told(
+        return tasks.SubmissionOutcome(
             name, records.total([record]), record.seconds, record.graded()
         )
 

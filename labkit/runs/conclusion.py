@@ -16,7 +16,7 @@ from labkit.runs.kafka_source import drop_source
 from labkit.runs.record import RunRecord, final_text, written
 from labkit.runs.run import Run, keep_evidence, open_store_of
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.options import Job, Keep
+from labkit.spark.options import CheckpointFate, Job
 from labkit.stores.contract import Elsewhere, Store
 
 
@@ -89,6 +89,9 @@ def _with_readings(
 def _epochs(run: Run) -> Sequence[Epoch]:
     """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
     scenario = run.scenario
-    if scenario.checkpoint is Keep.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):
+    if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (
+        Job.SOCKET,
+        Job.KAFKA,
+    ):
         return ()
     return scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())

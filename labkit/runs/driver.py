@@ -36,14 +36,14 @@ from labkit.runs.memory import MEMORY, MemoryQuery
 from labkit.runs.scenario import Scenario
 from labkit.spark.master import is_local
 from labkit.spark.options import PARTITIONS, Job
-from labkit.spark.reach import Armed, Then
+from labkit.spark.reach import Armed, Reaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from labkit.spark.checkpoint import Checkpoint
-    from labkit.spark.start import LabQuery, Opened
+    from labkit.spark.start import LabQuery, OpenCheckpoint
 
 _POLL = 0.02
 
@@ -125,7 +125,7 @@ class ScenarioQuery:
         if self._group is not None:
             self._group.follow()
         if self._armed is not None and self._armed.evidence.exists():
-            if self._armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
+            if self._armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH:
                 return Parked(self.name)
             self._point_out_executor(self._armed.evidence)
         return self._phase()
@@ -137,7 +137,7 @@ class ScenarioQuery:
             seen = json.loads(evidence.read_text(encoding="utf-8"))
             report(Struck(self.name, seen["executor"]))
 
-    def _open(self) -> "Opened":
+    def _open(self) -> "OpenCheckpoint":
         from labkit.spark.start import open_checkpoint
 
         scenario, folder = self._scenario, self._folder

@@ -16,7 +16,7 @@ from labkit.host.servers.contract import Killable
 from labkit.runs.kafka_source import change_source
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
-from labkit.spark.options import OF_THE_SOURCE, Between
+from labkit.spark.options import OF_THE_SOURCE, Fault
 from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 
@@ -28,7 +28,7 @@ _PATIENCE = 60.0
 
 def check_between(scenario: Scenario) -> None:
     """Refuses before anything is run what could not be done. Raises `ServiceUnavailable`."""
-    if scenario.between not in (Between.NOTHING, Between.EXPIRE, *OF_THE_SOURCE):
+    if scenario.between not in (Fault.NOTHING, Fault.EXPIRE, *OF_THE_SOURCE):
         found = service(scenario.store).status()
         if found.state != "up":
             remedy = f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
@@ -39,7 +39,7 @@ def check_between(scenario: Scenario) -> None:
 
 def arrange(scenario: Scenario, location: Path) -> None:
     """Before the first driver: gives the run's transactions a short time, where they are to run out of it."""
-    if scenario.between is Between.EXPIRE:
+    if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
             assert isinstance(store, Expiring)
             store.expire_after(EXPIRES_AFTER)
@@ -50,7 +50,7 @@ def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, An
 
     The processes that were ended, the transactions that were aborted, or what became of the input.
     """
-    if scenario.between is Between.NOTHING:
+    if scenario.between is Fault.NOTHING:
         return {}
     if scenario.between in OF_THE_SOURCE:
         return {
@@ -60,7 +60,7 @@ def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, An
             }
         }
     location = folder.store(scenario.store)
-    if scenario.between is Between.EXPIRE:
+    if scenario.between is Fault.EXPIRE:
         return {
             "server": {
                 "between": scenario.between.value,
@@ -69,7 +69,7 @@ def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, An
         }
     server = service(scenario.store)
     before = server.status()
-    if scenario.between is Between.KILL_SERVER:
+    if scenario.between is Fault.KILL_SERVER:
         assert isinstance(server, Killable)
         ended, number = server.kill(), 9
     else:

@@ -19,7 +19,7 @@ from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.options import Between, Job
+from labkit.spark.options import Fault, Job
 
 if TYPE_CHECKING:
     from labkit.stores.kafka.input import InputTopic
@@ -56,7 +56,7 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
     """Fills the run's topic: with everything, or up to the crash after which a partition is added."""
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
-        if scenario.between is Between.ADD_PARTITION:
+        if scenario.between is Fault.ADD_PARTITION:
             most = scenario.records_per_batch * (scenario.crashes[0].batch + 1)
             lines = ((offset, word) for offset, word in lines if offset < most)
         with opened(folder) as topic:
@@ -75,7 +75,7 @@ def change_source(
 ) -> dict[str, Any]:
     """Does after the nth crash what the scenario says, and gives what it did."""
     with opened(folder) as topic:
-        if scenario.between is Between.ADD_PARTITION:
+        if scenario.between is Fault.ADD_PARTITION:
             topic.fill(enumerate(read_log(scenario.input)), new_partition=True)
             return {"ends": _plain(topic.ends())}
         ends = topic.ends()

@@ -26,8 +26,8 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 from labkit.sinks import SINKS
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.options import Job, Keep
-from labkit.spark.reach import Armed, Then
+from labkit.spark.options import CheckpointFate, Job
+from labkit.spark.reach import Armed, Reaction
 from labkit.stores import open_store
 from labkit.stores.contract import Elsewhere, Store
 
@@ -65,7 +65,7 @@ class Run:
     def specification(self) -> dict[str, Any]:
         """What the next driver must know."""
         crash = self.next_crash
-        then = Then(self.scenario.victim.value)
+        then = Reaction(self.scenario.victim.value)
         armed = (
             crash
             and Armed(crash, self.folder.reached(self.drivers + 1), then).to_json()
@@ -178,7 +178,11 @@ def resume(folder: Path) -> Run:
 def put_aside(run: Run) -> None:
     """Takes the checkpoint away after a crash, where the scenario says so; again, if a stopped runner did not."""
     aside = run.folder.put_aside(len(run.crashes))
-    if run.scenario.checkpoint is Keep.DELETED and run.crashes and not aside.exists():
+    if (
+        run.scenario.checkpoint is CheckpointFate.DELETED
+        and run.crashes
+        and not aside.exists()
+    ):
         run.folder.checkpoint.rename(aside)
 
 

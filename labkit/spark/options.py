@@ -51,7 +51,7 @@ class State(StrEnum):
     """HDFSBackedStateStoreProvider, Spark's default: a map in the driver's heap, a delta file by batch."""
 
 
-class Keep(StrEnum):
+class CheckpointFate(StrEnum):
     """What happens to the checkpoint between a crash and the next driver."""
 
     KEPT = "kept"
@@ -60,7 +60,7 @@ class Keep(StrEnum):
     """It is put aside, as people do who want to start a query afresh: batch ids begin at 0 again."""
 
 
-class Between(StrEnum):
+class Fault(StrEnum):
     """What else happens between a crash and the next driver, while nobody is there."""
 
     NOTHING = "nothing"
@@ -76,7 +76,7 @@ class Between(StrEnum):
     """The consumer group is made to say that all is read; after every second crash, that nothing is."""
 
 
-OF_THE_SOURCE = (Between.ADD_PARTITION, Between.FALSIFY_GROUP)
+OF_THE_SOURCE = (Fault.ADD_PARTITION, Fault.FALSIFY_GROUP)
 """The faults between two drivers that strike the input of the job and not its store."""
 
 

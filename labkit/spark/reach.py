@@ -31,7 +31,7 @@ _SHORTEST, _LONGEST = 0.002, 0.05
 """Seconds between two looks."""
 
 
-class Then(StrEnum):
+class Reaction(StrEnum):
     """What whoever reaches the armed point does after it has left its evidence."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
@@ -48,18 +48,18 @@ class Armed:
 
     crash: Crash
     evidence: Path
-    then: Then = Then.WAIT_FOR_THE_DRIVERS_DEATH
+    then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
         """Does as `then` says if this is the armed point and batch; returns at once otherwise."""
         if point is not self.crash.point or batch != self.crash.batch:
             return
         first = self._leave_evidence(point, batch)
-        if self.then is Then.STOP:
+        if self.then is Reaction.STOP:
             if first:
                 signal.raise_signal(signal.SIGSTOP)
                 self._note("continued")
-        elif first or self.then is Then.WAIT_FOR_THE_DRIVERS_DEATH:
+        elif first or self.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
@@ -120,7 +120,7 @@ class Armed:
         return cls(
             Crash(FailPoint(data["point"]), data["batch"]),
             Path(data["evidence"]),
-            Then(data["then"]),
+            Reaction(data["then"]),
         )
 
 
@@ -232,7 +232,7 @@ def take_turns(
         armed.evidence,
         partition,
         partitions,
-        batch_dies=armed.then is Then.WAIT_FOR_THE_DRIVERS_DEATH,
+        batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH,
     )
 
 

@@ -42,7 +42,7 @@ COLUMNS = ["offset", "key", "value"]
 
 
 @dataclass
-class Opened:
+class OpenCheckpoint:
     """A checkpoint that this process has locked, with everything in doubt still to be resolved."""
 
     checkpoint: Checkpoint
@@ -69,7 +69,7 @@ def open_checkpoint(
     partitions: int = 3,
     armed: Armed | None = None,
     query: str | None = None,
-) -> Opened:
+) -> OpenCheckpoint:
     """Locks the checkpoint for this process. Raises `InvalidInput` when it is in use or another query's.
 
     `query` names the query in handles and markers; None: a name that is new with every checkpoint.
@@ -97,13 +97,13 @@ def open_checkpoint(
         partitions,
         armed,
     )
-    return Opened(checkpoint, options, lock)
+    return OpenCheckpoint(checkpoint, options, lock)
 
 
 class LabQuery:
     """A running query, and the notifications that its commit log has grown."""
 
-    def __init__(self, opened: Opened, query: "StreamingQuery") -> None:
+    def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query
         self._opened = opened
         self._notified: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -211,7 +211,7 @@ def register(spark: "SparkSession", source: type[DataSource]) -> None:
 
 def launch(
     frame: "DataFrame",
-    opened: Opened,
+    opened: OpenCheckpoint,
     output_mode: str = "append",
     *,
     endless: bool = False,
@@ -237,7 +237,7 @@ def launch(
     return query
 
 
-def _for_attempts(opened: Opened, spark: "SparkSession") -> Opened:
+def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
     """The same, told whether tasks may run more than once. Raises `InvalidInput` where the sink cannot bear it."""
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(

@@ -82,7 +82,7 @@ def until_visible(sinks: Mapping[str, Sequence[Wait]]) -> Waits:
     return figure, {name: list(waits) for name, waits in sinks.items()}
 
 
-class Held(NamedTuple):
+class HeldRecords(NamedTuple):
     """One run: after every step the records that wait in blocked channels, and what its checkpoints had to store."""
 
     waiting: list[int]
@@ -94,21 +94,23 @@ class Held(NamedTuple):
         return max(self.waiting, default=0)
 
 
-def held_in(walk: Replay) -> Held:
+def held_in(walk: Replay) -> HeldRecords:
     """What the checkpoints of a walk held back and stored. Raises `InvalidInput` for another model's walk."""
     if not isinstance(walk.model, Barriers):
         raise InvalidInput(
             f"{walk.model.name} has no barriers that could hold a record back; name one of barriers.*."
         )
     settings = walk.model.settings
-    return Held(waiting(settings, walk.states), cost(settings, walk.states).stored)
+    return HeldRecords(
+        waiting(settings, walk.states), cost(settings, walk.states).stored
+    )
 
 
-Helds: TypeAlias = "tuple[Figure, dict[str, Held]]"
+Helds: TypeAlias = "tuple[Figure, dict[str, HeldRecords]]"
 """A figure, and what it shows of each run."""
 
 
-def held_back(runs: Mapping[str, Held]) -> Helds:
+def held_back(runs: Mapping[str, HeldRecords]) -> Helds:
     """For each run how many records barrier alignment holds back, step by step."""
     figure = chart(7.5, 1.2 + 0.95 * len(runs))
     rows = figure.subplots(len(runs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from labkit.core.errors import MissingSolution
-from labkit.grading.asking import Asked, Patience
+from labkit.grading.asking import Patience, RemoteAnswer
 from labkit.grading.marking import mark
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import (
@@ -28,11 +28,11 @@ Other = Callable[[socket.socket, bytes], None]
 
 
 @pytest.fixture
-def ask() -> Iterator[Callable[[Other], Asked]]:
+def ask() -> Iterator[Callable[[Other], RemoteAnswer]]:
     """An answer whose other side is a function of the connection and the question."""
     connections: list[socket.socket] = []
 
-    def start(other: Other) -> Asked:
+    def start(other: Other) -> RemoteAnswer:
         mine, theirs = socket.socketpair()
         connections.extend((mine, theirs))
 
@@ -44,7 +44,7 @@ def ask() -> Iterator[Callable[[Other], Asked]]:
                 pass
 
         threading.Thread(target=serve, daemon=True).start()
-        return Asked(mine, time.monotonic() + 60, PATIENCE)
+        return RemoteAnswer(mine, time.monotonic() + 60, PATIENCE)
 
     yield start
     for connection in connections:
@@ -64,7 +64,7 @@ def says(text: str) -> Other:
     ],
 )
 def test_a_plain_value_comes_back_with_its_exact_type(
-    reply: str, value: object, ask: Callable[[Other], Asked]
+    reply: str, value: object, ask: Callable[[Other], RemoteAnswer]
 ) -> None:
     got = ask(says(reply)).value()
     assert got == value
@@ -98,18 +98,20 @@ def test_a_plain_value_comes_back_with_its_exact_type(
     ],
 )
 def test_anything_else_is_a_failed_answer(
-    reply: str, ask: Callable[[Other], Asked]
+    reply: str, ask: Callable[[Other], RemoteAnswer]
 ) -> None:
     with pytest.raises(AnswerFailed):
         ask(says(reply)).value()
 
 
-def test_not_attempted_is_said(ask: Callable[[Other], Asked]) -> None:
+def test_not_attempted_is_said(ask: Callable[[Other], RemoteAnswer]) -> None:
     with pytest.raises(MissingSolution):
         ask(says('{"missing": true}')).call(1)
 
 
-def test_too_large_too_late_too_slow_and_gone(ask: Callable[[Other], Asked]) -> None:
+def test_too_large_too_late_too_slow_and_gone(
+    ask: Callable[[Other], RemoteAnswer],
+) -> None:
     def trickle(connection: socket.socket, question: bytes) -> None:
         connection.sendall((1000).to_bytes(4, "big"))
         for _ in range(1000):
@@ -132,7 +134,7 @@ def test_too_large_too_late_too_slow_and_gone(ask: Callable[[Other], Asked]) -> 
         assert answer.calls == 1
 
 
-def test_all_answers_together_have_limits(ask: Callable[[Other], Asked]) -> None:
+def test_all_answers_together_have_limits(ask: Callable[[Other], RemoteAnswer]) -> None:
     many = ask(says('{"plain": 1}'))
     with pytest.raises(AnswerFailed, match="more than 50 questions"):
         call_often(many)
@@ -141,13 +143,13 @@ def test_all_answers_together_have_limits(ask: Callable[[Other], Asked]) -> None
         call_often(large)
 
 
-def call_often(answer: Asked) -> None:
+def call_often(answer: RemoteAnswer) -> None:
     for number in range(100):
         answer.call(number)
 
 
 def test_a_question_is_asked_once_and_its_answer_cannot_be_changed(
-    ask: Callable[[Other], Asked],
+    ask: Callable[[Other], RemoteAnswer],
 ) -> None:
     answer = ask(says('{"plain": [1]}'))
     first = answer.call({"a": 1})
@@ -171,7 +173,7 @@ def counting() -> Other:
 
 
 def test_another_answer_to_the_same_question_fails(
-    ask: Callable[[Other], Asked],
+    ask: Callable[[Other], RemoteAnswer],
 ) -> None:
     answer = ask(counting())
     answer.call(1)
@@ -190,7 +192,7 @@ def exercise(judge: Callable[..., Finding], *public: Variant) -> Exercise:
     )  # fmt: skip
 
 
-def judged_by_value(answer: Asked, variant: Variant) -> Finding:
+def judged_by_value(answer: RemoteAnswer, variant: Variant) -> Finding:
     right = answer.call(variant["n"]) == 1
     return Finding(passed=right, message="" if right else "It is not one.")
 
@@ -198,7 +200,9 @@ def judged_by_value(answer: Asked, variant: Variant) -> Finding:
 VARIANTS = [Variant(f"v{n}", (("n", n),)) for n in range(4)]
 
 
-def test_points_come_only_with_every_variant(ask: Callable[[Other], Asked]) -> None:
+def test_points_come_only_with_every_variant(
+    ask: Callable[[Other], RemoteAnswer],
+) -> None:
     one = exercise(judged_by_value, VARIANTS[0])
     item = mark(one, ask(says('{"plain": 1}')), VARIANTS[1:])
     assert (item.points, item.status, item.public, item.hidden) == (
@@ -222,7 +226,7 @@ def test_points_come_only_with_every_variant(ask: Callable[[Other], Asked]) -> N
 
 
 def test_a_state_that_no_judge_asks_for_is_noticed(
-    ask: Callable[[Other], Asked],
+    ask: Callable[[Other], RemoteAnswer],
 ) -> None:
     def wears_out(
         connection: socket.socket,
@@ -238,9 +242,9 @@ def test_a_state_that_no_judge_asks_for_is_noticed(
 
 
 def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(
-    ask: Callable[[Other], Asked],
+    ask: Callable[[Other], RemoteAnswer],
 ) -> None:
-    def judge(answer: Asked, variant: Variant) -> Finding:
+    def judge(answer: RemoteAnswer, variant: Variant) -> Finding:
         return Finding(
             variant["n"] < 2,
             f"n is {variant['n']}",

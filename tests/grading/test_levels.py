@@ -18,7 +18,7 @@ from labkit.grading import records
 from labkit.grading.batch import Order, run
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.jobs import Level, Limits
-from labkit.grading.sandbox.sandbox import Ended, Sandbox
+from labkit.grading.sandbox.sandbox import RunEnd, Sandbox
 
 
 def offered(folder: Path) -> dict[Level, str | None]:
@@ -83,7 +83,7 @@ def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(
     )
 
     @contextmanager
-    def at_its_second_cell(folder: str, first: str) -> Iterator[Ended | None]:
+    def at_its_second_cell(folder: str, first: str) -> Iterator[RunEnd | None]:
         (tmp_path / folder).mkdir()
         here = levels.place_of(tmp_path / folder, root_layout.shown(lab), (), 0)
         notebook = submitted.notebook(first, "import time; time.sleep(100)")

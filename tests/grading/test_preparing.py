@@ -5,7 +5,7 @@ import json
 import submitted
 
 from labkit.grading.course import load
-from labkit.grading.preparing import Prepared, prepare
+from labkit.grading.preparing import PreparedNotebook, prepare
 from labkit.grading.reading import Cell, Notebook, read
 from labkit.grading.sandbox.inside import serving
 
@@ -13,7 +13,7 @@ COURSE = load(submitted.COURSE)
 RELEASED = read(COURSE.released(submitted.NOTEBOOK).read_bytes())
 
 
-def prepared(*sources: str) -> Prepared:
+def prepared(*sources: str) -> PreparedNotebook:
     return prepare(
         read(submitted.notebook(*sources).encode()),
         RELEASED,
@@ -21,7 +21,7 @@ def prepared(*sources: str) -> Prepared:
     )
 
 
-def asked(found: Prepared) -> list[str]:
+def asked(found: PreparedNotebook) -> list[str]:
     return [exercise.name for exercise in found.attempted]
 
 

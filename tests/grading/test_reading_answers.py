@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from labkit.core.errors import MissingSolution
-from labkit.grading.asking import Asked
+from labkit.grading.asking import RemoteAnswer
 from labkit.grading.sandbox.inside import serving
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import (
@@ -125,9 +125,9 @@ def side(request: pytest.FixtureRequest) -> Iterator[Side]:
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
 
-    def asked(value: object) -> Asked:
+    def asked(value: object) -> RemoteAnswer:
         names["it"] = value
-        return Asked(mine, time.monotonic() + 60)
+        return RemoteAnswer(mine, time.monotonic() + 60)
 
     yield asked
     mine.close()

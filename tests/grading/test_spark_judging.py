@@ -9,7 +9,7 @@ import pytest
 
 from labkit.core.errors import GradingError
 from labkit.grading import spark_judging
-from labkit.grading.marking import Known
+from labkit.grading.marking import KnownAnswer
 from labkit.grading.spark_judging import SparkJudge
 from labkit.teach.exercises.contract import (
     AnswerFailed,
@@ -84,9 +84,10 @@ def test_it_judges_elsewhere_in_an_empty_folder_and_the_same_answer_once(
     judge: SparkJudge, course: Path
 ) -> None:
     for _ in range(3):
-        assert judge(exercise(), Known("wal"), VARIANT).passed
+        assert judge(exercise(), KnownAnswer("wal"), VARIANT).passed
         assert (
-            judge(exercise(), Known("append"), VARIANT).message == "It is another sink."
+            judge(exercise(), KnownAnswer("append"), VARIANT).message
+            == "It is another sink."
         )
     (first, first_folder, first_files), (second, second_folder, second_files) = lines(
         course
@@ -101,14 +102,14 @@ def test_a_crash_is_tried_once_more_and_then_named_and_harms_no_other(
     judge: SparkJudge, course: Path
 ) -> None:
     with pytest.raises(GradingError, match="died twice"):
-        judge(exercise(), Known("die"), VARIANT)
+        judge(exercise(), KnownAnswer("die"), VARIANT)
     assert len(lines(course)) == 2
-    assert judge(exercise(), Known("wal"), VARIANT).passed
+    assert judge(exercise(), KnownAnswer("wal"), VARIANT).passed
 
 
 def test_a_judge_that_breaks_is_not_the_answers_fault(judge: SparkJudge) -> None:
     with pytest.raises(GradingError, match="ZeroDivisionError"):
-        judge(exercise(), Known("break"), VARIANT)
+        judge(exercise(), KnownAnswer("break"), VARIANT)
 
 
 def test_what_never_ends_is_ended(
@@ -116,4 +117,4 @@ def test_what_never_ends_is_ended(
 ) -> None:
     monkeypatch.setattr(spark_judging, "SECONDS", 8.0)
     with pytest.raises(AnswerFailed, match="longer than 8 seconds"):
-        judge(exercise(), Known("hang"), VARIANT)
+        judge(exercise(), KnownAnswer("hang"), VARIANT)

@@ -29,7 +29,7 @@ from labkit.runs.counting import Each
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import HELLO_WORLD_HELLO
-from labkit.spark.reach import Armed, Then
+from labkit.spark.reach import Armed, Reaction
 from labkit.stores import open_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("postgres", "java")]
@@ -221,7 +221,7 @@ def test_a_zombie_executor_is_refused_by_the_store(
     """
     monkeypatch.setattr("runners.PATIENCE", PATIENCE)
     armed = Armed(
-        Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Then.STOP
+        Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Reaction.STOP
     )
     with frozen_when_reached(armed, cluster, tmp_path, store) as zombie:
         with driver(tmp_path, "second", cluster.url, None, store) as second:

@@ -17,7 +17,7 @@ from labkit.runs.runner import Setup, _load
 from labkit.runs.scenario import Scenario, plan
 from labkit.spark import cluster, master, reach, session, start
 from labkit.spark.adapters.data_source import SinkOptions
-from labkit.spark.reach import Armed, Then, Turn
+from labkit.spark.reach import Armed, Reaction, Turn
 
 URL = "spark://127.0.0.1:7077"
 JAVA = Java(Path("/usr/bin/java"), 17, "PATH", "17.0.1")
@@ -212,7 +212,7 @@ def test_the_point_of_a_killed_executor_triggers_once(
     arming = Armed(
         Crash(FailPoint.MID_WRITE),
         tmp_path / "reached-1.json",
-        Then.WAIT_FOR_ITS_OWN_DEATH,
+        Reaction.WAIT_FOR_ITS_OWN_DEATH,
     )
     assert Armed.from_json(arming.to_json()) == arming
     arming.reach(FailPoint.MID_WRITE, 0)

@@ -10,7 +10,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 from labkit.stores.kafka.store import Outcome
-from labkit.stores.kafka.timeouts import ATTEMPTS, Traffic, Tried, try_timeouts
+from labkit.stores.kafka.timeouts import ATTEMPTS, TimeoutTrial, Traffic, try_timeouts
 from labkit.stores.kafka.transaction import Coordinators
 
 pytestmark = pytest.mark.slow
@@ -19,17 +19,17 @@ INTERVAL, TRANSACTION = 10.0, 5.0
 
 
 @pytest.fixture(scope="module")
-def tried(kafka_address: str) -> Mapping[str, Tried]:
+def tried(kafka_address: str) -> Mapping[str, TimeoutTrial]:
     return try_timeouts(INTERVAL, TRANSACTION)
 
 
-def verdict(tried: Tried) -> tuple[Guarantee, int, tuple[int, ...]]:
+def verdict(tried: TimeoutTrial) -> tuple[Guarantee, int, tuple[int, ...]]:
     assert tried.verdict is not None
     return tried.verdict.guarantee, tried.verdict.rows, tried.verdict.lost
 
 
 def test_steady_traffic_fails_again_and_again_and_loses_nothing(
-    tried: Mapping[str, Tried],
+    tried: Mapping[str, TimeoutTrial],
 ) -> None:
     """The write fails, so the checkpoint never completes: with a timeout that fits, all of it is read again."""
     found = tried[Traffic.STEADY]
@@ -45,7 +45,7 @@ def test_steady_traffic_fails_again_and_again_and_loses_nothing(
 
 
 def test_a_burst_and_then_silence_is_lost_without_any_failure(
-    tried: Mapping[str, Tried],
+    tried: Mapping[str, TimeoutTrial],
 ) -> None:
     found = tried[Traffic.BURST]
     assert (found.failures, found.outcome) == (0, Outcome.LOST)
@@ -61,14 +61,16 @@ def test_a_burst_and_then_silence_is_lost_without_any_failure(
 
 
 def test_what_comes_just_before_the_barrier_survives(
-    tried: Mapping[str, Tried],
+    tried: Mapping[str, TimeoutTrial],
 ) -> None:
     found = tried[Traffic.LATE]
     assert (found.failures, found.outcome) == (0, Outcome.COMMITTED)
     assert verdict(found) == (Guarantee.EXACTLY_ONCE, 3, ())
 
 
-def test_the_checker_refuses_the_configuration(tried: Mapping[str, Tried]) -> None:
+def test_the_checker_refuses_the_configuration(
+    tried: Mapping[str, TimeoutTrial],
+) -> None:
     assert examine(Timeouts(INTERVAL, 600, TRANSACTION, pause=15)).fit is Fit.LOSES
 
 

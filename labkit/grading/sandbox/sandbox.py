@@ -33,7 +33,7 @@ _MOST_SAID = 48 * 1024**2
 _SAID = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
-class Said(msgspec.Struct):
+class SandboxMessage(msgspec.Struct):
     """What a sandbox says of itself."""
 
     cell: int | None = None
@@ -43,7 +43,7 @@ class Said(msgspec.Struct):
     executed: str | None = None
 
 
-class Ended(NamedTuple):
+class RunEnd(NamedTuple):
     """Why a run is over before its answers could be asked for, or while they were."""
 
     how: str
@@ -164,27 +164,27 @@ class Run:
         )
         self.cell = -1
 
-    def until_cell(self, last: int) -> Ended | None:
+    def until_cell(self, last: int) -> RunEnd | None:
         """Waits until the cell with that number starts; `None` then, else why the run is over."""
         while self.cell < last:
             said = self._hear(self._deadline)
-            if isinstance(said, Ended):
+            if isinstance(said, RunEnd):
                 return said
         return None
 
     def executed(self, seconds: float = 5.0) -> str | None:
         """The executed notebook as it gives it, when every answer has been asked for; `None` if it does not come."""
         said = self._hear(time.monotonic() + seconds)
-        return said.executed if isinstance(said, Said) else None
+        return said.executed if isinstance(said, SandboxMessage) else None
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> RunEnd | None:
         """Why the whole sandbox is gone, if it is."""
         return self._over("dead") if self._watch.breach else None
 
-    def _hear(self, deadline: float) -> Said | Ended:
+    def _hear(self, deadline: float) -> SandboxMessage | RunEnd:
         try:
             said = msgspec.json.decode(
-                receive(self._status, _MOST_SAID, deadline), type=Said
+                receive(self._status, _MOST_SAID, deadline), type=SandboxMessage
             )
         except FrameError:
             return self._over(
@@ -196,11 +196,11 @@ class Run:
             self.cell = max(self.cell, said.cell)
         if said.ended not in {None, "done"}:
             how = said.ended if said.ended in _SAID else "dead"
-            return Ended(how, self.cell, said.because[:500])
+            return RunEnd(how, self.cell, said.because[:500])
         return said
 
-    def _over(self, how: str) -> Ended:
-        return Ended(self._watch.breach or how, self.cell)
+    def _over(self, how: str) -> RunEnd:
+        return RunEnd(self._watch.breach or how, self.cell)
 
 
 def environment(home: str, lab: Path | None = None) -> dict[str, str]:

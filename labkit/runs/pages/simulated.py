@@ -6,7 +6,7 @@ from labkit.core.errors import InvalidInput
 from labkit.host.logs import read_log
 from labkit.runs.scenario import Scenario
 from labkit.sim.models.pipeline.scenarios import crashed, first_crash, is_modelled
-from labkit.spark.options import Job, Keep
+from labkit.spark.options import CheckpointFate, Job
 from labkit.view.stepper import Player
 
 MOST_WORDS = 8
@@ -26,7 +26,7 @@ def at_failpoint(scenario: Scenario) -> Player:
     if (
         not words
         or not is_modelled(scenario.store)
-        or scenario.checkpoint is Keep.DELETED
+        or scenario.checkpoint is CheckpointFate.DELETED
     ):
         raise InvalidInput(
             "The simulator does not model this job, store or checkpoint; it has the job running."

@@ -7,7 +7,7 @@ from labkit.core.failpoints import Strategy, check_crash
 from labkit.runs.scenario.options import Need
 from labkit.sinks import check_capability
 from labkit.spark.master import check_master, check_victim
-from labkit.spark.options import STATEFUL, Between, Job
+from labkit.spark.options import STATEFUL, Fault, Job
 from labkit.stores import STORES, capabilities
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def check_crashes(scenario: "Scenario") -> None:
 def check_expiry(scenario: "Scenario") -> None:
     """Refuses to wait for the end of a transaction in a store that keeps it for ever."""
     store = scenario.store
-    if scenario.between is Between.EXPIRE and "Expiring" not in capabilities(store):
+    if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
         raise InvalidInput(
             f"--between {scenario.between}: {store} keeps a transaction for ever; use --store {able}."

@@ -49,9 +49,9 @@ from labkit.spark.options import (
     OF_THE_SOURCE,
     PARTITIONS,
     STATEFUL,
-    Between,
+    CheckpointFate,
+    Fault,
     Job,
-    Keep,
     State,
     default_input,
     default_state,
@@ -62,7 +62,7 @@ ScenarioT = TypeVar("ScenarioT", bound="Scenario")
 
 _WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
 _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
-_TO_SERVER = [each for each in Between if each not in (Between.NOTHING, *OF_THE_SOURCE)]
+_TO_SERVER = [each for each in Fault if each not in (Fault.NOTHING, *OF_THE_SOURCE)]
 _RECORDS = Number(1, "a batch needs at least 1 record.")
 _TASKS = Number(
     1, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.", most=MOST_PARTITIONS
@@ -157,9 +157,9 @@ class Scenario:
         always=True,
         in_every_folder=True,
     )
-    checkpoint: Keep = option(
-        NamedSwitch(Keep.KEPT, Keep.DELETED),
-        Keep.KEPT,
+    checkpoint: CheckpointFate = option(
+        NamedSwitch(CheckpointFate.KEPT, CheckpointFate.DELETED),
+        CheckpointFate.KEPT,
         "Put the checkpoint aside after every crash.",
         needs=[after_crash("it is deleted after a crash")],
         keyword="delete_checkpoint",
@@ -207,9 +207,9 @@ class Scenario:
         "Such tasks after the first crash; default: the same. The state keeps its partitions.",
         needs=[_USUAL_TASKS, after_crash("it is for after a crash")],
     )
-    between: Between = option(
-        Name(Between),
-        Between.NOTHING,
+    between: Fault = option(
+        Name(Fault),
+        Fault.NOTHING,
         f"What happens after every crash: nothing; to the store's server: {', '.join(_TO_SERVER)}; "
         f"to the input of --job kafka: {', '.join(OF_THE_SOURCE)}.",
         needs=[

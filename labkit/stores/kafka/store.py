@@ -30,9 +30,9 @@ from labkit.stores.kafka.reader import (
 from labkit.stores.kafka.topic import Topic
 from labkit.stores.kafka.transaction import (
     ABORTED,
-    Described,
     Producer,
     Stage,
+    TransactionDescription,
     explained,
     flush,
     hang_up,
@@ -219,7 +219,7 @@ class KafkaStore:
             if described is not None and described.stage in ABORTED
         ]
 
-    def transactions(self) -> list[Described]:
+    def transactions(self) -> list[TransactionDescription]:
         """What the coordinators say of this store's unfinished transactions, sorted by id."""
         topic = self.topic.find()
         if topic is None:
@@ -300,7 +300,7 @@ class KafkaStore:
         self.topic.coordinators.fence(name, self.topic.timeout)
 
 
-def _is(found: Described | None, stage: Stage, producer: Producer) -> bool:
+def _is(found: TransactionDescription | None, stage: Stage, producer: Producer) -> bool:
     return found is not None and found.stage is stage and found.producer == producer
 
 

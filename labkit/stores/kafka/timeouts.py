@@ -51,7 +51,7 @@ class Traffic(StrEnum):
 
 
 @dataclass
-class Tried:
+class TimeoutTrial:
     """What became of one kind of traffic."""
 
     traffic: Traffic
@@ -88,7 +88,7 @@ class Tried:
 
 def try_timeouts(
     interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
-) -> dict[str, Tried]:
+) -> dict[str, TimeoutTrial]:
     """Runs one checkpoint interval with every kind of traffic, side by side; all in seconds of a real clock.
 
     Raises `ServiceUnavailable` without a broker, `InvalidInput` for a timeout that the broker does not allow.
@@ -121,9 +121,9 @@ class _Job:
         self._folder, self._interval, self._transaction = folder, interval, transaction
         self._moments = traffic.moments(interval)
         self._read, self._attempt, self._began = 0, 0, 0.0
-        self.tried = Tried(traffic)
+        self.tried = TimeoutTrial(traffic)
 
-    def run(self) -> Tried:
+    def run(self) -> TimeoutTrial:
         """Tries, corrects the timeout where the job does not get on, and has the outcome judged."""
         with self._store(self._transaction) as store:
             store.check("Transactional")

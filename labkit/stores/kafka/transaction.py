@@ -75,7 +75,7 @@ UNFINISHED = (
 ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
-class Described(NamedTuple):
+class TransactionDescription(NamedTuple):
     """What a coordinator says of a transactional id. `started` is in seconds since 1970, 0 when nothing is open."""
 
     name: str
@@ -170,7 +170,7 @@ def explained(address: str) -> Iterator[None]:
         ) from error
 
 
-def open_transactions(address: str) -> list[Described]:
+def open_transactions(address: str) -> list[TransactionDescription]:
     """Every transaction of a cluster that is neither committed nor aborted, whoever began it, the oldest first."""
     coordinators = Coordinators(address)
     try:
@@ -231,10 +231,10 @@ class Coordinators:
             if mine := [name for name in names if name.startswith(prefix)]:
                 self._admin.delete_groups(mine)
 
-    def describe(self, name: str) -> Described | None:
+    def describe(self, name: str) -> TransactionDescription | None:
         """What is known of a transactional id; None when nothing is."""
 
-        def ask() -> Described | None:
+        def ask() -> TransactionDescription | None:
             try:
                 found = self._admin.describe_transactions([name])[name]
             except errors.TransactionalIdNotFoundError:
@@ -244,12 +244,14 @@ class Coordinators:
                 found.transaction_timeout_ms / 1000,
                 max(found.transaction_start_time_ms, 0) / 1000,
             )
-            return Described(name, Stage(found.state.value), producer, *times)
+            return TransactionDescription(
+                name, Stage(found.state.value), producer, *times
+            )
 
         with explained(self._address):
             return self._patiently(ask)
 
-    def settled(self, name: str) -> Described | None:
+    def settled(self, name: str) -> TransactionDescription | None:
         """The same, once all markers of a decision that was made are written."""
         deadline = time.monotonic() + PATIENCE
         while (
