@@ -153,7 +153,10 @@ class Extent(StrEnum):
 
 
 class BatchProgress(NamedTuple):
-    """How far a batch has come when a point is reached. It is planned in any case."""
+    """What has been done with a batch when its failpoint is reached: how much of it is written, how much pre-committed.
+
+    Its plan (`offsets/N`) is durable at every failpoint.
+    """
 
     written: Extent
     pre_committed: Extent

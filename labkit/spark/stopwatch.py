@@ -1,7 +1,7 @@
-"""How long a foreachBatch sink took for a batch, phase by phase, for who asks by laying a file out for it.
+"""Measures the phases of each batch that a foreachBatch sink writes: collect, write, pre-commit, commit.
 
-The file `times.jsonl` in the lab's folder of the checkpoint is asked for by creating it; without it nothing is
-measured. This module must not change what a sink does, nor in which order.
+A sink measures only where somebody has created the file `times.jsonl` in the lab's folder of the checkpoint; it
+appends one line a batch to that file. This module must not change what a sink does, nor in which order.
 """
 
 import json

@@ -146,7 +146,7 @@ class Explorer(anywidget.AnyWidget):
     def _now(self) -> Telling:
         """The telling of the session's story; a story of another model is told from the beginning."""
         if self._telling.story is not self.session.story:
-            self._telling = Telling(self.session.story, self._telling.epoch + 1)
+            self._telling = Telling(self.session.story, self._telling.generation + 1)
         return self._telling
 
     def _around(self) -> dict[str, object]:

@@ -205,6 +205,8 @@ KEYS_SAID: Sequence[tuple[str, str]] = (
     ("Space", "play, or stop playing"),
     ("?", "show or hide this help"),
 )
+"""The keys of every player."""
+
 LIVE_KEYS_SAID: Sequence[tuple[str, str]] = (
     ("c", "crash"),
     ("r", "restart"),
@@ -217,4 +219,4 @@ LIVE_KEYS_SAID: Sequence[tuple[str, str]] = (
     ("z", "undo"),
     ("x", "redo"),
 )
-"""What a press on a fault's key does: it takes the fault if there is one such, and else goes to the first of them."""
+"""The keys of a live session. A fault's key takes the first fault of its kind that can happen now."""

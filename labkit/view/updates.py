@@ -19,11 +19,11 @@ Plain = dict[str, Any]
 
 
 class Telling:
-    """Keeps track of what one player has been sent of a story. `epoch` counts how often the layout began anew."""
+    """What one player has been sent of a story. `generation` counts the layouts: it grows when one is made from scratch."""
 
-    def __init__(self, story: Story, epoch: int = 0) -> None:
+    def __init__(self, story: Story, generation: int = 0) -> None:
         self.story = story
-        self.epoch = epoch
+        self.generation = generation
         self._laid: list[Scene] = []
         """The scenes in which a box, channel or sign appears for the first time. Layout and legend are made from them."""
         self._parts: set[object] = set()
@@ -53,7 +53,7 @@ class Telling:
                 [claim.name.replace("_", " "), claim.sentence]
                 for claim in story.model.properties()
             ],
-            "epoch": self.epoch,
+            "generation": self.generation,
             "table": list(self._texts),
             "frames": list(self._frames),
             "steps": list(self._steps),
@@ -69,9 +69,9 @@ class Telling:
             self._scenes,
             self._said,
         )
-        epoch = self.epoch
+        generation = self.generation
         self._follow()
-        if self.epoch != epoch or not said:
+        if self.generation != generation or not said:
             return {"whole": self.whole(differs_at)}
         kept = _shared(before, self._scenes)
         self._said = self._changing(differs_at)
@@ -100,7 +100,7 @@ class Telling:
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
             self._forget()
-            kept, self.epoch = 0, self.epoch + 1
+            kept, self.generation = 0, self.generation + 1
         place, titles = self._layout(), lanes(self._laid)
         del self._steps[kept:], self._frames[kept:]
         for step in range(kept, len(scenes)):

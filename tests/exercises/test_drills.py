@@ -14,7 +14,7 @@ from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.closing import Closed, Run
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES
-from labkit.teach.exercises.searching import Known
+from labkit.teach.exercises.searching import AnswerNode
 from labkit.view.scene import draw
 from labkit.view.scenes.open_models import DRILL_DRAWINGS
 from labkit.view.stepper import Player
@@ -132,7 +132,7 @@ def test_a_pipeline_closed_by_the_right_rule_shows_what_the_pipeline_shows(
 
 
 def test_a_search_that_got_the_same_answers_is_not_made_again():
-    known, first, second = Known(), asker("05-recovery"), asker("05-recovery")
+    known, first, second = AnswerNode(), asker("05-recovery"), asker("05-recovery")
     assert known.look(first) is None
     explore(Closed(make("recovery_drill", {}), first, commitment._returns))
     known.keep(first, None)

@@ -44,7 +44,7 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """Why a run is over before its answers could be asked for, or while they were."""
+    """Why a sandbox ended before the grader had all its answers."""
 
     how: str
     """`timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` or `failed`."""

@@ -27,21 +27,22 @@ Make = Callable[[Asker], Closed | Run]
 
 
 @dataclass
-class Known:
-    """What searches have found so far. A search is settled by the answers that it gets, one after the other.
+class AnswerNode:
+    """A node in the tree of all answers that rules have given, which holds what a search found after them.
 
-    So the next rule that answers alike needs no search: `arguments` is the question that comes next, `after` what is
-    known after each answer to it, and `finding` what is found where no question comes any more.
+    A search asks a rule one question after the other, and its result depends on the answers alone. So a rule that
+    answers every question as an earlier rule did needs no search of its own. An inner node holds the next question
+    (`arguments`) and one child for each answer to it (`after`); a leaf holds what the search found (`finding`).
     """
 
     arguments: tuple[Any, ...] = ()
-    after: dict[str, "Known"] = field(default_factory=dict)
+    after: dict[str, "AnswerNode"] = field(default_factory=dict)
     finding: Finding | None = None
     is_settled: bool = False
 
-    def look(self, ask: Asker) -> "Known | None":
+    def look(self, ask: Asker) -> "AnswerNode | None":
         """The end of a search that got the same answers; None where there was none."""
-        here: Known | None = self
+        here: AnswerNode | None = self
         while here is not None and not here.is_settled:
             here = (
                 here.after.get(json.dumps(ask(*here.arguments))) if here.after else None
@@ -53,13 +54,13 @@ class Known:
         here = self
         for arguments, answer in ask.asked:
             here.arguments = tuple(arguments)
-            here = here.after.setdefault(json.dumps(answer), Known())
+            here = here.after.setdefault(json.dumps(answer), AnswerNode())
         here.is_settled, here.finding = True, finding
 
 
 @cache
-def _known(_configuration: str) -> Known:
-    return Known()
+def _known(_configuration: str) -> AnswerNode:
+    return AnswerNode()
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:

@@ -13,9 +13,9 @@ from jupyter_server.services.kernels.connection.channels import (
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
-    """Jupyter's own connection, and no message waits for another one (TCP_NODELAY)."""
+    """Jupyter's own connection to a page, with Nagle's algorithm off (TCP_NODELAY): every message is sent at once."""
 
     def connect(self) -> Any:
-        """As there."""
+        """Switches the algorithm off, then connects as the parent class does."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()

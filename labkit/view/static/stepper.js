@@ -91,9 +91,9 @@ export function mount(root, story, live = null) {
     help.replaceChildren(...data.keys.map(([keys, words]) => el("div", {}, el("kbd", {}, keys), ` ${words}`)));
   }
 
-  // The pieces of a picture keep their numbers while the epoch lasts, so that a choice draws only what it changed.
+  // The pieces of a picture keep their numbers while the generation lasts, so that a choice draws only what it changed.
   function buildPicture() {
-    const wanted = JSON.stringify([data.title, data.epoch, data.size, data.slots]);
+    const wanted = JSON.stringify([data.title, data.generation, data.size, data.slots]);
     if (wanted === drawn) return;
     drawn = wanted;
     const picture = svgOf(data.size, data.title);
