@@ -1,14 +1,11 @@
 """Barriers: known counts, a second interpreter, rules that are missed when they are broken, and the scenarios."""
 
 import random
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given as drawn
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from cases_barriers import JOIN, LARGE, LINE, LOST, TWICE
 from plain_barriers import Job
 from plain_two_phase import freeze
 
@@ -16,8 +13,7 @@ from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Action, Mood, crash, declared
-from labkit.sim.models.barriers import BLUEPRINT, operators, schedule
-from labkit.sim.models.barriers import model as rules
+from labkit.sim.models.barriers import BLUEPRINT
 from labkit.sim.models.barriers.claims import Ends
 from labkit.sim.models.barriers.cost import Cost, cost
 from labkit.sim.models.barriers.model import Barriers
@@ -34,9 +30,9 @@ from labkit.sim.models.barriers.parts import (
     records_in,
 )
 from labkit.sim.models.barriers.scenarios import SCENARIOS, play
-from labkit.sim.models.barriers.schedule import Schedule, is_over
+from labkit.sim.models.barriers.schedule import is_over
 from labkit.sim.models.barriers.settings import Settings
-from labkit.sim.trace import Replay, make, parse, replay
+from labkit.sim.trace import Replay, make, replay
 
 trace_of = BLUEPRINT.trace_of
 
@@ -44,11 +40,6 @@ trace_of = BLUEPRINT.trace_of
 def build(**given: object) -> Barriers:
     return make("barriers", given)
 
-
-JOIN = {"words": "hello-hello", "counts": 1}
-"""Two sources with a hello each, and one task that counts them."""
-LINE = {"words": "hello-world", "sources": 1}
-"""One source, and a count for each of its words."""
 
 GOLDEN = [
     ({"crashes": 0}, 19_485, 31, {}),
@@ -99,12 +90,6 @@ def test_states_and_shortest_counterexamples_are_known(
     )
 
 
-NOWHERE = (
-    "in checkpoint 1, of what source 0 has sent to count 0, "
-    "offset 0 of source 0 (hello) is neither received nor in flight."
-)
-
-
 @pytest.mark.slow
 def test_the_states_of_the_default_job_are_known():
     found = explore(build())
@@ -114,92 +99,6 @@ def test_the_states_of_the_default_job_are_known():
         True,
         (),
     )
-
-
-BROKEN = [
-    (
-        {**JOIN, "broken": "forget_to_block"},
-        {
-            "aligned": 5,
-            "no_orphan": 10,
-            "conserved": 10,
-            "exact": 10,
-            "counted_once": 27,
-            "no_duplicate": 27,
-        },
-        "count 0 has taken offset 0 of source 0 (hello) from behind barrier 1, and has not copied its state yet.",
-    ),
-    (
-        {**JOIN, "broken": "first_barrier"},
-        {"conserved": 9, "exact": 9, "counted_once": 19, "no_loss": 19},
-        NOWHERE,
-    ),
-    (
-        {**JOIN, "broken": "skip_channel_state", "mode": "unaligned"},
-        {"conserved": 8, "exact": 8, "counted_once": 16, "no_loss": 16},
-        NOWHERE,
-    ),
-    (
-        {**JOIN, "broken": "sink_offset"},
-        {"no_orphan": 3, "conserved": 3, "exact": 3, "counted_once": 18},
-        "in checkpoint 1 count 0 has received offset 0 of source 0 (hello), which source 0 has not sent by then.",
-    ),
-    (
-        {**LINE, "broken": "sink_offset"},
-        {"no_orphan": 3, "conserved": 3, "exact": 3, "counted_once": 12, "no_loss": 12},
-        "in checkpoint 1 count 0 has received offset 0 of source 0 (hello), which source 0 has not sent by then.",
-    ),
-    (
-        {**LINE, "broken": "sink_ack", "copying": "background"},
-        {
-            "complete": 8,
-            "no_orphan": 11,
-            "conserved": 11,
-            "exact": 12,
-            "counted_once": 22,
-            "no_duplicate": 29,
-        },
-        "checkpoint 1 is complete without the part of source 0, which has not acknowledged it.",
-    ),
-    (
-        {**LINE, "broken": "announce_first"},
-        {"decided_first": 10, "no_duplicate": 26},
-        "the row of offset 0 of source 0 (hello) is visible, and the latest complete checkpoint does not hold it.",
-    ),
-    (
-        {**LINE, "broken": "abort_expired", "expiries": 1},
-        {"no_loss": 14},
-        "the row of offset 0 of source 0 (hello) is lost.",
-    ),
-    (
-        {**LINE, "broken": "older_checkpoint", "checkpoints": 2},
-        {"latest": 16, "decided_first": 35, "no_duplicate": 35},
-        "checkpoint 2 is complete, and the job runs from checkpoint 1.",
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("given", "lengths", "because"), BROKEN, ids=lambda part: str(part)[:60]
-)
-def test_a_rule_that_is_left_out_is_missed(
-    given: dict, lengths: dict[str, int], because: str
-):
-    found = explore(build(**given))
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == lengths
-    assert found.violations[0].because == because
-    for violation in found.violations:
-        walked = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walked.model.properties()
-            if claim.name == violation.property
-        ]
-        assert not claim.is_kept(walked.state)
-        assert "offset" in violation.because or "checkpoint" in violation.because
 
 
 def test_a_count_that_runs_ahead_of_the_sink_counts_twice():
@@ -221,7 +120,11 @@ def test_a_count_that_runs_ahead_of_the_sink_counts_twice():
 
 
 TINY = {"words": "hello", "counts": 1}
+
+
 CHAIN = {"words": "hello-world", "sources": 1}
+
+
 SMALL = [
     ("aligned", {**TINY}),
     (
@@ -236,6 +139,8 @@ SMALL = [
     ("unaligned", {**TINY, "crashes": 0}),
     ("unaligned", {**TINY, "sources": 1, "copying": "background"}),
 ]
+
+
 LARGER = [
     *(
         (
@@ -367,9 +272,9 @@ def told_checkpoint(settings: Settings, checkpoint: Checkpoint) -> dict:
 
 # Scenarios.
 
+
 EXACT = (Guarantee.EXACTLY_ONCE, set())
-TWICE = {"no_orphan", "conserved", "exact", "counted_once"}
-LOST = {"conserved", "exact", "counted_once", "no_loss"}
+
 
 NAMED = {
     "offset_three": ("hello=2 world=1", *EXACT),
@@ -440,14 +345,6 @@ def is_violated(claim, walked: Replay) -> bool:
         Mood.SOMETIMES: [],
     }[claim.mood]
     return not all(map(claim.is_kept, states))
-
-
-def test_every_scenario_is_tested():
-    assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(
-        InvalidInput, match="there is no scenario 'epoch'; did you mean 'epochs'"
-    ):
-        trace_of("epoch")
 
 
 def after(name: str, action: str) -> State:
@@ -689,20 +586,6 @@ def test_a_bad_choice_is_refused_with_what_is_possible(
     assert REFUSED[given] in str(error.value)
 
 
-@pytest.mark.parametrize("mode", ["aligned", "unaligned"])
-def test_states_have_distinct_lines_and_actions_have_sentences(mode: str):
-    model = build(
-        words="hello-hello", mode=mode, copying="background", expiries=1, cancels=1
-    )
-    states = list(reachable(model, max_states=2_500))
-    assert len({model.text(state) for state in states}) == len(states)
-    assert all(
-        model.sentence(action).endswith(".")
-        for state in states
-        for action in model.actions(state)
-    )
-
-
 def test_a_state_is_told_in_one_line():
     assert build(**SCENARIOS["alignment"].given).text(
         after("alignment", "take_barrier(0)")
@@ -716,34 +599,6 @@ def test_a_state_is_told_in_one_line():
 
 # Larger jobs, at random.
 
-LARGE = {
-    "words": "to-be-or-not-to-be-that-is",
-    "sources": 3,
-    "counts": 3,
-    "checkpoints": 4,
-    "crashes": 3,
-    "expiries": 2,
-}
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"copying": "background", "concurrent": 3},
-        {"copying": "standing", "min_pause": 5},
-        {"mode": "unaligned", "copying": "background"},
-        {"mode": "unaligned", "retained": 3},
-    ],
-    ids=str,
-)
-def test_a_job_that_is_too_large_to_be_searched_is_walked(given: dict):
-    model, ended = build(**LARGE, **given), 0
-    for seed in range(10):
-        trace, violations = walk(model, random.Random(seed).randrange, 1_000)
-        assert violations == ()
-        ended += is_over(model.settings, replay(trace).state)
-    assert ended == 10
-
 
 def test_a_walk_without_alignment_finds_what_is_wrong():
     model = build(**LARGE, mode="at_least_once")
@@ -755,210 +610,9 @@ def test_a_walk_without_alignment_finds_what_is_wrong():
     assert found == TWICE - {"counted_once"}
 
 
-@hypothesis_settings(deadline=None, max_examples=40)
-@drawn(
-    st.sampled_from(["aligned", "at_least_once", "unaligned"]),
-    st.lists(st.integers(0, 1_000), max_size=120),
-)
-def test_a_trace_replays_to_the_same_states(mode: str, chosen: list[int]):
-    walked = Replay(build(**LARGE, mode=mode))
-    for number in chosen:
-        if enabled := walked.model.actions(walked.state):
-            walked.forward(enabled[number % len(enabled)])
-    again = replay(parse(str(walked.trace)))
-    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
-
-
-# Rules that are broken.
-
-
-def drop_the_alignment(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(schedule, "is_blocked", lambda *given: False)
-    return JOIN
-
-
-def copy_at_the_first_barrier(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        operators, "_due", lambda chosen, at, came: 0 if came == ENDED else came
-    )
-    return JOIN
-
-
-def take_an_end_for_no_barrier(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        operators, "live", lambda at: bytes(0 if came == ENDED else came for came in at)
-    )
-    return JOIN
-
-
-def hold_on_to_an_old_alignment(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        schedule,
-        "is_blocked",
-        lambda chosen, operator, into: operator.done < operator.at[into] < ENDED,
-    )
-    return {**JOIN, "expiries": 1, "checkpoints": 2, "crashes": 0}
-
-
-def skip_what_comes_before_the_barrier(patch: pytest.MonkeyPatch) -> dict:
-    taken = operators.take
-    patch.setattr(
-        rules, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0)
-    )
-    return {**JOIN, "mode": "unaligned", "crashes": 0}
-
-
-def skip_what_is_overtaken(patch: pytest.MonkeyPatch) -> dict:
-    overtaken = operators.overtake
-    patch.setattr(rules, "overtake", lambda *given: (overtaken(*given)[0], b""))
-    return {**JOIN, "mode": "unaligned", "crashes": 0}
-
-
-def overtake_barriers_too(patch: pytest.MonkeyPatch) -> dict:
-    def first(operator: Operator, into: int, item: bytes) -> tuple[Operator, bytes]:
-        inputs = (
-            *operator.inputs[:into],
-            item + operator.inputs[into],
-            *operator.inputs[into + 1 :],
-        )
-        return operator._replace(inputs=inputs), bytes(
-            each for each in operator.inputs[into] if each < BARRIER
-        )
-
-    patch.setattr(rules, "overtake", first)
-    return {
-        **LINE,
-        "counts": 1,
-        "mode": "unaligned",
-        "expiries": 1,
-        "checkpoints": 2,
-        "crashes": 0,
-    }
-
-
-def note_the_last_offset_instead_of_the_next(patch: pytest.MonkeyPatch) -> dict:
-    noted = rules.noted
-    patch.setattr(
-        rules,
-        "noted",
-        lambda coordinator, number, task, held: noted(
-            coordinator, number, task, max(held - 1, 0) if task < 1 else held
-        ),
-    )
-    return LINE
-
-
-def commit_what_was_not_decided(patch: pytest.MonkeyPatch) -> dict:
-    committed = rules.committed
-    patch.setattr(
-        rules,
-        "committed",
-        lambda visible, prepared, number: committed(visible, prepared, number + 1),
-    )
-    return LINE
-
-
-def abort_what_was_decided(patch: pytest.MonkeyPatch) -> dict:
-    committed = rules.committed
-    patch.setattr(
-        rules,
-        "committed",
-        lambda visible, prepared, number: committed(visible, prepared, number - 1),
-    )
-    return LINE
-
-
-def forget_to_rewind(patch: pytest.MonkeyPatch) -> dict:
-    restored = rules.restored
-
-    def read_on(chosen: Settings, *given: Any) -> State:
-        state = restored(chosen, *given)
-        ahead = tuple(
-            source._replace(position=min(source.position + 1, 1))
-            for source in state.sources
-        )
-        return (
-            state if state.coordinator.triggered == 0 else state._replace(sources=ahead)
-        )
-
-    patch.setattr(rules, "restored", read_on)
-    return LINE
-
-
-def forget_the_state(patch: pytest.MonkeyPatch) -> dict:
-    restored = rules.restored
-
-    def empty(*given: Any) -> State:
-        state = restored(*given)
-        return state._replace(
-            operators=tuple(
-                operator._replace(state=0, sealed=0) for operator in state.operators
-            )
-        )
-
-    patch.setattr(rules, "restored", empty)
-    return LINE
-
-
-def number_checkpoints_from_one_again(patch: pytest.MonkeyPatch) -> dict:
-    restored = rules.restored
-
-    def anew(*given: Any) -> State:
-        state = restored(*given)
-        return state._replace(coordinator=state.coordinator._replace(triggered=0))
-
-    patch.setattr(rules, "restored", anew)
-    return {**LINE, "retained": 2}
-
-
-MUTANTS = {
-    drop_the_alignment: {"aligned", *TWICE, "no_duplicate"},
-    copy_at_the_first_barrier: LOST,
-    take_an_end_for_no_barrier: {"ends"},
-    hold_on_to_an_old_alignment: {"ends"},
-    skip_what_comes_before_the_barrier: {"conserved", "exact"},
-    skip_what_is_overtaken: {"conserved", "exact"},
-    overtake_barriers_too: {"in_order"},
-    note_the_last_offset_instead_of_the_next: {*TWICE, "no_duplicate"},
-    commit_what_was_not_decided: {"decided_first", "no_duplicate"},
-    abort_what_was_decided: {"no_loss"},
-    forget_to_rewind: {"counted_once", "no_loss"},
-    forget_the_state: {"counted_once"},
-    number_checkpoints_from_one_again: {"ends"},
-}
-"""Rules that are broken, with the properties that only then are violated."""
-
-
 @cache
 def sound(*given: tuple[str, object]) -> set[str]:
     return {
         violation.property
         for violation in explore(build(**dict(given)), max_states=30_000).violations
     }
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(
-    mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch
-):
-    given = mutant(monkeypatch)
-    broken = {
-        violation.property
-        for violation in explore(build(**given), max_states=30_000).violations
-    }
-    monkeypatch.undo()
-    assert broken - sound(*given.items()) >= MUTANTS[mutant]
-
-
-def test_what_should_be_possible_is_missed_where_nothing_can_complete(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(Schedule, "_is_complete", lambda *given: False)
-    assert explore(build(**LINE)).never_reached == ("completes", "recovers")
-
-
-def test_every_claim_is_shown_to_fail_somewhere():
-    shown = {"completes", "recovers"}.union(
-        *(lengths for _, lengths, _ in BROKEN), *MUTANTS.values()
-    )
-    assert {claim.name for claim in build().properties()} <= shown

@@ -1,29 +1,34 @@
 """The changelog: known counts, equality with the batch query at every prefix, and what faults make of each encoding."""
 
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 
 import pytest
+from cases_changelog import (
+    QUIET,
+    RETRACTIONS,
+    TWICE,
+    TWO_STEPS,
+    UPSERT,
+    send_the_add_first,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutants import replace_effect
 
-from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.core.errors import InvalidInput
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.changelog import BLUEPRINT, claims, model, query, table
+from labkit.sim.models.changelog import BLUEPRINT, query, table
 from labkit.sim.models.changelog.claims import is_settled, rows
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Query, Row, State
+from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Query, Row
 from labkit.sim.models.changelog.scenarios import SCENARIOS
-from labkit.sim.trace import Trace, make, parse, replay
+from labkit.sim.trace import Trace, make, replay
 
 trace_of = BLUEPRINT.trace_of
+
+
 play = BLUEPRINT.play
 
 
@@ -40,11 +45,6 @@ def explored(**given_values: object) -> Exploration:
     """What a search finds where no rule is patched; each configuration is searched once."""
     return _explored(tuple(sorted(given_values.items())))
 
-
-UPSERT = {"encoding": "upsert"}
-TWO_STEPS = {**UPSERT, "writes": "delete_insert"}
-QUIET = {"crashes": 0}
-TWICE = {"words": "hello-hello", **QUIET}
 
 GOLDEN = [
     ({}, 74, 13),
@@ -79,72 +79,6 @@ def test_the_continuous_query_is_the_batch_query_at_every_prefix(
     found = explored(**given_values)
     assert (found.violations, found.never_reached) == ((), ())
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
-
-
-RETRACTIONS = {**QUIET, "hits": "retractions"}
-BROKEN = [
-    (
-        {**QUIET, "broken": "add_only"},
-        {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9},
-    ),
-    (
-        {**QUIET, "broken": "retract_new"},
-        {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11},
-    ),
-    (
-        {**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"},
-        {"equals_batch": 7, "ends_equal": 7},
-    ),
-    (
-        {**TWO_STEPS, "broken": "stored_at_delete"},
-        {"equals_batch": 11, "total": 11, "ends_equal": 11},
-    ),
-    (
-        {**RETRACTIONS, "losses": 1},
-        {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10},
-    ),
-    ({**RETRACTIONS, "repeats": 1, "unknown": "owed"}, {"total": 13}),
-    (
-        {**RETRACTIONS, **TWICE, "swaps": 1},
-        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8},
-    ),
-    (
-        {**QUIET, **UPSERT, "losses": 1},
-        {"equals_batch": 2, "total": 2, "ends_equal": 8},
-    ),
-    ({**TWICE, **UPSERT, "swaps": 1}, {"equals_batch": 6, "total": 6, "ends_equal": 6}),
-    (
-        {**QUIET, "query_crashes": 1},
-        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16},
-    ),
-    (
-        {"position": "after"},
-        {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18},
-    ),
-    (
-        {"position": "before"},
-        {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16},
-    ),
-    ({**QUIET, "expiries": 1}, {"equals_batch": 10, "one_row": 10, "ends_equal": 10}),
-]
-
-
-@pytest.mark.parametrize(("given_values", "lengths"), BROKEN, ids=str)
-def test_a_rule_that_is_left_out_is_missed(given_values: dict, lengths: dict[str, int]):
-    found = explored(**given_values)
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == lengths
-    for violation in found.violations:
-        walked = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walked.model.properties()
-            if claim.name == violation.property
-        ]
-        assert not claim.is_kept(walked.state)
-        assert claim.because(walked.state) == violation.because
 
 
 SAID = [
@@ -220,6 +154,8 @@ NAMED = {
     "applied_twice": "hello = 1 (2 times)",
     "expired_state": "hello = 1 (2 times)",
 }
+
+
 RIGHT = {
     *(
         "append_stream",
@@ -249,14 +185,6 @@ def test_a_scenario_shows_what_it_promises(name: str):
     assert is_settled(walked.state)
 
 
-def test_every_scenario_is_tested():
-    assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(InvalidInput, match="there is no scenario 'lost'"):
-        trace_of("lost")
-    with pytest.raises(InvalidAction, match="arrive is not enabled"):
-        play(build(), "arrive")
-
-
 def tables_of(name: str) -> list[str]:
     return [rows(state.consumer.table) for state in replay(trace_of(name)).states]
 
@@ -275,7 +203,10 @@ def test_the_scenarios_show_on_the_way_what_they_say():
 
 # The query and the table, told a second time.
 
+
 words = st.lists(st.sampled_from(["hello", "world", "again"]), min_size=1, max_size=8)
+
+
 encodings = st.sampled_from(["append", "retract", "upsert"])
 
 
@@ -368,6 +299,7 @@ def told(log: tuple[Message, ...], *, owes: bool) -> tuple[Row, ...]:
 
 # What each encoding makes of the same fault.
 
+
 HARM = {
     ("append", "losses"): True,
     ("append", "repeats"): True,
@@ -440,34 +372,6 @@ def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
 
 # Chance.
 
-LARGE = [
-    {
-        "words": "hello-world-hello-again-hello-world-again-hello",
-        "crashes": 2,
-        "at_most": 2,
-    },
-    {
-        **UPSERT,
-        "words": "hello-world-hello-again-hello-world-again-hello",
-        "crashes": 2,
-        "query_crashes": 2,
-        "repeats": 0,
-    },
-    {
-        "words": "hello-world-hello-again-hello-world-again-hello",
-        "swaps": 2,
-        "unknown": "owed",
-    },
-]
-
-
-@pytest.mark.parametrize("given_values", LARGE, ids=str)
-def test_what_is_too_large_to_be_searched_is_walked(given_values: dict):
-    large = build(**given_values)
-    for seed in range(60):
-        trace, violations = walk(large, random.Random(seed).randrange, 300)
-        assert violations == (), str(trace)
-
 
 def test_walks_find_what_is_broken():
     broken = build(words="hello-world-hello-again-hello-world-again-hello", losses=1)
@@ -483,159 +387,12 @@ def test_walks_find_what_is_broken():
 choices = st.lists(st.integers(0, 1_000), max_size=60)
 
 
-@settings(deadline=None, max_examples=40)
-@given(
-    st.sampled_from(
-        [
-            *LARGE,
-            {"losses": 2, "repeats": 2, "swaps": 2, "query_crashes": 2, "expiries": 1},
-        ]
-    ),
-    choices,
-)
-def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int]):
-    walked = replay(Trace.of(build(**given_values), []))
-    for number in chosen:
-        enabled = walked.model.actions(walked.state)
-        if not enabled:
-            break
-        walked.forward(enabled[number % len(enabled)])
-    again = replay(parse(str(walked.trace)))
-    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
-
-
-def test_a_search_does_not_depend_on_hash_order():
-    code = (
-        "import json; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
-        "print(json.dumps(explore(make('changelog', {'query_crashes': 1, 'swaps': 1})).to_json()))"
-    )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
-    assert len(printed) == 1
-
-
-# Rules that are broken.
-
-
-def take_back_by_key(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        model,
-        "applied",
-        lambda rows, message, owes: (
-            table.without(rows, message.key)
-            if message.kind is Kind.RETRACT
-            else table.applied(rows, message, owes=owes)
-        ),
-    )
-    return {**TWICE, "swaps": 1, "unknown": "owed"}
-
-
-def replace_without_deleting(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(table, "without", lambda rows, _key: rows)
-    return {**QUIET, **UPSERT}
-
-
-def restart_at_the_end(patch: pytest.MonkeyPatch) -> dict:
-    replace_effect(
-        patch,
-        Changelog,
-        "restart",
-        lambda _self, state, _: state._replace(
-            consumer=Consumer(
-                state.consumer.table,
-                len(state.topic),
-                is_up=True,
-                position=len(state.topic),
-            )
-        ),
-    )
-    return {}
-
-
-def restart_without_counts(patch: pytest.MonkeyPatch) -> dict:
-    replace_effect(
-        patch,
-        Changelog,
-        "restart_query",
-        lambda _self, state, _: state._replace(
-            query=Query(
-                *state.query[:2], is_up=True, offset=state.query.saved, counts=()
-            )
-        ),
-    )
-    return {**UPSERT, **QUIET, "query_crashes": 1}
-
-
-def send_the_add_first(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        model, "messages", lambda *given_values: query.messages(*given_values)[::-1]
-    )
-    return {**TWO_STEPS, "encoding": "retract", "position": "with_table", "at_most": 2}
-
-
-def count_from_zero(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(model, "counted", lambda _counts, _key: 0)
-    return {**QUIET, "encoding": "append"}
-
-
-MUTANTS = {
-    take_back_by_key: {"equals_batch"},
-    replace_without_deleting: {"one_row"},
-    restart_at_the_end: {"equals_batch"},
-    restart_without_counts: {"equals_batch"},
-    count_from_zero: {"equals_batch"},
-}
-"""Rules that are broken, with the properties that only then are violated."""
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(
-    mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch
-):
-    given_values = mutant(monkeypatch)
-    broken = {
-        violation.property
-        for violation in explore(build(**given_values), max_states=5_000).violations
-    }
-    monkeypatch.undo()
-    sound = {violation.property for violation in explored(**given_values).violations}
-    assert broken - sound >= MUTANTS[mutant]
-
-
 def test_the_gap_is_missed_where_the_add_is_sent_first(monkeypatch: pytest.MonkeyPatch):
     given_values = send_the_add_first(monkeypatch)
     assert explore(build(**given_values)).never_reached == ("gap",)
 
 
-def test_every_claim_is_shown_to_fail_somewhere(monkeypatch: pytest.MonkeyPatch):
-    shown = {claim for _, lengths in BROKEN for claim in lengths} | {"gap"}
-    monkeypatch.setattr(claims, "is_settled", lambda _state: False)
-    assert explore(build()).never_reached == ("all_read",)
-    assert {claim.name for claim in build().properties()} <= shown | {"all_read"}
-
-
 # Words.
-
-
-def test_states_have_distinct_lines_and_actions_have_sentences():
-    for given_values in (
-        {"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1},
-        {**TWO_STEPS, "position": "after"},
-    ):
-        built = build(**given_values)
-        states: list[State] = list(reachable(built, max_states=4_000))
-        assert len({built.text(state) for state in states}) == len(states)
-        for state in states:
-            assert all(
-                built.sentence(action).endswith(".") for action in built.actions(state)
-            )
 
 
 def test_a_state_reads_like_this():

@@ -1,20 +1,17 @@
 """Delivery: known counts, guarantees as settings, rules that are missed when they are left out, and its scenarios."""
 
 import random
-from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from mutants import replace_effect
+from cases_delivery import LARGE, ONE
+from model_cases import replace_effect
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict
 from labkit.core.records import Observation, Reading
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import crash, declared
-from labkit.sim.models.delivery import BLUEPRINT, network
-from labkit.sim.models.delivery import model as rules
+from labkit.sim.models.delivery import BLUEPRINT
 from labkit.sim.models.delivery.claims import Judge, executions, is_over, waited
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.parts import Hop, Message, Process, Stage, State
@@ -56,6 +53,8 @@ def test_a_sound_chain_keeps_every_claim(chosen: dict, states: int, depth: int):
 
 
 NO_FAULTS = {"drops": 0, "duplicates": 0, "crashes": 0, "processes": 2}
+
+
 SETTINGS = [
     ({"retry": False, "dedup": "none"}, {}, Guarantee.EXACTLY_ONCE),
     ({"retry": False, "dedup": "none"}, {"drops": 1}, Guarantee.AT_MOST_ONCE),
@@ -130,61 +129,13 @@ def test_weak_productions_need_ids_that_come_out_the_same_again(
     )
 
 
-GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
-TWICE = "record 0 came out after 0 crashes, and once more after 1."
-AGAIN = "record 0 came out after 0 crashes, and once more after 0."
-LOST = "record 0 has not come out, and nobody has anything left to do."
-LATE = "record 0 came out late: 'hello' was seen to go from 2 to 1."
-ONE = {"processes": 2, "records": 1}
-BROKEN = [
-    (
-        {**ONE, "retry": False, "dedup": "none"},
-        {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)},
-    ),
-    ({**ONE, "dedup": "none"}, {"no_duplicate": (7, AGAIN)}),
-    ({**ONE, "dedup": "volatile"}, {"no_duplicate": (8, TWICE)}),
-    ({**ONE, "dedup": "connection"}, {"no_duplicate": (8, TWICE)}),
-    ({**ONE, "broken": "ack_early"}, {"kept": (3, GONE), "no_loss": (5, LOST)}),
-    ({**ONE, "broken": "note_early"}, {"kept": (7, GONE), "no_loss": (7, LOST)}),
-    ({**ONE, "broken": "note_late"}, {"no_duplicate": (8, TWICE)}),
-    ({**ONE, "broken": "collect_early"}, {"no_duplicate": (8, AGAIN)}),
-    (
-        {"processes": 2, "window": 2, "broken": "highest_only"},
-        {"kept": (10, GONE), "no_loss": (10, LOST)},
-    ),
-    ({"processes": 2, "window": 2, "crashes": 0}, {"no_regression": (9, LATE)}),
-    (
-        {"productions": "weak", "ids": "fresh", "drops": 0},
-        {"no_duplicate": (15, TWICE)},
-    ),
-]
-
-
-@pytest.mark.parametrize(("chosen", "told"), BROKEN, ids=str)
-def test_a_rule_that_is_left_out_is_missed(
-    chosen: dict, told: dict[str, tuple[int, str]]
-):
-    found = explore(build(**chosen))
-    said = {
-        violation.property: (len(violation.trace.actions), violation.because)
-        for violation in found.violations
-    }
-    assert said == told
-    for violation in found.violations:
-        walked = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walked.model.properties()
-            if claim.name == violation.property
-        ]
-        assert not claim.is_kept(walked.state)
-
-
 ONCE, MORE, LESS = (
     Guarantee.EXACTLY_ONCE,
     Guarantee.AT_LEAST_ONCE,
     Guarantee.AT_MOST_ONCE,
 )
+
+
 NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
     "lost_without_retry": (LESS, ((0,),)),
     "lost_and_repeated": (ONCE, ((1,),)),
@@ -308,124 +259,13 @@ def test_from_everywhere_the_end_can_be_reached(chosen: dict):
 def test_who_does_not_acknowledge_a_duplicate_makes_its_sender_send_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(
-        Delivery, "_discard", lambda chain, state, which: chain._taken(state, which)[0]
+    replace_effect(
+        monkeypatch,
+        Delivery,
+        "discard",
+        lambda chain, state, which: chain._taken(state, which)[0],
     )
     assert hopeless(build(**ONE)) > 0
-
-
-def never_deduplicate(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Delivery, "_is_known", lambda *given: False)
-
-
-def deduplicate_after_forwarding(patch: pytest.MonkeyPatch) -> None:
-    """A record goes on first; only then its id is looked up, and what was already there is not noted again."""
-    discard = Delivery._discard
-
-    def late(chain: Delivery, state: State, which: int) -> State:
-        held = state.hops[which - 1].forward[0]
-        working = state.processes[which]._replace(held=held, stage=Stage.WORKING)
-        forwarded = chain._store(rules._with_process(state, which, working), which)
-        idle = forwarded.processes[which]._replace(held=None, stage=Stage.IDLE)
-        return discard(chain, rules._with_process(forwarded, which, idle), which)
-
-    replace_effect(patch, Delivery, "discard", late)
-
-
-def forget_when_sent(patch: pytest.MonkeyPatch) -> None:
-    send = Delivery._send
-
-    def once(chain: Delivery, state: State, which: int) -> State:
-        sent = send(chain, state, which)
-        process = sent.processes[which]
-        return rules._with_process(
-            sent, which, process._replace(outbox=process.outbox[1:])
-        )
-
-    replace_effect(patch, Delivery, "send", once)
-
-
-def note_before_the_write(patch: pytest.MonkeyPatch) -> None:
-    receive = Delivery._receive
-
-    def early(chain: Delivery, state: State, which: int) -> State:
-        taken = receive(chain, state, which)
-        return rules._with_process(taken, which, chain._noted(taken.processes[which]))
-
-    replace_effect(patch, Delivery, "receive", early)
-
-
-def never_restart(patch: pytest.MonkeyPatch) -> None:
-    actions = Delivery.actions
-    patch.setattr(
-        Delivery,
-        "actions",
-        lambda chain, state: [
-            each for each in actions(chain, state) if each.name != "restart"
-        ],
-    )
-
-
-def collect_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rules, "_still_to_come", lambda state, which: 0)
-
-
-def lose_the_store(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rules, "crash", lambda process: crash(process)._replace(seen=0))
-
-
-def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:
-    drop = network.drop
-
-    def lie(state: State, hop: int) -> State:
-        return network.acknowledge(
-            drop(state, hop), hop, state.hops[hop].forward[0].name
-        )
-
-    patch.setattr(network, "drop", lie)
-
-
-MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
-    never_deduplicate: {"no_duplicate"},
-    deduplicate_after_forwarding: {"no_duplicate"},
-    forget_when_sent: {"kept", "no_loss"},
-    note_before_the_write: {"kept", "no_loss"},
-    never_restart: {"ends"},
-    collect_what_is_under_way: {"no_duplicate"},
-    lose_the_store: {"no_duplicate"},
-    acknowledge_what_was_never_taken: {"kept", "no_loss"},
-}
-"""Rules that are broken, with what must then be violated."""
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(
-    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
-):
-    chosen = {**ONE, "collects": True}
-    assert explore(build(**chosen)).violations == ()
-    mutant(monkeypatch)
-    broken = explore(build(**chosen), max_states=20_000)
-    assert {violation.property for violation in broken.violations} >= MUTANTS[mutant]
-
-
-def test_what_should_be_possible_is_missed_where_it_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    actions = Delivery.actions
-    monkeypatch.setattr(
-        Delivery,
-        "actions",
-        lambda chain, state: [
-            each for each in actions(chain, state) if each.name != "store"
-        ],
-    )
-    assert explore(build(**ONE)).never_reached == ("recovers", "all_out")
-
-
-def test_every_claim_is_shown_to_fail_somewhere():
-    shown = set().union(*MUTANTS.values()) | {"no_regression", "recovers", "all_out"}
-    assert {claim.name for claim in build().properties()} <= shown
 
 
 def test_the_history_tells_in_which_life_a_record_came_out():
@@ -438,90 +278,12 @@ def test_the_history_tells_in_which_life_a_record_came_out():
     assert end == Reading("end")
 
 
-LARGE = [
-    {
-        "processes": 5,
-        "records": 4,
-        "window": 1,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-        "reorders": 3,
-        "crashes": 3,
-    },
-    {
-        "productions": "weak",
-        "processes": 5,
-        "records": 4,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-        "crashes": 3,
-    },
-    {
-        "ids": "fresh",
-        "collects": True,
-        "records": 4,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-        "crashes": 3,
-    },
-]
-
-
-@pytest.mark.parametrize("chosen", LARGE, ids=str)
-def test_random_walks_along_a_long_chain_find_nothing(chosen: dict):
-    model = build(**chosen)
-    for seed in range(25):
-        trace, violations = walk(model, random.Random(seed).randrange, 1_000)
-        assert violations == ()
-        assert is_over(replay(trace).state)
-
-
 def test_random_walks_find_a_table_that_forgets():
     model = build(**{**LARGE[0], "dedup": "volatile", "processes": 3})
     walks = (walk(model, random.Random(seed).randrange, 1_000) for seed in range(60))
     assert "no_duplicate" in {
         violation.property for _, violations in walks for violation in violations
     }
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    st.sampled_from([*LARGE, {"dedup": "connection", "window": 3}]),
-    st.lists(st.integers(0, 1_000), max_size=80),
-)
-def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
-    walked = Replay(build(**chosen))
-    for number in choices:
-        enabled = walked.model.actions(walked.state)
-        if not enabled:
-            break
-        walked.forward(enabled[number % len(enabled)])
-    again = replay(parse(str(walked.trace)))
-    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
-
-
-def test_states_have_distinct_lines_and_actions_have_sentences():
-    everything = (
-        {"window": 2, "reorders": 1, "delays": 1},
-        {"productions": "weak", "ids": "fresh"},
-    )
-    for chosen in (
-        *everything,
-        {"dedup": "connection"},
-        {"dedup": "volatile"},
-        {"broken": "note_late"},
-    ):
-        model = build(**chosen)
-        states = list(reachable(model, max_states=1_500))
-        assert len({model.text(state) for state in states}) == len(states)
-        assert all(
-            model.sentence(action).endswith(".")
-            for state in states
-            for action in model.actions(state)
-        )
 
 
 def test_a_state_reads_like_this():
@@ -563,11 +325,3 @@ def test_choices_that_exclude_each_other_are_refused(chosen: dict, sentence: str
     with pytest.raises(InvalidInput) as error:
         build(**chosen)
     assert sentence in str(error.value)
-
-
-def test_every_scenario_is_tested():
-    assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(
-        InvalidInput, match="there is no scenario 'cascad'; did you mean 'cascade'"
-    ):
-        trace_of("cascad")

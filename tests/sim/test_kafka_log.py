@@ -1,21 +1,17 @@
 """Kafka's log: known counts, rules that are missed when they are broken, three timeouts that must fit, scenarios."""
 
-import os
 import random
-import subprocess
-import sys
-from collections.abc import Callable
 from functools import cache
 
 import pytest
+from cases_kafka_log import COMMITTED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.kafka_log import BLUEPRINT, enabled, job, log, model, readers
+from labkit.sim.models.kafka_log import BLUEPRINT
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset, open_epoch
@@ -37,12 +33,11 @@ from labkit.sim.models.kafka_log.parts import (
 )
 from labkit.sim.models.kafka_log.scenarios import SCENARIOS
 from labkit.sim.models.kafka_log.timeouts import longest_open
-from labkit.sim.trace import Replay, Trace, make, parse, replay
-
-COMMITTED = {"isolation": "read_committed"}
-UNCOMMITTED = {"isolation": "read_uncommitted"}
+from labkit.sim.trace import Replay, Trace, make, replay
 
 trace_of = BLUEPRINT.trace_of
+
+
 play = BLUEPRINT.play
 
 
@@ -83,46 +78,6 @@ def test_nothing_is_lost_or_comes_twice_whatever_dies(
     found = explored(**given_values)
     assert (found.violations, found.never_reached) == ((), ())
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
-
-
-BROKEN = [
-    (
-        {**COMMITTED, "broken": "last_stable_offset"},
-        {"no_precommitted_read": 13, "no_aborted_read": 20},
-    ),
-    ({**COMMITTED, "broken": "early_commit"}, {"decided_first": 6, "no_duplicate": 21}),
-    ({**COMMITTED, "broken": "init_first"}, {"no_loss": 16}),
-    ({**COMMITTED, "broken": "forget_lingering"}, {"nothing_open": 20}),
-    ({**COMMITTED, "broken": "forget_decision"}, {"nothing_open": 10}),
-    (
-        {**COMMITTED, "broken": "no_fencing", "zombies": 1, "crashes": 0},
-        {"no_duplicate": 18, "nothing_open": 18},
-    ),
-    ({**COMMITTED, "naming": "one"}, {"decided_first": 13, "no_duplicate": 24}),
-    ({**COMMITTED, "rollbacks": 1}, {"no_duplicate": 23}),
-    ({**COMMITTED, "positions": "after_rows"}, {"no_duplicate": 15}),
-    ({**COMMITTED, "ticks": 1, "crashes": 0}, {"no_loss": 14}),
-    ({**COMMITTED, "ticks": 1, "crashes": 0, "refused": "raise"}, {"ends": 13}),
-    (UNCOMMITTED, {"no_precommitted_read": 13, "no_aborted_read": 19}),
-]
-
-
-@pytest.mark.parametrize(("given_values", "lengths"), BROKEN, ids=str)
-def test_a_rule_that_is_left_out_is_missed(given_values: dict, lengths: dict[str, int]):
-    found = explored(**given_values)
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == lengths
-    for violation in found.violations:
-        walked = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walked.model.properties()
-            if claim.name == violation.property
-        ]
-        assert not claim.is_kept(walked.state)
-        assert claim.because(walked.state) == violation.because
 
 
 SAID = {
@@ -273,6 +228,7 @@ NAMED = {
 }
 """The guarantee for the first reader, and what goes wrong for it and for the reader at read_uncommitted."""
 
+
 ANOMALIES = (
     "lost",
     "duplicate",
@@ -297,16 +253,6 @@ def test_a_scenario_shows_what_it_promises(name: str):
     assert all(
         step in map(str, walked.actions) for step in SCENARIOS[name].script.split()
     )
-
-
-def test_every_scenario_is_tested():
-    assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(
-        InvalidInput, match="there is no scenario 'reused'; did you mean 'reused_id'"
-    ):
-        trace_of("reused")
-    with pytest.raises(InvalidAction, match=r"write\(1\) is not enabled"):
-        play(build(), "begin(0) write(1)")
 
 
 def states_of(name: str) -> list[State]:
@@ -358,6 +304,7 @@ def test_an_open_transaction_is_no_loss_but_unknown():
 
 # What a partition shows, told a second time.
 
+
 slots = st.lists(
     st.tuples(
         st.sampled_from([COMMIT, ABORT, 0, 1, 2]), st.sampled_from([PLAIN, 0, 1])
@@ -403,6 +350,7 @@ def test_fates_and_the_last_stable_offset_are_what_a_broker_counts_forwards(
 
 
 # The coordinator's answers, as Kafka gives them (protocols of version 1 and 2).
+
 
 ANSWERS = [
     (False, Stage.ONGOING, 4, 4, kafka.Answer.DONE),
@@ -558,48 +506,6 @@ def test_a_restart_depends_on_what_is_durable_only():
 
 # Chance.
 
-LARGE = [
-    {
-        "records": 5,
-        "partitions": 3,
-        "crashes": 3,
-        "retries": 2,
-        "lapses": 2,
-        "zombies": 1,
-        "others": 2,
-    },
-    {
-        "records": 4,
-        "crashes": 3,
-        "retries": 2,
-        "naming": "one",
-        "protocol": "v2",
-        "zombies": 1,
-    },
-    {
-        "records": 4,
-        "crashes": 2,
-        "lapses": 1,
-        "interval": 2,
-        "checkpoint_timeout": 2,
-        "downtime": 1,
-        "ticks": 20,
-        "timeout": longest_open(2, 2, 1, downtime=2),
-    },
-]
-"""The last one may be down twice."""
-
-
-@pytest.mark.parametrize("given_values", LARGE, ids=str)
-def test_what_is_too_large_to_be_searched_is_walked(given_values: dict):
-    large = build(**given_values)
-    ended = 0
-    for seed in range(60):
-        trace, violations = walk(large, random.Random(seed).randrange, 400)
-        assert violations == (), str(trace)
-        ended += replay(trace).state.job.phase is Phase.ENDED
-    assert ended > 50
-
 
 def test_walks_find_what_is_broken():
     broken = build(records=4, naming="one", retries=2, crashes=2)
@@ -615,198 +521,12 @@ def test_walks_find_what_is_broken():
 choices = st.lists(st.integers(0, 1_000), max_size=80)
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.sampled_from(LARGE), choices)
-def test_a_trace_replays_to_the_same_states(given_values: dict, chosen: list[int]):
-    walked = play_some(**given_values)
-    for number in chosen:
-        enabled_now = walked.model.actions(walked.state)
-        if not enabled_now:
-            break
-        walked.forward(enabled_now[number % len(enabled_now)])
-    again = replay(parse(str(walked.trace)))
-    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
-
-
-def test_a_search_does_not_depend_on_hash_order():
-    code = (
-        "import json; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
-        "print(json.dumps(explore(make('kafka_log', {'records': 1, 'broken': 'last_stable_offset'})).to_json()))"
-    )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
-    assert len(printed) == 1
-
-
-# Rules that are broken.
-
-
-def pass_an_open_transaction(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(readers, "last_stable_offset", len)
-    return {**COMMITTED, "partitions": 1, "records": 1}
-
-
-def read_what_was_aborted(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(readers, "READ_COMMITTED", "nobody")
-    patch.setattr(
-        readers,
-        "end_of",
-        lambda _rules, _which, partition: log.last_stable_offset(partition),
-    )
-    return COMMITTED
-
-
-def trust_any_epoch(patch: pytest.MonkeyPatch) -> dict:
-    end, add = kafka.end, kafka.add_partition
-    patch.setattr(
-        kafka, "end", lambda rules, *rest: end(rules._replace(fences=False), *rest)
-    )
-    patch.setattr(
-        kafka,
-        "add_partition",
-        lambda rules, *rest: add(rules._replace(fences=False), *rest),
-    )
-    return {**COMMITTED, "zombies": 1, "crashes": 0}
-
-
-def write_one_marker_only(patch: pytest.MonkeyPatch) -> dict:
-    note = kafka.note_marker
-    patch.setattr(
-        kafka,
-        "note_marker",
-        lambda at, name, where: note(kafka.put(at, name, only(at, name)), name, where),
-    )
-    return COMMITTED
-
-
-def only(coordinator: Coordinator, name: int) -> Entry:
-    return coordinator.log[name]._replace(partitions=1)
-
-
-def expire_what_is_decided(patch: pytest.MonkeyPatch) -> dict:
-    job_actions = enabled._job_actions
-
-    def more(rules, state, found):
-        job_actions(rules, state, found)
-        for name, entry in enumerate(state.coordinator.log):
-            if entry.stage is Stage.PREPARE_COMMIT and state.coordinator.is_up:
-                found.append(Action("expire", name))
-
-    patch.setattr(enabled, "_job_actions", more)
-    return {**COMMITTED, "crashes": 0}
-
-
-def leave_behind_what_rode_along(patch: pytest.MonkeyPatch) -> dict:
-    pre_commit = job.pre_commit
-
-    def own_only(rules, before):
-        return pre_commit(rules, before._replace(pending=()))
-
-    patch.setattr(model.work, "pre_commit", own_only)
-    return {**COMMITTED, "lapses": 1, "crashes": 0}
-
-
-def rewind_to_the_beginning(patch: pytest.MonkeyPatch) -> dict:
-    restart = job.restart
-    patch.setattr(
-        model.work,
-        "restart",
-        lambda *given_values: restart(*given_values)._replace(offset=0),
-    )
-    return COMMITTED
-
-
-def forget_the_handles(patch: pytest.MonkeyPatch) -> dict:
-    restart = job.restart
-    patch.setattr(
-        model.work,
-        "restart",
-        lambda *given_values: job.recovered(restart(*given_values)._replace(due=())),
-    )
-    return COMMITTED
-
-
-def end_before_the_commit(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        job,
-        "is_finished",
-        lambda rules, one: one.phase is Phase.RUNNING and one.offset == rules.records,
-    )
-    return {**COMMITTED, "crashes": 0}
-
-
-MUTANTS = {
-    pass_an_open_transaction: {"no_precommitted_read", "no_aborted_read"},
-    read_what_was_aborted: {"no_aborted_read"},
-    trust_any_epoch: {"no_duplicate"},
-    write_one_marker_only: {"nothing_open"},
-    expire_what_is_decided: {"no_loss"},
-    leave_behind_what_rode_along: {"nothing_open"},
-    rewind_to_the_beginning: {"no_duplicate"},
-    forget_the_handles: {"nothing_open"},
-    end_before_the_commit: {"nothing_open"},
-}
-"""Rules that are broken, with the properties that only then are violated."""
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(
-    mutant: Callable[[pytest.MonkeyPatch], dict], monkeypatch: pytest.MonkeyPatch
-):
-    given_values = mutant(monkeypatch)
-    broken = {
-        violation.property
-        for violation in explore(build(**given_values), max_states=8_000).violations
-    }
-    monkeypatch.undo()
-    sound = {violation.property for violation in explored(**given_values).violations}
-    assert broken - sound >= MUTANTS[mutant]
-
-
-def test_every_claim_is_shown_to_fail_somewhere():
-    shown = {claim for _, lengths in BROKEN for claim in lengths}.union(
-        *MUTANTS.values()
-    )
-    shown |= {"no_regression", "all_out", "half_visible", "early_seen", "waits"}
-    assert {claim.name for claim in build(others=1).properties()} <= shown
-
-
 def test_a_key_goes_back_where_a_replay_shows_more_than_one_record():
     found = explored(**COMMITTED, partitions=1, rollbacks=1)
     assert "no_regression" in {violation.property for violation in found.violations}
 
 
-def test_what_should_be_seen_is_missed_where_nobody_reads(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(readers, "end_of", lambda *_: 0)
-    monkeypatch.setattr(readers, "polled", lambda *_: None)
-    assert explore(build(crashes=0)).never_reached == (
-        "all_out",
-        "half_visible",
-        "early_seen",
-    )
-
-
 # Words.
-
-
-def test_states_have_distinct_lines_and_actions_have_sentences():
-    searched = build(crashes=1, zombies=1, lapses=1, ticks=1, retries=1, others=1)
-    states = list(reachable(searched, max_states=6_000))
-    assert len({searched.text(state) for state in states}) == len(states)
-    for state in states:
-        assert all(
-            searched.sentence(action).endswith(".")
-            for action in searched.actions(state)
-        )
 
 
 def test_a_state_reads_like_this():

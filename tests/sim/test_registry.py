@@ -8,6 +8,7 @@ import pytest
 import toy_model
 import toy_scene
 
+import labkit
 from labkit.cli.explore import run_explore, run_replay
 from labkit.core.errors import InvalidInput
 from labkit.lab import show
@@ -19,6 +20,7 @@ from labkit.view.scenes import DRAWINGS
 from labkit.view.session import session
 
 README = Path(__file__).parents[2] / "README.md"
+PACKAGE = Path(labkit.__file__).parent
 
 
 def test_readme_names_every_model_in_the_order_of_the_registry():
@@ -30,6 +32,14 @@ def test_readme_names_every_model_in_the_order_of_the_registry():
 def test_the_registry_names_each_model_once():
     assert [found.name for found in MODELS.values()] == list(MODELS)
     assert set(DRAWINGS) == set(MODELS)
+
+
+def test_no_rule_and_no_place_is_found_by_its_name():
+    """A table names every effect, so that whoever reads a rule finds its callers."""
+    folders = (PACKAGE / "sim", PACKAGE / "view" / "scenes")
+    modules = [path for folder in folders for path in folder.rglob("*.py")]
+    assert len(modules) > 80
+    assert [path for path in modules if "getattr(" in path.read_text("utf-8")] == []
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """Snapshots of a bank: known counts, a second interpreter, a search for what is recorded, rules that are left out."""
 
 import random
-from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from cases_snapshot import LARGE, MARKERS, NAIVE, STOP
 from hypothesis import strategies as st
-from mutants import replace_effect
 from plain_snapshot import Bank as PlainBank
 from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
 
@@ -29,7 +27,7 @@ from labkit.sim.models.snapshot.parts import (
     stray,
 )
 from labkit.sim.models.snapshot.scenarios import SCENARIOS
-from labkit.sim.trace import Replay, make, parse, replay
+from labkit.sim.trace import make, parse, replay
 
 trace_of = BLUEPRINT.trace_of
 
@@ -38,7 +36,6 @@ def build(**chosen: object) -> Bank:
     return make("snapshot", chosen)
 
 
-NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 GOLDEN = [
     ({"algorithm": MARKERS}, 9_338, 11),
     (
@@ -60,54 +57,15 @@ def test_a_sound_algorithm_keeps_every_claim(chosen: dict, states: int, depth: i
     assert (found.unique_states, found.depth) == (states, depth)
 
 
-BROKEN = [
-    ({"algorithm": NAIVE}, {"conserved": 4, "reachable": 4, "money": 6}),
-    (
-        {"broken": "forget_channels", "processes": 2},
-        {"conserved": 5, "reachable": 5, "money": 7},
-    ),
-    (
-        {"broken": "late_markers", "processes": 2},
-        {"conserved": 7, "reachable": 7, "money": 9},
-    ),
-    (
-        {"algorithm": STOP, "broken": "forget_pause"},
-        {"conserved": 8, "reachable": 8, "money": 10},
-    ),
-    (
-        {"algorithm": STOP, "broken": "forget_drain"},
-        {"conserved": 7, "reachable": 7, "money": 9},
-    ),
-    (
-        {"broken": "restore_alone", "processes": 2},
-        {"money": 3, "conserved": 6, "reachable": 6},
-    ),
-    ({"reorderings": 1, "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
-]
-
-
-@pytest.mark.parametrize(("chosen", "lengths"), BROKEN, ids=str)
-def test_a_rule_that_is_left_out_is_missed(chosen: dict, lengths: dict[str, int]):
-    found = explore(build(**chosen))
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == lengths
-    for violation in found.violations:
-        walked = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walked.model.properties()
-            if claim.name == violation.property
-        ]
-        assert not claim.is_kept(walked.state)
-        assert claim.because(walked.state) == violation.because
-        assert "process 1" in violation.because
-
-
 VANISHED = "the snapshot holds 300 of 400, so 100 vanished: transfer 12.1 is sent in the copy of process 1, "
+
+
 LOST = VANISHED + "not received in the copy of process 2, and in no channel."
+
+
 EARLY = "transfer 12.1 is received in the copy of process 2 and not sent in the copy of process 1."
+
+
 SAID = [
     ({"algorithm": NAIVE, "processes": 2}, "conserved", LOST),
     ({"broken": "forget_channels", "processes": 2}, "conserved", LOST),
@@ -366,146 +324,6 @@ def test_a_crash_touches_nothing_but_its_process(algorithm: str):
                 assert back.setdefault(durable, after) == after
 
 
-def skip_channel_state(patch: pytest.MonkeyPatch) -> None:
-    awaiting = Bank._awaiting
-    patch.setattr(
-        Bank,
-        "_awaiting",
-        lambda *given: awaiting(*given[:-1], given[-1]._replace(seen=0)),
-    )
-
-
-def mark_before_recording(patch: pytest.MonkeyPatch) -> None:
-    """Whoever reads a marker goes on with the money that comes after it, and records at the last one, as if aligned."""
-    patch.setattr(Bank, "_recorded", record_last)
-
-
-def record_last(bank: Bank, state: State, which: int, awaited: int) -> State:
-    state = bank._marked(state, which)
-    return bank._awaiting(
-        state,
-        which,
-        state.processes[which]._replace(copy=Account(200), awaited=awaited),
-    )
-
-
-def forget_a_marker(patch: pytest.MonkeyPatch) -> None:
-    marked = Bank._marked
-    patch.setattr(
-        Bank,
-        "_marked",
-        lambda bank, state, which: marked(bank, state, which) if which else state,
-    )
-
-
-def record_twice(patch: pytest.MonkeyPatch) -> None:
-    read = Bank._read_marker
-
-    def again(bank: Bank, state: State, sender: int, receiver: int) -> State:
-        process = state.processes[receiver]
-        if process.copy is None:
-            return read(bank, state, sender, receiver)
-        return read(
-            bank,
-            rules._with_process(
-                state, receiver, process._replace(copy=process.account)
-            ),
-            sender,
-            receiver,
-        )
-
-    patch.setattr(Bank, "_read_marker", again)
-
-
-def leave_the_channels_at_a_restore(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bank, "_filled", lambda bank, within: ((),) * len(bank.ends))
-
-
-def keep_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
-    restore = Bank._restore
-    replace_effect(
-        patch,
-        Bank,
-        "restore",
-        lambda bank, state, which: restore(bank, state, which)._replace(
-            channels=state.channels
-        ),
-    )
-
-
-MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
-    skip_channel_state: {"conserved", "reachable", "money"},
-    mark_before_recording: {"conserved", "reachable", "money"},
-    forget_a_marker: {"ends"},
-    record_twice: {"conserved", "reachable", "money"},
-    leave_the_channels_at_a_restore: {"money", "conserved"},
-    keep_what_is_under_way: {"money", "conserved"},
-}
-"""Rules of Chandy and Lamport, or of the restore, that are broken, with what must then be violated."""
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_missed(
-    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
-):
-    chosen = {"processes": 2, "transfers": 2, "snapshots": 2}
-    sound = explore(build(**chosen))
-    mutant(monkeypatch)
-    broken = explore(build(**chosen), max_states=60_000)
-    assert sound.violations == ()
-    assert {violation.property for violation in broken.violations} >= MUTANTS[mutant]
-
-
-def test_what_should_be_possible_is_missed_where_it_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    actions = Bank.actions
-    asleep = ("record", "restore")
-    monkeypatch.setattr(
-        Bank,
-        "actions",
-        lambda bank, state: [
-            each for each in actions(bank, state) if each.name not in asleep
-        ],
-    )
-    assert explore(build(processes=2)).never_reached == (
-        "completes",
-        "in_flight",
-        "recovers",
-    )
-
-
-def test_every_claim_is_shown_to_fail_somewhere():
-    shown = set().union(*MUTANTS.values()) | {"completes", "in_flight", "recovers"}
-    assert {claim.name for claim in build().properties()} <= shown
-
-
-LARGE = [
-    {
-        "algorithm": MARKERS,
-        "processes": 5,
-        "transfers": 6,
-        "snapshots": 3,
-        "crashes": 3,
-    },
-    {
-        "algorithm": STOP,
-        "processes": 4,
-        "transfers": 6,
-        "snapshots": 3,
-        "crashes": 3,
-        "reorderings": 3,
-    },
-]
-
-
-@pytest.mark.parametrize("chosen", LARGE, ids=str)
-def test_random_walks_of_a_large_bank_find_nothing(chosen: dict):
-    model = build(**chosen)
-    for seed in range(60):
-        assert walk(model, random.Random(seed).randrange, 400)[1] == ()
-
-
 def test_random_walks_find_a_marker_that_is_overtaken():
     model = build(processes=5, transfers=6, reorderings=3, snapshots=3)
     found = {
@@ -519,35 +337,6 @@ def test_random_walks_find_a_marker_that_is_overtaken():
 configurations = st.sampled_from(
     [LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}]
 )
-
-
-@settings(deadline=None, max_examples=40)
-@given(configurations, st.lists(st.integers(0, 1_000), max_size=80))
-def test_a_trace_replays_to_the_same_states(chosen: dict, choices: list[int]):
-    walked = Replay(build(**chosen))
-    for number in choices:
-        enabled = walked.model.actions(walked.state)
-        if not enabled:
-            break
-        walked.forward(enabled[number % len(enabled)])
-    again = replay(parse(str(walked.trace)))
-    assert (again.states, list(again.lines())) == (walked.states, list(walked.lines()))
-
-
-def test_states_have_distinct_lines_and_actions_have_sentences():
-    for chosen in (
-        {"crashes": 1, "reorderings": 1},
-        {"algorithm": STOP},
-        {"broken": "late_markers"},
-    ):
-        model = build(processes=2, transfers=2, **chosen)
-        states = list(reachable(model, max_states=5_000))
-        assert len({model.text(state) for state in states}) == len(states)
-        assert all(
-            model.sentence(action).endswith(".")
-            for state in states
-            for action in model.actions(state)
-        )
 
 
 def test_a_state_reads_like_this():
@@ -577,14 +366,6 @@ def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(
         match=f"broken={broken}: {algorithm} has no such rule; set algorithm={owner}.",
     ):
         build(broken=broken, algorithm=algorithm)
-
-
-def test_every_scenario_is_tested():
-    assert set(NAMED) == set(SCENARIOS)
-    with pytest.raises(
-        InvalidInput, match="there is no scenario 'never_wos'; did you mean 'never_was'"
-    ):
-        trace_of("never_wos")
 
 
 def test_numbers_of_transfers_do_not_collide():

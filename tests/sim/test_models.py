@@ -1,0 +1,185 @@
+"""What holds of every model: words, traces, determinism, and claims that fail when a rule is broken or left out.
+
+A new model is tested by its line in the registry and a file `tests/support/cases_x.py`.
+"""
+
+import os
+import random
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_cases import Cases, Given, LeftOut, Patch
+
+from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.sim import MODELS
+from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.model import Mood
+from labkit.sim.rules import RuleModel
+from labkit.sim.trace import make, parse, replay
+from labkit.sim.walk import Replay
+
+CASES: dict[str, Cases] = {
+    name: import_module(f"cases_{name}").CASES for name in MODELS
+}
+
+
+def each(part: str) -> list[Any]:
+    """One test case for each element of a part of the cases, as `model` and the element."""
+    return [
+        pytest.param(name, found, id=f"{name}-{getattr(found, '__name__', found)}"[:90])
+        for name, cases in CASES.items()
+        for found in vars(cases)[part]
+    ]
+
+
+def violated(model: str, given: Given, max_states: int = 200_000) -> set[str]:
+    found = explore(make(model, given), max_states=max_states)
+    return {violation.property for violation in found.violations}
+
+
+@pytest.mark.parametrize(("name", "given"), each("told"))
+def test_states_have_distinct_lines_and_actions_have_sentences(name: str, given: Given):
+    model = make(name, given)
+    states = list(reachable(model, max_states=5_000))
+    assert len({model.text(state) for state in states}) == len(states)
+    enabled = {action for state in states for action in model.actions(state)}
+    said = [model.sentence(action) for action in enabled]
+    assert all(sentence.endswith(".") and "{" not in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_rule_has_a_sentence_and_an_effect_of_the_model(name: str):
+    model = make(name, {})
+    assert isinstance(model, RuleModel)
+    for rule in model.rules.values():
+        assert rule.sentence.endswith(".")
+        assert any(rule.effect in vars(kind).values() for kind in type(model).__mro__)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_search_does_not_depend_on_hash_order(name: str):
+    code = (
+        "import json, sys; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
+        "found = explore(make(sys.argv[1], {}), max_states=3_000); print(json.dumps(found.to_json()))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code, name],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(printed) == 1
+
+
+@pytest.mark.parametrize(("name", "given"), each("large"))
+def test_what_is_too_large_to_be_searched_is_walked(name: str, given: Given):
+    model, cases = make(name, given), CASES[name]
+    ends = [each for each in model.properties() if each.mood is Mood.EVENTUALLY]
+    ended = 0
+    for seed in range(cases.walks):
+        trace, violations = walk(model, random.Random(seed).randrange, cases.steps)
+        assert violations == (), str(trace)
+        last = replay(trace).state
+        ended += all(claim.holds(last) for claim in ends)
+    assert ended > 0.8 * cases.walks
+
+
+def taken(model: str, given: Given, chosen: list[int]) -> Replay:
+    """A walk that takes, step by step, the enabled action of this number."""
+    walked = Replay(make(model, given))
+    for number in chosen:
+        enabled = walked.model.actions(walked.state)
+        if not enabled:
+            break
+        walked.forward(enabled[number % len(enabled)])
+    return walked
+
+
+@pytest.mark.parametrize(("name", "configuration"), [*each("large"), *each("told")])
+def test_a_trace_replays_to_the_same_states(name: str, configuration: Given):
+    @settings(deadline=None, max_examples=12)
+    @given(st.lists(st.integers(0, 1_000), max_size=120))
+    def check(chosen: list[int]) -> None:
+        walked = taken(name, configuration, chosen)
+        again = replay(parse(str(walked.trace)))
+        assert again.states == walked.states
+        assert list(again.lines()) == list(walked.lines())
+
+    check()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_unknown_scenario_and_a_step_that_is_not_enabled_are_refused(name: str):
+    known = next(iter(MODELS[name].scenarios))
+    with pytest.raises(InvalidInput, match=f"no scenario '{known[:-1]}'; .*{known}"):
+        MODELS[name].trace_of(known[:-1])
+    if isinstance(MODELS[name].scenarios[known].script, str):
+        with pytest.raises(InvalidAction, match=r"crash_everybody is not enabled"):
+            MODELS[name].play(make(name, {}), "crash_everybody")
+
+
+# Claims that fail: by a parameter, by a rule that is left out, by a rule that the test breaks.
+
+
+@pytest.mark.parametrize(("name", "left_out"), each("left_out"))
+def test_a_rule_that_is_left_out_is_missed(name: str, left_out: LeftOut):
+    found = explore(make(name, left_out.given))
+    steps = {each.property: len(each.trace.actions) for each in found.violations}
+    assert steps == left_out.lengths
+    because = {each.property: each.because for each in found.violations}
+    assert because == {**because, **left_out.because}
+    for violation in found.violations:
+        walked = replay(violation.trace)
+        [claim] = [
+            claim
+            for claim in walked.model.properties()
+            if claim.name == violation.property
+        ]
+        assert not claim.is_kept(walked.state)
+        assert claim.because(walked.state) == violation.because
+        assert any(word in violation.because for word in CASES[name].names)
+
+
+@pytest.mark.parametrize(("name", "mutant"), each("mutants"))
+def test_a_broken_rule_is_missed(
+    name: str, mutant: Patch, monkeypatch: pytest.MonkeyPatch
+):
+    cases = CASES[name]
+    configuration = {**cases.mutated, **(mutant(monkeypatch) or {})}
+    broken = violated(name, configuration, cases.max_states)
+    monkeypatch.undo()
+    cases.tidy()
+    sound = violated(name, configuration, max(cases.max_states, 60_000))
+    assert broken - sound >= cases.mutants[mutant]
+
+
+@pytest.mark.parametrize(("name", "claim"), each("faults"))
+def test_a_fault_is_enough_to_violate_a_claim(name: str, claim: str):
+    assert claim in violated(name, CASES[name].faults[claim])
+
+
+@pytest.mark.parametrize(("name", "patch"), each("unreached"))
+def test_what_should_be_possible_is_missed_where_it_is_not(
+    name: str, patch: Patch, monkeypatch: pytest.MonkeyPatch
+):
+    found = explore(make(name, patch(monkeypatch) or {}))
+    assert found.never_reached == CASES[name].unreached[patch]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_claim_is_shown_to_fail_somewhere(name: str):
+    """By one of the four tests above."""
+    cases = CASES[name]
+    shown = set(cases.faults)
+    shown |= {claim for each in cases.left_out for claim in each.lengths}
+    shown = shown.union(*cases.mutants.values(), *cases.unreached.values())
+    claimed = {claim.name for claim in make(name, cases.claimed).properties()}
+    assert claimed <= shown

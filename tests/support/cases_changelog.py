@@ -1,0 +1,180 @@
+"""The model `changelog` in the tests that all models share: rules that are left out or broken, and large jobs."""
+
+import pytest
+from model_cases import Cases, LeftOut, replace_effect
+
+from labkit.sim.models.changelog import claims, model, query, table
+from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.parts import Consumer, Kind, Query
+
+UPSERT = {"encoding": "upsert"}
+
+
+TWO_STEPS = {**UPSERT, "writes": "delete_insert"}
+
+
+QUIET = {"crashes": 0}
+
+
+TWICE = {"words": "hello-hello", **QUIET}
+
+
+RETRACTIONS = {**QUIET, "hits": "retractions"}
+
+
+BROKEN = [
+    (
+        {**QUIET, "broken": "add_only"},
+        {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9},
+    ),
+    (
+        {**QUIET, "broken": "retract_new"},
+        {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11},
+    ),
+    (
+        {**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"},
+        {"equals_batch": 7, "ends_equal": 7},
+    ),
+    (
+        {**TWO_STEPS, "broken": "stored_at_delete"},
+        {"equals_batch": 11, "total": 11, "ends_equal": 11},
+    ),
+    (
+        {**RETRACTIONS, "losses": 1},
+        {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10},
+    ),
+    ({**RETRACTIONS, "repeats": 1, "unknown": "owed"}, {"total": 13}),
+    (
+        {**RETRACTIONS, **TWICE, "swaps": 1},
+        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8},
+    ),
+    (
+        {**QUIET, **UPSERT, "losses": 1},
+        {"equals_batch": 2, "total": 2, "ends_equal": 8},
+    ),
+    ({**TWICE, **UPSERT, "swaps": 1}, {"equals_batch": 6, "total": 6, "ends_equal": 6}),
+    (
+        {**QUIET, "query_crashes": 1},
+        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16},
+    ),
+    (
+        {"position": "after"},
+        {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18},
+    ),
+    (
+        {"position": "before"},
+        {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16},
+    ),
+    ({**QUIET, "expiries": 1}, {"equals_batch": 10, "one_row": 10, "ends_equal": 10}),
+]
+
+
+LARGE = [
+    {
+        "words": "hello-world-hello-again-hello-world-again-hello",
+        "crashes": 2,
+        "at_most": 2,
+    },
+    {
+        **UPSERT,
+        "words": "hello-world-hello-again-hello-world-again-hello",
+        "crashes": 2,
+        "query_crashes": 2,
+        "repeats": 0,
+    },
+    {
+        "words": "hello-world-hello-again-hello-world-again-hello",
+        "swaps": 2,
+        "unknown": "owed",
+    },
+]
+
+
+def take_back_by_key(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(
+        model,
+        "applied",
+        lambda rows, message, owes: (
+            table.without(rows, message.key)
+            if message.kind is Kind.RETRACT
+            else table.applied(rows, message, owes=owes)
+        ),
+    )
+    return {**TWICE, "swaps": 1, "unknown": "owed"}
+
+
+def replace_without_deleting(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(table, "without", lambda rows, _key: rows)
+    return {**QUIET, **UPSERT}
+
+
+def restart_at_the_end(patch: pytest.MonkeyPatch) -> dict:
+    replace_effect(
+        patch,
+        Changelog,
+        "restart",
+        lambda _self, state, _: state._replace(
+            consumer=Consumer(
+                state.consumer.table,
+                len(state.topic),
+                is_up=True,
+                position=len(state.topic),
+            )
+        ),
+    )
+    return {}
+
+
+def restart_without_counts(patch: pytest.MonkeyPatch) -> dict:
+    replace_effect(
+        patch,
+        Changelog,
+        "restart_query",
+        lambda _self, state, _: state._replace(
+            query=Query(
+                *state.query[:2], is_up=True, offset=state.query.saved, counts=()
+            )
+        ),
+    )
+    return {**UPSERT, **QUIET, "query_crashes": 1}
+
+
+def send_the_add_first(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(
+        model, "messages", lambda *given_values: query.messages(*given_values)[::-1]
+    )
+    return {**TWO_STEPS, "encoding": "retract", "position": "with_table", "at_most": 2}
+
+
+def count_from_zero(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(model, "counted", lambda _counts, _key: 0)
+    return {**QUIET, "encoding": "append"}
+
+
+MUTANTS = {
+    take_back_by_key: {"equals_batch"},
+    replace_without_deleting: {"one_row"},
+    restart_at_the_end: {"equals_batch"},
+    restart_without_counts: {"equals_batch"},
+    count_from_zero: {"equals_batch"},
+}
+"""Rules that are broken, with the properties that only then are violated."""
+
+
+def never_settle(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(claims, "is_settled", lambda _state: False)
+
+
+CASES = Cases(
+    told=[
+        {"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1},
+        {**TWO_STEPS, "position": "after"},
+    ],
+    large=LARGE,
+    walks=60,
+    steps=300,
+    left_out=[LeftOut(*each) for each in BROKEN],
+    mutants=MUTANTS,
+    unreached={send_the_add_first: ("gap",), never_settle: ("all_read",)},
+    max_states=5_000,
+)

@@ -1,0 +1,77 @@
+"""What every model brings for the tests that all models share (`tests/sim/test_models.py`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pytest
+
+from labkit.sim.rules import RuleModel
+
+Given = Mapping[str, object]
+Patch = Callable[[pytest.MonkeyPatch], Given | None]
+"""Breaks something, and says with which parameters that is searched, where it is not the same for all."""
+
+
+class LeftOut(NamedTuple):
+    """A configuration that leaves a rule out: the steps of a shortest counterexample to each claim that is violated."""
+
+    given: Given
+    lengths: Mapping[str, int]
+    because: Mapping[str, str] = {}
+    """The sentences of some of the violations, word by word."""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The configurations and the broken rules of one model."""
+
+    told: Sequence[Given]
+    """Small jobs: every state of theirs has a line of its own."""
+    large: Sequence[Given]
+    """Jobs too large to be searched, in which nothing is wrong."""
+    walks: int
+    """Random walks through each of them."""
+    steps: int
+    """The longest of these walks; nearly all end before."""
+    mutants: Mapping[Patch, set[str]]
+    """Broken rules, with the claims that only then are violated."""
+    unreached: Mapping[Patch, tuple[str, ...]]
+    """What makes something impossible that should be possible, with the claims that are then never reached."""
+    max_states: int
+    """States of a search with a broken rule: enough to find what is wrong."""
+    left_out: Sequence[LeftOut] = ()
+    names: Sequence[str] = ("",)
+    """Every sentence about a violation in `left_out` has one of these words."""
+    mutated: Given = field(default_factory=dict)
+    """The parameters with which broken rules are searched."""
+    faults: Mapping[str, Given] = field(default_factory=dict)
+    """Claims that parameters alone are enough to violate."""
+    tidy: Callable[[], None] = lambda: None
+    """Forgets what was remembered while a rule was broken."""
+    claimed: Given = field(default_factory=dict)
+    """Parameters with which every claim is made."""
+
+
+def replace_effect(
+    patch: pytest.MonkeyPatch,
+    model: type[RuleModel[Any]],
+    name: str,
+    effect: Callable[[Any, Any, int], Any],
+) -> None:
+    """Gives an action of every model of this class that is built from now on another effect."""
+    patch.setitem(model.rules, name, model.rules[name]._replace(effect=effect))
+
+
+def disable(
+    patch: pytest.MonkeyPatch, model: type[RuleModel[Any]], *names: str
+) -> None:
+    """Makes actions impossible in every model of this class."""
+    actions = model.actions
+    patch.setattr(
+        model,
+        "actions",
+        lambda one, state: [
+            each for each in actions(one, state) if each.name not in names
+        ],
+    )
