@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.core.errors import InvalidInput
-from labkit.core.records import Epoch, Observation, Record
+from labkit.core.records import Observation, PlannedBatch, Record
 from labkit.host.logs import MAX_LINE
 from labkit.runs.counting import WORD, Each, Running, Totals, words
 
@@ -50,9 +50,9 @@ def test_totals_are_the_last_count_of_every_word_of_a_batch(tmp_path: Path):
         Record(2, "a", 3),
         Record(3, "c", 1),
     ]
-    assert count.epochs([Epoch(0, 0, 2), Epoch(1, 2, 4)]) == [
-        Epoch(0, 0, 2),
-        Epoch(1, 2, 4),
+    assert count.planned_batches([PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 4)]) == [
+        PlannedBatch(0, 0, 2),
+        PlannedBatch(1, 2, 4),
     ]
 
 

@@ -11,7 +11,14 @@ from judges import judge_by_both as judge
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import ANOMALY, Guarantee, Outcome, satisfies
-from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.records import (
+    History,
+    Observation,
+    PlannedBatch,
+    Reading,
+    Record,
+    Visibility,
+)
 from labkit.core.verdict import LISTS
 
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
@@ -67,7 +74,7 @@ def test_a_reader_who_finds_nothing_of_nothing_expected_is_content(keyed):
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_reader_who_finds_nothing_finds_all_lost(keyed):
-    verdict = verdict_on(keyed=keyed, epochs=[Epoch(7, 0, 2)])
+    verdict = verdict_on(keyed=keyed, planned_batches=[PlannedBatch(7, 0, 2)])
     assert verdict.guarantee == Guarantee.AT_MOST_ONCE
     assert anomalies(verdict) == {"lost": [0, 1, 2]}
     first, _, beyond_the_plan = verdict.witnesses["lost"]
@@ -264,27 +271,38 @@ def test_an_overwritten_upsert_that_a_transaction_hides_is_not_yet_lost():
 
 
 def test_a_part_of_an_epoch_is_a_fractured_read():
-    epochs = [Epoch(0, 0, 2), Epoch(1, 2, 3)]
+    planned_batches = [PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3)]
     verdict = verdict_on(
-        wrote(0), Reading("crash 1"), wrote(1), wrote(2), epochs=epochs
+        wrote(0),
+        Reading("crash 1"),
+        wrote(1),
+        wrote(2),
+        planned_batches=planned_batches,
     )
     assert verdict.guarantee == Guarantee.EXACTLY_ONCE
     assert anomalies(verdict) == {"fractured_read": [0]}
     assert verdict.because.endswith(
-        "offset 0 ('hello' = 1) at crash 1 without the rest of its epoch"
+        "offset 0 ('hello' = 1) at crash 1 without the rest of its batch"
     )
 
 
 def test_each_reading_adds_what_it_sees_of_an_incomplete_epoch():
-    epochs = [Epoch(0, 0, 3)]
+    planned_batches = [PlannedBatch(0, 0, 3)]
     assert verdict_on(
-        wrote(2), END, END, wrote(0), END, wrote(1), epochs=epochs
+        wrote(2), END, END, wrote(0), END, wrote(1), planned_batches=planned_batches
     ).fractured_read == (0, 2)
     assert (
-        verdict_on(wrote(2), wrote(0), wrote(1), END, epochs=epochs).fractured_read
+        verdict_on(
+            wrote(2), wrote(0), wrote(1), END, planned_batches=planned_batches
+        ).fractured_read
         == ()
     )
-    assert verdict_on(wrote(2, visibility=ABORTED), epochs=epochs).fractured_read == ()
+    assert (
+        verdict_on(
+            wrote(2, visibility=ABORTED), planned_batches=planned_batches
+        ).fractured_read
+        == ()
+    )
 
 
 def test_a_reading_after_every_row_costs_no_more_than_the_rows():
@@ -296,7 +314,7 @@ def test_a_reading_after_every_row_costs_no_more_than_the_rows():
     assert (
         len(
             judge(
-                expected, History(events, epochs=[Epoch(0, 0, 40_000)])
+                expected, History(events, planned_batches=[PlannedBatch(0, 0, 40_000)])
             ).fractured_read
         )
         == 39_999
@@ -306,7 +324,13 @@ def test_a_reading_after_every_row_costs_no_more_than_the_rows():
 def test_offsets_outside_of_any_epoch_are_not_fractured():
     assert (
         verdict_on(
-            wrote(0), wrote(1), epochs=[Epoch(0, 0, 1), Epoch(1, 1, 1), Epoch(2, 5, 9)]
+            wrote(0),
+            wrote(1),
+            planned_batches=[
+                PlannedBatch(0, 0, 1),
+                PlannedBatch(1, 1, 1),
+                PlannedBatch(2, 5, 9),
+            ],
         ).fractured_read
         == ()
     )
@@ -324,7 +348,7 @@ def test_offsets_may_have_gaps():
         END,
         rows[2],
         expected=expected,
-        epochs=[Epoch(0, -9, 5), Epoch(1, 9, 12)],
+        planned_batches=[PlannedBatch(0, -9, 5), PlannedBatch(1, 9, 12)],
     )
     assert anomalies(verdict) == {"fractured_read": [10]}
 
@@ -338,16 +362,16 @@ def test_expected_offsets_must_increase(offsets):
 
 
 @pytest.mark.parametrize(
-    "epochs",
+    "planned_batches",
     [
-        [Epoch(0, 0, 2), Epoch(1, 1, 3)],
-        [Epoch(0, 2, 3), Epoch(1, 0, 1)],
-        [Epoch(0, 2, 1)],
+        [PlannedBatch(0, 0, 2), PlannedBatch(1, 1, 3)],
+        [PlannedBatch(0, 2, 3), PlannedBatch(1, 0, 1)],
+        [PlannedBatch(0, 2, 1)],
     ],
 )
-def test_epochs_must_be_sorted_and_apart(epochs):
-    with pytest.raises(InvalidInput, match=f"Epoch {len(epochs)}: "):
-        judge(HELLO, History([], epochs=epochs))
+def test_planned_batches_must_be_sorted_and_apart(planned_batches):
+    with pytest.raises(InvalidInput, match=f"Planned batch {len(planned_batches)}: "):
+        judge(HELLO, History([], planned_batches=planned_batches))
 
 
 def test_offsets_without_a_record_may_be_of_any_size_and_come_often(monkeypatch):
@@ -402,7 +426,7 @@ def test_json_has_the_keys_of_a_verdict_and_survives_json():
         wrote(0, 2),
         Observation(9, "x", 1, 0, 2, ABORTED),
     )
-    plain = verdict_on(*rows, epochs=[Epoch(0, 0, 3)]).to_json()
+    plain = verdict_on(*rows, planned_batches=[PlannedBatch(0, 0, 3)]).to_json()
     assert set(plain) == {
         "guarantee",
         "properties",

@@ -10,7 +10,14 @@ from judges import judge_by_both as judge
 
 import labkit.core.judge
 from labkit.core.judge import ANOMALY, Guarantee, Outcome
-from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.records import (
+    History,
+    Observation,
+    PlannedBatch,
+    Reading,
+    Record,
+    Visibility,
+)
 from labkit.core.verdict import LISTS
 
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
@@ -142,11 +149,11 @@ def plain_judge(expected, history):
             visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(
                 expected
             )
-            for epoch in history.epochs:
+            for plan in history.planned_batches:
                 planned = {
                     record
                     for record in expected
-                    if epoch.start <= record.offset < epoch.end
+                    if plan.start <= record.offset < plan.end
                 }
                 if planned & visible != planned:
                     fractured |= {record.offset for record in planned & visible}
@@ -208,7 +215,9 @@ def random_histories(draw):
     return expected, History(
         events=draw(st.lists(st.one_of(rows, rows, rows, readings), max_size=14)),
         keyed=draw(st.booleans()),
-        epochs=[Epoch(n, *cuts[n * 2 : n * 2 + 2]) for n in range(len(cuts) // 2)],
+        planned_batches=[
+            PlannedBatch(n, *cuts[n * 2 : n * 2 + 2]) for n in range(len(cuts) // 2)
+        ],
         hidden=draw(st.lists(rows, max_size=3)),
     )
 
@@ -256,9 +265,11 @@ def small_cases(length):
 )
 def test_the_judges_agree_on_every_small_case(length, keyed, hidden):
     expected = [Record(*row) for row in ROWS[:3]]
-    epochs = [Epoch(0, 0, 2), Epoch(1, 2, 3)]
+    planned_batches = [PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3)]
     for events in small_cases(length):
-        history = History(events, keyed=keyed, epochs=epochs, hidden=hidden)
+        history = History(
+            events, keyed=keyed, planned_batches=planned_batches, hidden=hidden
+        )
         check_against_the_definitions(expected, history)
 
 

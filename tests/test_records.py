@@ -4,7 +4,14 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.records import (
+    History,
+    Observation,
+    PlannedBatch,
+    Reading,
+    Record,
+    Visibility,
+)
 
 
 def test_an_observation_is_committed_unless_told_otherwise():
@@ -25,7 +32,7 @@ def test_visibilities_are_printable_names():
 
 def test_a_history_needs_events_only():
     history = History([Reading("end")])
-    assert (history.keyed, tuple(history.epochs), tuple(history.hidden)) == (
+    assert (history.keyed, tuple(history.planned_batches), tuple(history.hidden)) == (
         False,
         (),
         (),
@@ -43,4 +50,4 @@ def test_a_history_cannot_be_changed():
 
 
 def test_an_epoch_names_its_batch_and_its_half_open_range():
-    assert Epoch(batch=1, start=3, end=6) == (1, 3, 6)
+    assert PlannedBatch(batch=1, start=3, end=6) == (1, 3, 6)

@@ -9,7 +9,7 @@ key and value are equal too. It is an *effect* unless its transaction was aborte
 - **duplicate**: a record with two effects or more. An upsert that is repeated is none.
 - **regression**: an explained observation before the largest offset that was already seen explained for its key.
 - **aborted_read**, **precommitted_read**: an observation of a transaction that was aborted, or not yet decided.
-- **fractured_read**: a record whose effect was there at a reading while another record of its epoch had none yet.
+- **fractured_read**: a record whose effect was there at a reading while another record of its batch had none yet.
 - **unexpected**: an effect that no record explains.
 
 A record that a hidden row explains is *unseen*, and not lost, if it would be lost or has no effect: the row's
@@ -27,8 +27,15 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 
 from labkit.core.errors import InvalidInput
-from labkit.core.judge_large import check_epochs, judge_large, out_of_order
-from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.judge_large import check_planned, judge_large, out_of_order
+from labkit.core.records import (
+    History,
+    Observation,
+    PlannedBatch,
+    Reading,
+    Record,
+    Visibility,
+)
 from labkit.core.verdict import (
     ANOMALY,
     LISTS,
@@ -61,7 +68,9 @@ _INTEGERS = struct.Struct("=qq")
 def judge(
     expected: Iterable[Record], history: History, *, large: int = LARGE
 ) -> Verdict:
-    """Judges a history. Raises `InvalidInput` for expected records or epochs out of order and numbers beyond 64 bits.
+    """Judges a history.
+
+    Raises `InvalidInput` for expected records or planned batches out of order, and for numbers beyond 64 bits.
 
     From `large` expected records or events on, `judge_large` judges; it gives the same verdict.
     """
@@ -107,7 +116,7 @@ class _Tally:
                 raise out_of_order(number, after.offset, before.offset)
         for record in expected:
             _INTEGERS.pack(record.offset, record.value)
-        check_epochs(history.epochs)
+        check_planned(history.planned_batches)
         self.keyed = history.keyed
         self.record = {record.offset: record for record in expected}
         self.effect: dict[int, Observation] = {}
@@ -117,20 +126,20 @@ class _Tally:
         """The last effect of each key."""
         self.furthest: dict[str, Record] = {}
         """Of each key, the record with the largest offset that was seen, whether that was an effect or not."""
-        self.epoch: dict[int, Epoch] = {}
-        """The epoch of each record that was planned."""
-        self.absent: dict[Epoch, int] = {}
-        """How many records of each epoch had no effect at the last reading."""
+        self.plan: dict[int, PlannedBatch] = {}
+        """The batch of each record that was planned."""
+        self.absent: dict[PlannedBatch, int] = {}
+        """How many records of each batch had no effect at the last reading."""
         self.fresh: list[int] = []
         """The records that have had an effect since the last reading only."""
         self.cases: dict[str, dict[int, Witness]] = {name: {} for name in LISTS}
         """Of each anomaly, the witness of each offset."""
         offsets = [record.offset for record in expected]
-        for epoch in history.epochs:
-            start = bisect_left(offsets, epoch.start)
-            planned = offsets[start : bisect_left(offsets, epoch.end)]
-            self.epoch |= dict.fromkeys(planned, epoch)
-            self.absent[epoch] = len(planned)
+        for plan in history.planned_batches:
+            start = bisect_left(offsets, plan.start)
+            planned = offsets[start : bisect_left(offsets, plan.end)]
+            self.plan |= dict.fromkeys(planned, plan)
+            self.absent[plan] = len(planned)
 
     def observe(self, row: Observation) -> None:
         """Takes in what a reader could have seen next."""
@@ -162,13 +171,13 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Looks for parts of epochs. What an earlier reading saw was either complete or is listed already."""
-        planned = [offset for offset in self.fresh if offset in self.epoch]
+        """Looks for parts of planned batches. What an earlier reading saw was either complete or is listed already."""
+        planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
         for offset in planned:
-            self.absent[self.epoch[offset]] -= 1
+            self.absent[self.plan[offset]] -= 1
         for offset in planned:
-            if self.absent[self.epoch[offset]]:
+            if self.absent[self.plan[offset]]:
                 part = _case(self.effect[offset])._replace(moment=moment)
                 self._note("fractured_read", part)
 
@@ -190,8 +199,8 @@ class _Tally:
                 overwriting = _case(self.last[record.key])
                 lost = _case(effect)._replace(overwritten_by=overwriting)
             else:
-                epoch = self.epoch.get(record.offset)
-                lost = Witness(*record, epoch.batch if epoch else None, None)
+                plan = self.plan.get(record.offset)
+                lost = Witness(*record, plan.batch if plan else None, None)
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:

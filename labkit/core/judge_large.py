@@ -15,7 +15,14 @@ from itertools import chain, compress, count, islice, repeat
 from operator import ge, gt, itemgetter, not_
 
 from labkit.core.errors import InvalidInput
-from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.records import (
+    History,
+    Observation,
+    PlannedBatch,
+    Reading,
+    Record,
+    Visibility,
+)
 from labkit.core.verdict import (
     LISTS,
     TEN,
@@ -26,7 +33,7 @@ from labkit.core.verdict import (
     conclude,
 )
 
-# An expected record is a row of bytes: its value, the numbers of its key and its epoch; whether it has an effect, and
+# An expected record is a row of bytes: its value, the numbers of its key and its batch; whether it has an effect, and
 # which batch and attempt wrote it; a bit for each anomaly. The parts of a record lie side by side because observations
 # may come in any order: each then costs one cache miss, where a column for each part would cost one miss a column.
 # These are the parts, the places where some start, and what stands for no record.
@@ -45,8 +52,8 @@ COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 def judge_large(expected: Iterable[Record], history: History) -> Verdict:
     """Judges a history in one pass.
 
-    Raises `InvalidInput` for expected records or epochs out of order, `OverflowError` and `struct.error` for numbers
-    beyond 64 bits; `labkit.core.judge.judge` tells the caller of them in one sentence.
+    Raises `InvalidInput` for expected records or planned batches out of order, `OverflowError` and `struct.error`
+    for numbers beyond 64 bits; `labkit.core.judge.judge` tells the caller of them in one sentence.
     """
     tally = _Tally(_Expected(expected), history)
     tally.observe(history.events)
@@ -64,13 +71,13 @@ def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
     )
 
 
-def check_epochs(epochs: Sequence[Epoch]) -> None:
-    """Raises `InvalidInput` where an epoch ends before its start, or starts before the end of the one before."""
-    for number, epoch in enumerate(epochs):
-        overlaps = number > 0 and epoch.start < epochs[number - 1].end
-        if epoch.end < epoch.start or overlaps:
+def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
+    """Raises `InvalidInput` where a planned batch ends before its start, or starts before the end of the one before."""
+    for number, plan in enumerate(planned_batches):
+        overlaps = number > 0 and plan.start < planned_batches[number - 1].end
+        if plan.end < plan.start or overlaps:
             raise InvalidInput(
-                f"Epoch {number + 1}: {epoch} ends early or starts before the last end; sort them."
+                f"Planned batch {number + 1}: {plan} ends early or starts before the last end; sort them."
             )
 
 
@@ -124,26 +131,28 @@ class _Expected:
         )
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Value, number of the key, number of the epoch, and whether it has an effect."""
-        value, number, epoch, seen = FACTS.unpack_from(self.rows, index * SIZE)
-        return value, number, epoch, seen
+        """Value, number of the key, number of the planned batch, and whether it has an effect."""
+        value, number, plan, seen = FACTS.unpack_from(self.rows, index * SIZE)
+        return value, number, plan, seen
 
     def key(self, index: int) -> str:
         return self.keys[self.facts(index)[1]]
 
 
-class _Epochs:
-    """Which records of an epoch appeared while others had not, without ever scanning all epochs."""
+class _PlannedBatches:
+    """Which records of a planned batch appeared while others had not, without ever scanning all of them."""
 
-    def __init__(self, epochs: Sequence[Epoch], expected: _Expected) -> None:
-        self.epochs, self.absent = epochs, array("q")
+    def __init__(
+        self, planned_batches: Sequence[PlannedBatch], expected: _Expected
+    ) -> None:
+        self.planned_batches, self.absent = planned_batches, array("q")
         self.fresh, self.fresh_epochs = array("i"), array("i")
-        check_epochs(epochs)
+        check_planned(planned_batches)
         epoch_of = array("i", [-1]) * len(expected.offsets)
-        for number, epoch in enumerate(epochs):
+        for number, plan in enumerate(planned_batches):
             begin, end = (
                 bisect_left(expected.offsets, offset)
-                for offset in (epoch.start, epoch.end)
+                for offset in (plan.start, plan.end)
             )
             epoch_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
@@ -153,12 +162,12 @@ class _Epochs:
                 byte :: epoch_of.itemsize
             ]
 
-    def appear(self, index: int, epoch: int) -> None:
+    def appear(self, index: int, plan: int) -> None:
         self.fresh.append(index)
-        self.fresh_epochs.append(epoch)
+        self.fresh_epochs.append(plan)
 
     def read(self) -> Iterator[int]:
-        """The records that appeared since the last reading while others of their epoch have not."""
+        """The records that appeared since the last reading while others of their batch have not."""
         fresh, numbers, self.fresh, self.fresh_epochs = (
             self.fresh,
             self.fresh_epochs,
@@ -167,7 +176,7 @@ class _Epochs:
         )
         for number in numbers:
             self.absent[number] -= 1
-        self.absent[-1] = 0  # of no epoch
+        self.absent[-1] = 0  # of no batch
         return compress(fresh, map(self.absent.__getitem__, numbers))
 
 
@@ -239,7 +248,7 @@ class _Tally:
             False,
             0,
         )
-        self.epochs = _Epochs(history.epochs, expected)
+        self.planned_batches = _PlannedBatches(history.planned_batches, expected)
         # By key, side by side: its latest record that was read, and the record of its last effect
         self.latest = array("i", [-1, -1]) * len(expected.keys)
         self.odd: dict[str, int] = {}
@@ -276,7 +285,7 @@ class _Tally:
             index = (
                 table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
             )
-            right, number, epoch, seen = (
+            right, number, plan, seen = (
                 facts(rows, index * SIZE) if index >= 0 else NOWHERE
             )
             if index < 0 or value != right or key != keys[number]:
@@ -300,7 +309,7 @@ class _Tally:
             if odd:
                 odd.pop(key, None)
             if not seen:
-                self.epochs.appear(index, epoch)
+                self.planned_batches.appear(index, plan)
             elif not self.keyed:
                 self._note("duplicate", index, event)
                 continue
@@ -323,7 +332,7 @@ class _Tally:
 
     def read(self, moment: str) -> None:
         found = self.found["fractured_read"]
-        for index in self.epochs.read():
+        for index in self.planned_batches.read():
             if found.add(index, self.expected.offsets[index]):
                 found.keep(self._written(index)._replace(moment=moment))
 
@@ -380,7 +389,7 @@ class _Tally:
         expected.rows.clear()  # which the lists of anomalies also hold
         del (
             self.latest,
-            self.epochs,
+            self.planned_batches,
             self.odd,
             odd,
             expected.keys,
@@ -394,11 +403,11 @@ class _Tally:
         return index > self.latest[number * 2 + 1] if self.keyed else not seen
 
     def _lost(self, index: int) -> Witness:
-        _, number, epoch, seen = self.expected.facts(index)
+        _, number, plan, seen = self.expected.facts(index)
         shown = self.latest[number * 2 + 1]
         if seen and shown >= 0:
             return self._written(index)._replace(overwritten_by=self._written(shown))
-        batch = self.epochs.epochs[epoch].batch if epoch >= 0 else None
+        batch = self.planned_batches.planned_batches[plan].batch if plan >= 0 else None
         return self._written(index)._replace(batch=batch, attempt=None)
 
     def _written(self, index: int) -> Witness:

@@ -53,7 +53,7 @@ class Reading(NamedTuple):
     moment: str
 
 
-class Epoch(NamedTuple):
+class PlannedBatch(NamedTuple):
     """The half-open range of offsets [start, end) that one micro-batch was planned to process."""
 
     batch: int
@@ -67,11 +67,11 @@ class History:
 
     `events` holds observations, interrupted by readings; it may be a generator and is consumed once.
     `keyed` says that a row replaces the earlier row of its key (an upsert), so that a repeated row is no duplicate.
-    `epochs` are the planned micro-batches; `hidden` are rows in transactions that are neither committed nor aborted
+    `planned_batches` are the planned micro-batches; `hidden` are rows in transactions that are neither committed nor aborted
     at the end.
     """
 
     events: Iterable[Observation | Reading]
     keyed: bool = False
-    epochs: Sequence[Epoch] = ()
+    planned_batches: Sequence[PlannedBatch] = ()
     hidden: Iterable[Observation] = field(default=())

@@ -274,7 +274,7 @@ _SAID = {
     "regression": "{case.key!r:.40} jump back from {case.from_value} to {case.to_value}",
     "precommitted_read": "{case} before its transaction was decided",
     "aborted_read": "{case} of an aborted transaction",
-    "fractured_read": "{case} at {case.moment} without the rest of its epoch",
+    "fractured_read": "{case} at {case.moment} without the rest of its batch",
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.core.records import Epoch, Record
+from labkit.core.records import PlannedBatch, Record
 
 FILES = 2
 """Files of a batch, and so partitions: a sink whose partitions commit separately is seen to do so."""
@@ -86,7 +86,7 @@ class Rows:
             for row in batch.rows
         ]
 
-    def epochs(self) -> list[Epoch]:
+    def planned_batches(self) -> list[PlannedBatch]:
         """The planned batches as ranges of identities, where those grow from batch to batch."""
         spans = [
             (min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows))
@@ -95,7 +95,8 @@ class Rows:
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
         return [
-            Epoch(number, first, last + 1) for number, (first, last) in enumerate(spans)
+            PlannedBatch(number, first, last + 1)
+            for number, (first, last) in enumerate(spans)
         ]
 
     def moved(self, first: int) -> "Rows":

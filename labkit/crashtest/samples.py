@@ -59,10 +59,10 @@ def history(
     return History(
         events=_events(lives, told, batch_of, shape),
         keyed=shape is Shape.LAST,
-        epochs=[
-            epoch
-            for epoch in rows.epochs()
-            if any(epoch.start <= one.offset < epoch.end for one in delivered)
+        planned_batches=[
+            plan
+            for plan in rows.planned_batches()
+            if any(plan.start <= one.offset < plan.end for one in delivered)
         ],
     )
 

@@ -10,7 +10,7 @@ from contextlib import closing
 
 from labkit.core.failpoints import Strategy
 from labkit.core.judge import judge
-from labkit.core.records import Epoch, History, Observation, Reading
+from labkit.core.records import History, Observation, PlannedBatch, Reading
 from labkit.host import durable
 from labkit.runs.kafka_source import drop_source
 from labkit.runs.record import RunRecord, final_text, written
@@ -42,7 +42,7 @@ def _judged(run: Run, store: Store) -> RunRecord:
     history = History(
         events=events,
         keyed=run.scenario.strategy is Strategy.IDEMPOTENT,
-        epochs=_epochs(run),
+        planned_batches=_planned_batches(run),
         hidden=hidden,
     )
     try:
@@ -86,7 +86,7 @@ def _with_readings(
     yield Reading("end")
 
 
-def _epochs(run: Run) -> Sequence[Epoch]:
+def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
     """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (
@@ -94,4 +94,6 @@ def _epochs(run: Run) -> Sequence[Epoch]:
         Job.KAFKA,
     ):
         return ()
-    return scenario.count.epochs(Checkpoint(run.folder.checkpoint).epochs())
+    return scenario.count.planned_batches(
+        Checkpoint(run.folder.checkpoint).planned_batches()
+    )

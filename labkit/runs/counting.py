@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
-from labkit.core.records import Epoch, Observation, Record
+from labkit.core.records import Observation, PlannedBatch, Record
 from labkit.host.logs import read_log, read_text
 
 WORD = re.compile(r"(?:[^\W_]|')+")
@@ -42,7 +42,9 @@ class Count(ABC):
         """The rows of a store under the offsets of `expected`."""
         yield from rows
 
-    def epochs(self, planned: Sequence[Epoch]) -> Sequence[Epoch]:
+    def planned_batches(
+        self, planned: Sequence[PlannedBatch]
+    ) -> Sequence[PlannedBatch]:
         """The planned batches, as ranges of the offsets of `expected`."""
         return planned
 
@@ -108,13 +110,15 @@ class Totals(Count):
                 offset=number_of.get((row.offset, row.key), len(number_of) + row.offset)
             )
 
-    def epochs(self, planned: Sequence[Epoch]) -> Sequence[Epoch]:
+    def planned_batches(
+        self, planned: Sequence[PlannedBatch]
+    ) -> Sequence[PlannedBatch]:
         """Every row lies in the batch of its line."""
         rows = Counter(batch for *_, batch in self._rows)
         found, start = [], 0
-        for epoch in planned:
-            found.append(Epoch(epoch.batch, start, start + rows[epoch.batch]))
-            start += rows[epoch.batch]
+        for plan in planned:
+            found.append(PlannedBatch(plan.batch, start, start + rows[plan.batch]))
+            start += rows[plan.batch]
         return found
 
     @cached_property

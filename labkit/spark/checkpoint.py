@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.records import Epoch
+from labkit.core.records import PlannedBatch
 from labkit.host import durable
 from labkit.host.processes.sessions import session_members
 
@@ -62,12 +62,12 @@ class Checkpoint:
             for batch in batches:
                 _check_entry(self.folder / name / str(batch))
 
-    def epochs(self) -> list[Epoch]:
+    def planned_batches(self) -> list[PlannedBatch]:
         """The planned batches with their ranges, read from the offset log of the lab's own source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [
-            Epoch(batch, start, end)
+            PlannedBatch(batch, start, end)
             for start, (batch, end) in zip(starts, ends, strict=False)
         ]
 

@@ -22,7 +22,7 @@ from labkit.core.failpoints import (
     Strategy,
 )
 from labkit.core.judge import Verdict, judge
-from labkit.core.records import Epoch, History, Observation
+from labkit.core.records import History, Observation, PlannedBatch
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.models.pipeline.scenarios import (
     Cue,
@@ -161,7 +161,11 @@ class TwoBatches(PlainEngine):
 
     def verdict(self) -> Verdict:
         return judge(
-            EXPECTED, History(self._events(), epochs=(Epoch(0, 0, 2), Epoch(1, 2, 3)))
+            EXPECTED,
+            History(
+                self._events(),
+                planned_batches=(PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3)),
+            ),
         )
 
     def _live(self, crash: Crash | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.records import Epoch
+from labkit.core.records import PlannedBatch
 from labkit.host.processes.sessions import session_members
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter
 
@@ -111,11 +111,14 @@ def test_epochs_are_read_from_the_engines_own_offset_log(tmp_path: Path):
             f'v1\n{{"batchWatermarkMs":0}}\n{{"offset":{end}}}'
         )
     (tmp_path / "offsets" / ".0.crc").write_bytes(b"crc")
-    assert Checkpoint(tmp_path).epochs() == [Epoch(0, 0, 3), Epoch(1, 3, 5)]
+    assert Checkpoint(tmp_path).planned_batches() == [
+        PlannedBatch(0, 0, 3),
+        PlannedBatch(1, 3, 5),
+    ]
     assert Checkpoint(tmp_path).decided() is None
     (tmp_path / "offsets" / "1").write_text("v1\n")
     with pytest.raises(JobFailed, match=r"offsets/1: not an offset log entry"):
-        Checkpoint(tmp_path).epochs()
+        Checkpoint(tmp_path).planned_batches()
 
 
 def test_members_of_a_session_are_found_whatever_their_group():

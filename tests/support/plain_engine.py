@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.core.judge import Verdict, judge
-from labkit.core.records import Epoch, History, Observation, Reading, Record
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
 from labkit.sinks import coordinate
 from labkit.sinks.coordinator import Coordinator
 from labkit.stores import open_store
@@ -64,7 +64,7 @@ class PlainEngine:
         store.close()
         keyed = self.strategy is Strategy.IDEMPOTENT
         return judge(
-            EXPECTED, History(self._events(), keyed, (Epoch(0, 0, 3),), hidden)
+            EXPECTED, History(self._events(), keyed, (PlannedBatch(0, 0, 3),), hidden)
         )
 
     def seen(self) -> list[Observation]:

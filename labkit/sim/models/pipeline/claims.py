@@ -7,7 +7,14 @@ History here.
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from labkit.core.records import Epoch, History, Observation, Reading, Record, Visibility
+from labkit.core.records import (
+    History,
+    Observation,
+    PlannedBatch,
+    Reading,
+    Record,
+    Visibility,
+)
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.parts import (
     Place,
@@ -70,7 +77,7 @@ class Judge(StateJudge[State]):
             for offset in each.rows
         ]
         return History(
-            self._events(state), self._settings.keyed, _epochs(query), hidden
+            self._events(state), self._settings.keyed, _planned_batches(query), hidden
         )
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -99,9 +106,10 @@ def _writer(transaction: Transaction) -> tuple[int, int]:
     return transaction.handle.batch, transaction.handle.incarnation
 
 
-def _epochs(query: Query) -> list[Epoch]:
+def _planned_batches(query: Query) -> list[PlannedBatch]:
     return [
-        Epoch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)
+        PlannedBatch(batch, query.start_of(batch), end)
+        for batch, end in enumerate(query.ends)
     ]
 
 

@@ -1,5 +1,5 @@
 # misconception: what is begun will be finished
-# says: meanwhile a reader saw offset 0 ('hello' = 1) at crash 1 without the rest of its epoch
+# says: meanwhile a reader saw offset 0 ('hello' = 1) at crash 1 without the rest of its batch
 def commit(batch, rows, confirmed):
     if batch in confirmed:
         return []
