@@ -78,7 +78,7 @@ def test_a_reader_who_finds_nothing_finds_all_lost(keyed):
     assert verdict.guarantee == Guarantee.AT_MOST_ONCE
     assert anomalies(verdict) == {"lost": [0, 1, 2]}
     first, _, beyond_the_plan = verdict.witnesses["lost"]
-    assert (first.batch, first.attempt, beyond_the_plan.batch) == (7, None, None)
+    assert (first.batch, first.incarnation, beyond_the_plan.batch) == (7, None, None)
     assert verdict.because == (
         "not exactly-once, because 3 of 3 records got lost, first offset 0 ('hello' = 1): no effect of it is left; "
         "at-most-once still holds"
@@ -110,7 +110,7 @@ def test_a_third_occurrence_is_no_second_duplicate():
     verdict = verdict_on(wrote(1), wrote(1, 2), wrote(1, 3), wrote(0), wrote(2))
     assert verdict.duplicate == (1,)
     (witness,) = verdict.witnesses["duplicate"]
-    assert (witness.earlier.attempt, witness.attempt) == (1, 2)
+    assert (witness.earlier.incarnation, witness.incarnation) == (1, 2)
     assert verdict.rows == 5
 
 
@@ -158,9 +158,9 @@ def test_an_upsert_overwritten_with_an_older_value_is_lost():
     assert verdict.final == {"hello": 1, "world": 1}
     (witness,) = verdict.witnesses["lost"]
     assert (
-        witness.attempt,
+        witness.incarnation,
         witness.overwritten_by.value,
-        witness.overwritten_by.attempt,
+        witness.overwritten_by.incarnation,
     ) == (1, 1, 2)
     assert (
         "first offset 2 ('hello' = 2): overwritten by attempt 2 of batch 0 with 1; at-most"
@@ -385,7 +385,7 @@ def test_offsets_without_a_record_may_be_of_any_size_and_come_often(monkeypatch)
     verdict = verdict_on(*(wrote(offset) for offset in range(3)), *rows)
     assert verdict.unexpected == (-(2**63), -4, 3, 5, 7, 9, 2**70)
     assert [
-        (case.offset, case.attempt) for case in verdict.witnesses["unexpected"]
+        (case.offset, case.incarnation) for case in verdict.witnesses["unexpected"]
     ] == [(offset, offsets.index(offset)) for offset in verdict.unexpected]
 
 

@@ -67,7 +67,7 @@ def a_real_run() -> spacetime.Diagram:
         Observation(offset, word, value, 0, 1)
         for offset, word, value in ((0, "hello", 1), (2, "hello", 2))
     ]
-    again = [row._replace(attempt=2) for row in rows]
+    again = [row._replace(incarnation=2) for row in rows]
     return of_run([crash], [*rows, Reading("crash 1"), *again, Reading("end")])
 
 

@@ -165,7 +165,7 @@ class _Tally:
             earlier = _case(self.effect[row.offset])
             self._note("duplicate", _case(row)._replace(earlier=earlier))
         else:
-            _INTEGERS.pack(row.batch, row.attempt)
+            _INTEGERS.pack(row.batch, row.incarnation)
             if row.offset not in self.effect:
                 self.fresh.append(row.offset)
             self.effect[row.offset] = row

@@ -34,7 +34,7 @@ from labkit.core.verdict import (
 )
 
 # An expected record is a row of bytes: its value, the numbers of its key and its batch; whether it has an effect, and
-# which batch and attempt wrote it; a bit for each anomaly. The parts of a record lie side by side because observations
+# which batch and incarnation wrote it; a bit for each anomaly. The parts of a record lie side by side because observations
 # may come in any order: each then costs one cache miss, where a column for each part would cost one miss a column.
 # These are the parts, the places where some start, and what stands for no record.
 NEW, FACTS, EFFECT = (
@@ -280,7 +280,7 @@ class _Tally:
             if isinstance(event, Reading):
                 self.read(event.moment)
                 continue
-            offset, key, value, batch, attempt, visibility = event
+            offset, key, value, batch, incarnation, visibility = event
             index = offset - first
             index = (
                 table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
@@ -313,7 +313,7 @@ class _Tally:
             elif not self.keyed:
                 self._note("duplicate", index, event)
                 continue
-            write(rows, index * SIZE + EFFECT_AT, 1, batch, attempt)
+            write(rows, index * SIZE + EFFECT_AT, 1, batch, incarnation)
 
     def _unexplained(self, index: int, row: Observation) -> None:
         if row.visibility != COMMITTED and self._is_no_effect(index, row):
@@ -408,14 +408,14 @@ class _Tally:
         if seen and shown >= 0:
             return self._written(index)._replace(overwritten_by=self._written(shown))
         batch = self.planned_batches.planned_batches[plan].batch if plan >= 0 else None
-        return self._written(index)._replace(batch=batch, attempt=None)
+        return self._written(index)._replace(batch=batch, incarnation=None)
 
     def _written(self, index: int) -> Witness:
         value, number, _, _ = self.expected.facts(index)
         place = index * SIZE + EFFECT_AT
-        _, batch, attempt = EFFECT.unpack_from(self.expected.rows, place)
+        _, batch, incarnation = EFFECT.unpack_from(self.expected.rows, place)
         offset, key = self.expected.offsets[index], self.expected.keys[number]
-        return Witness(offset, key, value, batch, attempt)
+        return Witness(offset, key, value, batch, incarnation)
 
     def _note(self, anomaly: str, index: int, row: Observation) -> None:
         found = self.found[anomaly]

@@ -33,9 +33,9 @@ class Visibility(StrEnum):
 
 
 class Observation(NamedTuple):
-    """One row that an outside reader could have seen, with the batch and the attempt that wrote it.
+    """One row that an outside reader could have seen, with the batch and the incarnation that wrote it.
 
-    `attempt` is the incarnation of the driver: 1 before the first crash, 2 after it.
+    `incarnation` counts the drivers of the query: 1 before the first crash, 2 after it.
     Stores write and return rows in this form, so that what is written is what can be observed.
     """
 
@@ -43,7 +43,7 @@ class Observation(NamedTuple):
     key: str
     value: int
     batch: int
-    attempt: int
+    incarnation: int
     visibility: Visibility = Visibility.COMMITTED
 
 

@@ -54,8 +54,12 @@ def satisfies(held: Guarantee, asked: Guarantee) -> bool:
     return asked == held or (asked == Guarantee.NONE and held != Guarantee.UNKNOWN)
 
 
+_IN_FILES = {"incarnation": "attempt"}
+"""Fields that the files of a run have always called otherwise."""
+
+
 class Witness(NamedTuple):
-    """One case of an anomaly. A lost record has an attempt only if an older value overwrote it, else its planned batch.
+    """One case of an anomaly. A lost record has an incarnation only if an older value overwrote it, else its planned batch.
 
     `earlier`: the first occurrence of a duplicate; `overwritten_by`: the older value in the place of a lost upsert;
     `from_value`: that of the largest offset before a regression to `to_value`; `moment`: of a fractured read.
@@ -65,7 +69,7 @@ class Witness(NamedTuple):
     key: str
     value: int
     batch: int | None
-    attempt: int | None
+    incarnation: int | None
     earlier: "Witness | None" = None
     overwritten_by: "Witness | None" = None
     from_value: int | None = None
@@ -75,7 +79,9 @@ class Witness(NamedTuple):
     def to_json(self) -> dict[str, object]:
         """Plain data, without what is not known or not used."""
         parts = {
-            name: part for name, part in self._asdict().items() if part is not None
+            _IN_FILES.get(name, name): part
+            for name, part in self._asdict().items()
+            if part is not None
         }
         return {
             name: part.to_json() if isinstance(part, Witness) else part
@@ -89,11 +95,11 @@ class Witness(NamedTuple):
     def fate(self) -> str:
         if self.overwritten_by:
             return f"over{self.overwritten_by.fate} with {self.overwritten_by.value}"
-        writer = f"by attempt {self.attempt} of batch {self.batch}"
+        writer = f"by attempt {self.incarnation} of batch {self.batch}"
         written = (
             f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
         )
-        return "no effect of it is left" if self.attempt is None else written
+        return "no effect of it is left" if self.incarnation is None else written
 
 
 class ByKey(Mapping[str, int]):

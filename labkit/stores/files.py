@@ -43,7 +43,7 @@ _decoder = msgspec.json.Decoder(Line)
 def encode(row: Observation) -> bytes:
     """A row as one line of JSON, without the line's end."""
     return msgspec.json.encode(
-        Line(row.offset, row.key, row.value, row.batch, row.attempt)
+        Line(row.offset, row.key, row.value, row.batch, row.incarnation)
     )
 
 

@@ -89,7 +89,9 @@ def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
                 found.moments.append((end, step.label))
             else:
                 found.points.append(
-                    Point(place, step.value, step.attempt or 0, step.value < largest)
+                    Point(
+                        place, step.value, step.incarnation or 0, step.value < largest
+                    )
                 )
                 largest = max(largest, step.value)
     return found

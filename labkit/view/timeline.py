@@ -31,7 +31,7 @@ class Step(NamedTuple):
     label: str
     value: int | None = None
     offset: int | None = None
-    attempt: int | None = None
+    incarnation: int | None = None
 
 
 def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
@@ -45,10 +45,10 @@ def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
                 track.append(moments[-1])
         else:
             step = Step(
-                f"offset {event.offset}, driver {event.attempt}",
+                f"offset {event.offset}, driver {event.incarnation}",
                 event.value,
                 event.offset,
-                event.attempt,
+                event.incarnation,
             )
             tracks.setdefault(event.key, list(moments)).append(step)
     return dict(sorted(tracks.items()))

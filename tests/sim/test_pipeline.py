@@ -153,7 +153,7 @@ def told(state: State) -> dict:
         "told": [told_task(task) for task in driver.settling],
         "notice": driver.notice,
         "seen": [
-            ("crash", row.attempt) if row.offset < 0 else tuple(row[:3])
+            ("crash", row.incarnation) if row.offset < 0 else tuple(row[:3])
             for row in store.seen
         ],
         **{status.value: transactions[status] for status in Status},

@@ -63,13 +63,14 @@ def shown(record: RunRecord) -> dict[str, Any]:
 
 def _steps(verdict: Verdict, track: Sequence[Step]) -> list[dict[str, Any]]:
     went_back = {
-        (case.offset, case.attempt) for case in verdict.witnesses.get("regression", ())
+        (case.offset, case.incarnation)
+        for case in verdict.witnesses.get("regression", ())
     }
     return [
         {
             "label": step.label,
             "value": step.value,
-            "back": (step.offset, step.attempt) in went_back,
+            "back": (step.offset, step.incarnation) in went_back,
         }
         for step in track[:MOST_STEPS]
     ]

@@ -38,7 +38,7 @@ class Table:
             "word": record.key,
             "count": record.value,
             "batch": seen.batch,
-            "attempt": seen.attempt,
+            "attempt": seen.incarnation,
         }
 
     def key(self, seen: Seen) -> str:
@@ -55,8 +55,10 @@ class Table:
     def _verdict(self, seen: tuple[Seen, ...]) -> Verdict:
         table = {self.key(row): row for row in seen if row.offset >= 0}
         rows = (
-            Observation(*Record(*self.expected[row.offset]), row.batch, row.attempt)
-            for row in sorted(table.values(), key=lambda row: (row.attempt, row.offset))
+            Observation(*Record(*self.expected[row.offset]), row.batch, row.incarnation)
+            for row in sorted(
+                table.values(), key=lambda row: (row.incarnation, row.offset)
+            )
         )
         return judge(self.expected, History([*rows, Reading("end")]))
 

@@ -46,7 +46,9 @@ class Judge(StateJudge[State]):
     def history(self, state: State) -> History:
         """What an outside reader saw, with a look at the end. There are no batches; an attempt ends with a crash."""
         rows = (
-            Observation(*self.expected[row.record], batch=0, attempt=row.crashes + 1)
+            Observation(
+                *self.expected[row.record], batch=0, incarnation=row.crashes + 1
+            )
             for row in state.out
         )
         return History([*rows, Reading("end")])
@@ -91,7 +93,7 @@ def _lost(case: Witness) -> str:
 
 def _doubled(case: Witness) -> str:
     assert case.earlier is not None
-    first, second = case.earlier.attempt, case.attempt
+    first, second = case.earlier.incarnation, case.incarnation
     assert first is not None
     assert second is not None
     return f"record {case.offset} came out after {first - 1} crashes, and once more after {second - 1}."

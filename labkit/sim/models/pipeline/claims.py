@@ -99,7 +99,7 @@ class Judge(StateJudge[State]):
             if early
             else Visibility.COMMITTED
         )
-        return Observation(*record, row.batch, row.attempt, visibility)
+        return Observation(*record, row.batch, row.incarnation, visibility)
 
 
 def _writer(transaction: Transaction) -> tuple[int, int]:

@@ -115,8 +115,6 @@ def _folder(query: Query) -> str:
 
 def _seen(settings: Settings, row: Seen) -> str:
     if row.offset < 0:
-        return f"crash-{row.attempt}"
+        return f"crash-{row.incarnation}"
     early = f"/t{row.transaction}" if row.transaction >= 0 else ""
-    return (
-        f"{row.offset}={settings.words[row.offset]}/b{row.batch}/i{row.attempt}{early}"
-    )
+    return f"{row.offset}={settings.words[row.offset]}/b{row.batch}/i{row.incarnation}{early}"

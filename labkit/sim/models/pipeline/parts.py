@@ -155,7 +155,7 @@ class Seen(NamedTuple):
 
     offset: int
     batch: int
-    attempt: int
+    incarnation: int
     transaction: int = -1
 
 
