@@ -19,6 +19,7 @@ from labkit.grading.batch import Order, run
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.jobs import Level, Limits
 from labkit.grading.sandbox.sandbox import RunEnd, Sandbox
+from labkit.teach.exercises.registry import EXERCISES
 
 
 def offered(folder: Path) -> dict[Level, str | None]:
@@ -128,6 +129,20 @@ def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     assert "withheld while exercises are graded" in said.stdout, said.stderr
     assert not (tmp_path / "labkit" / "grading" / "marking.py").exists()
     assert not (tmp_path / "labkit" / "teach" / "exercises" / "registry.py").exists()
+
+
+def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) -> None:
+    """Tables of rules and registries are built when a module is imported, also from what is not there."""
+    import subprocess
+
+    withheld = sorted({m for each in EXERCISES.values() for m in each.withheld})
+    assert len(withheld) > 5
+    root_layout.copy_lab(tmp_path, withheld)
+    subprocess.run(
+        [sys.executable, "-P", "-c", "from labkit import lab"],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
 
 
 def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> None:
