@@ -123,11 +123,15 @@ WRITTEN_BEFORE = {
 
 
 def passed(strategy: Strategy, order: Order, first: FailPoint) -> set[FailPoint]:
-    """The points that the next driver passes: those of its recovery, and of the batch where `commits/0` was not written."""
+    """The points that the next driver passes: those of its recovery, and of the batch where `commits/0` was not written.
+
+    Where nothing waits for the decision its notification comes at every clean end, also of a driver without a batch.
+    """
     points = list(POINTS[strategy, order])
     recovery = set(RECOVERY_POINTS) - {FailPoint.MID_RESOLVE}
     if points.index(first) >= points.index(FailPoint.AFTER_COMMIT_LOG):
-        return recovery
+        told = set() if order is Order.DECISION else {FailPoint.AFTER_COMMIT_LOG}
+        return recovery | told
     again = set(points)
     if first is FailPoint.AFTER_COMMIT:
         again -= WRITTEN_BEFORE.get((strategy, order), set())
