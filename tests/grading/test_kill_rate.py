@@ -76,7 +76,7 @@ def test_a_check_that_is_weakened_lets_one_survive(
     """Without a look for runs that never end, a receiver that is silent about duplicates would pass."""
     survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
     monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
-    monkeypatch.setattr(searching, "_known", lambda _: searching.KnownAnswer())
+    monkeypatch.setattr(searching, "_known", lambda _: searching.AnswerNode())
     assert kill_rate.main() == 0
     monkeypatch.setattr(searching, "_endless", lambda *_: None)
     assert kill_rate.main() == 1

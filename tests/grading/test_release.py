@@ -115,7 +115,10 @@ def test_a_solution_that_got_into_the_package_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = (
-        (copy_of := ROOT / "labkit" / "errors.py").read_text().splitlines()[-4].strip()
+        (copy_of := ROOT / "labkit" / "core" / "errors.py")
+        .read_text()
+        .splitlines()[-4]
+        .strip()
     )
     assert copy_of.exists()
     assert len(line) >= 25

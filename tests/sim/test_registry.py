@@ -9,7 +9,8 @@ import toy_model
 import toy_scene
 
 import labkit
-from labkit.cli.explore import run_explore, run_replay
+from labkit.cli.explore import run_explore
+from labkit.cli.replay import run_replay
 from labkit.core.errors import InvalidInput
 from labkit.lab import show
 from labkit.sim import MODELS

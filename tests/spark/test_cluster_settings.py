@@ -15,7 +15,8 @@ from labkit.host.processes.executors import Executors
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup, _load
 from labkit.runs.scenario import Scenario, plan
-from labkit.spark import cluster, master, reach, session, start
+from labkit.spark import cluster, reach, session, start
+from labkit.spark import master as masters
 from labkit.spark.adapters.data_source import SinkOptions
 from labkit.spark.reach import Armed, Reaction, Turn
 
@@ -35,7 +36,7 @@ JAVA = Java(Path("/usr/bin/java"), 17, "PATH", "17.0.1")
     ],
 )
 def test_local_means_threads_of_the_driver(master: str, local: bool, loopback: bool):
-    assert (master.is_local(master), master.is_loopback(master)) == (local, loopback)
+    assert (masters.is_local(master), masters.is_loopback(master)) == (local, loopback)
     assert (
         "spark.driver.host" in session.every_run(master, Path("scratch"), 3)
     ) is loopback
@@ -116,7 +117,7 @@ def test_a_file_of_one_host_is_refused_on_several():
 
 def test_tasks_are_tried_again_everywhere_but_on_threads():
     assert [
-        master.retries(each)
+        masters.retries(each)
         for each in (URL, "local-cluster[2,1,1024]", "local[4,3]", "local[4]", "local")
     ] == [
         *[True] * 3,
