@@ -37,6 +37,10 @@ class _Line(msgspec.Struct):
     visibility: Visibility = Visibility.COMMITTED
 
 
+_NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
+"""The fields of an observation as the files of a run name them; `attempt` is the incarnation of the driver."""
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """One run that has ended and has been judged. Its rows are in the folder's history alone."""
@@ -125,7 +129,11 @@ def written(
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)
-            line = {"reading": event[0]} if is_reading else event._asdict()
+            line = (
+                {"reading": event[0]}
+                if is_reading
+                else dict(zip(_NAMES, event, strict=True))
+            )
             file.write(json.dumps(line) + "\n")
             yield event
 

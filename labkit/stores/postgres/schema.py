@@ -193,6 +193,7 @@ def to_arrays(rows: Sequence[Observation]) -> list[str]:
 
 
 _NUMBERS = [
-    Observation._fields.index(name) for name in ("offset", "value", "batch", "incarnation")
+    Observation._fields.index(name)
+    for name in ("offset", "value", "batch", "incarnation")
 ]
 _QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})
