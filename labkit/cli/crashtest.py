@@ -19,7 +19,7 @@ def crashtest(
         str | None,
         typer.Argument(
             metavar="FILE:NAME",
-            help="A foreachBatch function, ForeachWriter or Python DataSource; or pyproject.toml's.",
+            help="A foreachBatch function, ForeachWriter or Python DataSource; or package.module:NAME, or pyproject.toml's.",
         ),
     ] = None,
     reader: Annotated[
@@ -57,7 +57,23 @@ def crashtest(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only this run of a report, by its id; may be repeated."),
+        typer.Option(
+            help="Only this run of a report, by its id; may be repeated. It can refute a guarantee, and proves none."
+        ),
+    ] = None,
+    code: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Code below this folder is the sink's, too. Default: the project.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Files, or HOST:PORT, that are no part of the sink, as *.csv.tmp.",
+        ),
     ] = None,
     quick: Annotated[
         bool,
@@ -84,12 +100,14 @@ def crashtest(
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print one JSON object on standard output and nothing else."
+            "--json",
+            help="Print one JSON object on standard output and nothing else there.",
         ),
     ] = False,
 ) -> int:
     """Kill a real Spark job at every durable effect of your own sink, and say what the sink really guarantees.
 
+    The guarantee is unknown where something writes that the test does not see, and where a run proves nothing.
     Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 the sink, reader or store cannot be tested.
     """
     from labkit.crashtest.configured import (
@@ -111,6 +129,8 @@ def crashtest(
         only=tuple(only or ()),
         limit=limit,
         seconds=seconds,
+        code=tuple(code or ()),
+        ignored=tuple(ignore or ()),
     )
     expected = guarantee_named(expect or said.get("expect"))
     axes = also or said.get("also", [])
@@ -119,7 +139,7 @@ def crashtest(
         raise InvalidInput(
             f"{out}: this folder is there already; name a new one with --out."
         )
-    report = _run(wanted, out, quiet=as_json)
+    report = _run(wanted, out)
     if junit is not None:
         junit.write_text(report.junit(expected, axes), encoding="utf-8")
     if out is not None:
@@ -128,20 +148,21 @@ def crashtest(
     return report.code(expected, axes)
 
 
-def _run(wanted: "Settings", out: Path | None, *, quiet: bool) -> "Report":
-    from labkit.crashtest.campaign import campaign, silent
+def _run(wanted: "Settings", out: Path | None) -> "Report":
+    """The test, with its progress on standard error."""
+    from labkit.crashtest.campaign import campaign
 
     console = Console(stderr=True)
 
     def tell(what: str, said: str) -> None:
         console.print(
-            f"  {'...' if what == 'run' else '   '} {said}",
+            f"{'' if what == 'run' else '    '}{said}",
             markup=False,
             soft_wrap=True,
             highlight=False,
         )
 
-    with campaign(wanted, out, silent if quiet else tell) as running:
+    with campaign(wanted, out, tell) as running:
         return running.everything()
 
 

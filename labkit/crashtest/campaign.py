@@ -30,10 +30,20 @@ from labkit.crashtest.harness.runs import (
 )
 from labkit.crashtest.harness.subject import Door, examine
 from labkit.crashtest.instrument.effects import Effect, Point
-from labkit.crashtest.points import Pair, choose, pairs, points, retry_point
+from labkit.crashtest.points import (
+    PAIRS,
+    QUICK_PAIRS,
+    Pair,
+    choose,
+    large_points,
+    pairs,
+    points,
+    retry_point,
+)
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import FEWEST, Shape, named, shape_of
+from labkit.crashtest.rows import FEWEST, LARGE, Rows, Shape, named, shape_of
 from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.seeing import PointReading, doubts, imports, read_logged
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
 from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
@@ -72,6 +82,9 @@ class Campaign:
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self.results: list[Result] = []
         self.planned = 0
+        self._total = 0
+        self._large_log: list[Effect] = []
+        self._slow: list[str] = []
         self._folder, self._tell = folder, tell
         self._stories: dict[str, list[Line]] = {}
         self._begun = time.monotonic()
@@ -107,7 +120,18 @@ class Campaign:
                 f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
             )
         self.log = self.harness.healthy_log = run.effects()
-        return self._keep(self._judged(Job("healthy", "no crash", Group.HEALTHY), run))
+        found = doubts(_readings(run), read_logged(run.log), imports(Path(sink.file)))
+        asked = len(run.watcher.readings)
+        if asked < len(self.log):
+            self._slow.append(
+                f"the reader is slow or was locked out: it was asked at {asked} places, and {len(self.log)} effects happened"
+            )
+        job = Job("healthy", "no crash", Group.HEALTHY)
+        healthy = self._keep(self._judged(job, run))
+        if found:
+            seeing = Job("seeing", "what the test sees of the sink", Group.SEEING)
+            self._keep(_unknown(seeing, "; ".join(found)))
+        return healthy
 
     def jobs(self) -> list[Job]:
         """What there is to be run after the healthy run, second crashes apart."""
@@ -135,15 +159,10 @@ class Campaign:
     def run(self, job: Job) -> Result:
         """One run, judged."""
         self.planned += 1
-        if time.monotonic() - self._begun > self.settings.budget:
+        if self._is_over():
+            budget = f"{self.settings.budget:.0f} s were over"
             return self._keep(
-                Result(
-                    job.id,
-                    job.title,
-                    job.group,
-                    job.points,
-                    unknown=f"not run: {self.settings.budget:.0f} s were over",
-                )
+                _unknown(job, f"not run: {budget} (--seconds gives more)")
             )
         result = self._try(job)
         if (
@@ -155,10 +174,25 @@ class Campaign:
             )
         return self._keep(result)
 
+    def _is_over(self) -> bool:
+        return time.monotonic() - self._begun > self.settings.budget
+
+    def _progress(self) -> str:
+        """Which run begins, of how many, and about how long they will take."""
+        runs = [each for each in self.results if each.group is not Group.SEEING]
+        number, total = len(runs) + 1, max(self._total, len(runs) + 1)
+        mean = sum(each.seconds for each in runs) / len(runs) if runs else 0.0
+        left = min(mean * (total - number + 1), self._seconds_left())
+        return f"run {number} of {total}, about {left:.0f} s left"
+
+    def _seconds_left(self) -> float:
+        return max(self.settings.budget - (time.monotonic() - self._begun), 0.0)
+
     def _try(self, job: Job) -> Result:
-        self._tell("run", job.title)
-        rows = both(self.harness) if job.id in TWO else None
-        with self.harness.run(job.id, job.title, rows) as run:
+        self._tell("run", f"{self._progress()}: {job.title}")
+        with self.harness.run(job.id, job.title, self._rows_of(job)) as run:
+            if job.group is Group.LARGE:
+                run.usual = self._large_log
             if job.id in VARIANT_RUNS:
                 VARIANT_RUNS[job.id](self.harness, run)
             else:
@@ -168,7 +202,35 @@ class Campaign:
             self.harness.settle(run)
         if job.group is Group.CRASH and not run.unknown:
             self.recoveries[job.points[0]] = run.effects()
+        if job.id == "large":
+            self._large_log = run.effects()
+            if run.raised:
+                run.unknown = f"without any crash the sink raised {run.raised}"
         return self._judged(job, run)
+
+    def _rows_of(self, job: Job) -> Rows | None:
+        """The rows of a run; None: those of every run."""
+        if job.group is Group.LARGE:
+            return self.harness.large_rows()
+        return both(self.harness) if job.id in TWO else None
+
+    def large_jobs(self) -> Iterator[Job]:
+        """A run with a large batch, then crashes within it, where it is written in more parts than a small one.
+
+        The user's own rows are dealt as they are, so nothing is run of it with `--rows`; nor if no time is left.
+        """
+        if self.settings.rows is not None or self._is_over():
+            return
+        title = f"a batch of {LARGE} rows"
+        yield Job("large", f"{title}, no crash", Group.LARGE)
+        for point in large_points(self._large_log, self.log):
+            yield Job(f"large.{point.id}", f"{title}: {point}", Group.LARGE, (point,))
+
+    def _largest(self) -> int:
+        """Rows of the largest batch that was tried."""
+        if any(each.id == "large" and not each.unknown for each in self.results):
+            return LARGE
+        return max(len(batch.rows) for batch in self.harness.rows().batches)
 
     def _judged(self, job: Job, run: Run) -> Result:
         resets = self.harness.reader.resets
@@ -215,26 +277,29 @@ class Campaign:
         """Runs all that was asked for."""
         first = self.healthy()
         if not first.violated:
-            for job in self._wanted():
+            jobs = self.jobs()
+            self._total = 1 + self._count(jobs)
+            for job in self._wanted(jobs):
                 self.run(job)
         return self.report()
 
-    def _wanted(self) -> Iterator[Job]:
-        jobs, only = self.jobs(), self.settings.only
+    def _count(self, jobs: Sequence[Job]) -> int:
+        """About how many runs there will be beside the healthy one; pairs and large batches are not known yet."""
+        only = self.settings.only
+        if only:
+            return sum(1 + ("+" in name) for name in only)
+        pairs_tried = QUICK_PAIRS if self.settings.quick else PAIRS
+        return len(jobs) + pairs_tried + (self.settings.rows is None)
+
+    def _wanted(self, jobs: Sequence[Job]) -> Iterator[Job]:
+        only = self.settings.only
         if not only:
-            order = [
-                Group.CRASH,
-                Group.IDENTITY,
-                Group.RETRY,
-                Group.PAIR,
-                Group.CONDITION,
-            ]
-            for group in order:
-                yield from (
-                    self.second_crashes()
-                    if group is Group.PAIR
-                    else (job for job in jobs if job.group is group)
-                )
+            yield from (job for job in jobs if job.group is Group.CRASH)
+            yield from self.large_jobs()
+            yield from (job for job in jobs if job.group is Group.IDENTITY)
+            yield from (job for job in jobs if job.group is Group.RETRY)
+            yield from self.second_crashes()
+            yield from (job for job in jobs if job.group is Group.CONDITION)
             return
         known = {
             point.id: point for point in points(self.log, range(self.settings.batches))
@@ -245,6 +310,9 @@ class Campaign:
     def _one(
         self, name: str, jobs: Sequence[Job], known: dict[str, Point]
     ) -> Iterator[Job]:
+        if name.startswith("large"):
+            yield from self._one_large(name)
+            return
         first, plus, second = name.partition("+")
         named = next((job for job in jobs if job.id == name), None)
         if named is not None:
@@ -265,10 +333,28 @@ class Campaign:
                 )
             yield _pair_job(Pair(point, other))
 
+    def _one_large(self, name: str) -> Iterator[Job]:
+        """The large batch without a crash, which shows its points, and then the one that was asked for."""
+        found = self.large_jobs()
+        first = next(found, None)
+        if first is None:
+            raise InvalidInput(f"--only {name}: with --rows there is no large batch.")
+        yield first
+        if name == first.id:
+            return
+        wanted = next((job for job in found if job.id == name), None)
+        if wanted is None:
+            raise InvalidInput(
+                f"--only {name}: the run of a large batch has no such point; a report lists those it has."
+            )
+        yield wanted
+
     def report(self) -> Report:
         """What is known so far."""
         hit = sum(
-            not each.unknown for each in self.results if each.group is not Group.HEALTHY
+            not each.unknown
+            for each in self.results
+            if each.group not in (Group.HEALTHY, Group.SEEING)
         )
         coverage = Coverage(self.found, self.pairs_found, self.planned, hit)
         summary = summarise(self.results, coverage)
@@ -278,10 +364,29 @@ class Campaign:
             if weakest and weakest.id in self._stories
             else ""
         )
-        notes = tuple(dict.fromkeys(self.harness.strays))
+        notes = tuple(dict.fromkeys([*self.harness.strays, *self._slow]))
         return Report(
-            self.settings, self.door, self.shape, summary, tuple(self.log), drawn, notes
+            self.settings,
+            self.door,
+            self.shape,
+            summary,
+            tuple(self.log),
+            drawn,
+            notes,
+            self._largest(),
         )
+
+
+def _unknown(job: Job, why: str) -> Result:
+    """A run that proves nothing."""
+    return Result(job.id, job.title, job.group, job.points, unknown=why)
+
+
+def _readings(run: Run) -> list[PointReading]:
+    """What was read at the points of the healthy run, between an empty store and what is there in the end."""
+    size = run.log.stat().st_size if run.log.exists() else 0
+    end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
+    return [PointReading("the start", 0, ()), *run.watcher.readings, end]
 
 
 def _pair_job(pair: Pair) -> Job:
@@ -343,7 +448,10 @@ def campaign(
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
         pool = DriverPool(
-            door, place / "drivers", file=wanted.subject.file, mark=uuid.uuid4().hex
+            door,
+            place / "drivers",
+            project=wanted.project.text(),
+            mark=uuid.uuid4().hex,
         )
         harness = Harness(wanted, door, reader, pool, place / "runs")
         stack.callback(_reset, reader)

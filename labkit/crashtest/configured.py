@@ -11,7 +11,17 @@ from labkit.core.words import nearest
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import AXES
 
-KEYS = {"subject", "reader", "expect", "also", "batches", "rows", "options"}
+KEYS = {
+    "subject",
+    "reader",
+    "expect",
+    "also",
+    "batches",
+    "rows",
+    "options",
+    "code",
+    "ignore",
+}
 """What may be said."""
 
 
@@ -50,6 +60,8 @@ def combined(
         batches=given.pop("batches", None) or said.get("batches", 3),
         rows=None if rows is None else Path(rows),
         options=tuple(given.pop("options", None) or said.get("options", ())),
+        code=tuple(given.pop("code", None) or said.get("code", ())),
+        ignored=tuple(given.pop("ignored", None) or said.get("ignore", ())),
         **given,
     )
 

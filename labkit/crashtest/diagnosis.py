@@ -7,9 +7,17 @@ module reads results and a log only; it must not count effects of records.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.crashtest.instrument.effects import DURABLE, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import (
+    BOUNDS,
+    DURABLE,
+    Effect,
+    Kind,
+    Point,
+    Side,
+)
 from labkit.crashtest.points import place
 from labkit.crashtest.rows import Shape
+from labkit.crashtest.seeing import first_late
 from labkit.crashtest.verdict import Group, Result, Summary
 
 
@@ -78,19 +86,45 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
     """Of the weakest thing that was found; None if nothing was."""
     weakest = summary.weakest
     if weakest is None:
-        return None
+        return _late(log)
     if weakest.group is Group.HEALTHY:
         return _healthy(weakest, log)
     crashes = [each for each in summary.results if each.group is Group.CRASH]
     axis = next(axis for axis in weakest.violated)
     if any(each.found(axis) for each in crashes):
         return _window(axis, crashes, log, shape)
-    if weakest.group is Group.IDENTITY:
-        return _identity(weakest, axis)
+    return _alone(weakest, axis, crashes)
+
+
+def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
+    """Of a run that no single crash of a small batch is like."""
+    if weakest.group is Group.LARGE:
+        return _large(weakest)
     if weakest.group is Group.RETRY:
         why = "a task that dies is run again, and what its first attempt did stays"
         return Diagnosis("attempts", f"{why}: {weakest.title}", STAGE)
-    return _recovery(weakest, axis)
+    if weakest.group is Group.PAIR:
+        return _recovery(weakest, axis, crashes)
+    return _identity(weakest, axis)
+
+
+def _late(log: Sequence[Effect]) -> Diagnosis | None:
+    """What happened after its call had returned, where nothing else is wrong."""
+    late = first_late(log)
+    if late is None:
+        return None
+    why = f"{late.said()} happened after the call had returned: commits/N does not wait for it"
+    return Diagnosis("returned too early", why, FLUSH)
+
+
+def _large(result: Result) -> Diagnosis:
+    """Only a large batch shows it."""
+    if not result.points:
+        why = f"{result.title}: {result.because}"
+        return Diagnosis("wrong with a large batch", why, MARKER)
+    point = result.points[0]
+    why = f"a large batch is written in parts that last one by one: {point.kind} by line {point.line}"
+    return Diagnosis("parts commit separately", why, MARKER)
 
 
 def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
@@ -128,9 +162,10 @@ def _identity(result: Result, axis: str) -> Diagnosis:
     )
 
 
-def _recovery(result: Result, axis: str) -> Diagnosis:
+def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
     """Nothing but a crash of the recovery shows it: what the replay of a batch does first."""
     second = result.points[-1]
+    tried = any(_same_place(each.points[0], second) for each in crashes)
     where = (
         f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
     )
@@ -146,10 +181,20 @@ def _recovery(result: Result, axis: str) -> Diagnosis:
             f"while a batch is replayed, what was there is gone {where}",
             MARKER,
         )
-    why = (
-        f"one crash does no harm, and a second one during recovery does: {result.title}"
-    )
+    alone = "one crash there does no harm" if tried else "one crash there was not tried"
+    why = f"a crash during recovery does harm, and {alone}: {result.title}"
     return Diagnosis("recovery", why, MARKER)
+
+
+def _same_place(point: Point, other: Point) -> bool:
+    """Whether both lie on the same side of the same effect of a call, in whichever batch."""
+    return (point.where, point.side, point.file, point.line, point.nth) == (
+        other.where,
+        other.side,
+        other.file,
+        other.line,
+        other.nth,
+    ) and (point.kind in BOUNDS) == (other.kind in BOUNDS)
 
 
 def _window(
@@ -195,6 +240,7 @@ def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
         if each.batch == batch
         and each.kind in DURABLE | {Kind.PREPARE}
         and each.driver == 1
+        and not each.late
     ]
 
 

@@ -103,7 +103,8 @@ class CrashTests:
                 also=also,
             )
 
-        found = [item("healthy", lambda: [first])]
+        seen = [each for each in running.results if each is not first]
+        found = [item("healthy", lambda: [first]), item("seeing", lambda: seen)]
         found += [
             item(job.id, partial(lambda each: [running.run(each)], job))
             for job in running.jobs()
@@ -112,7 +113,10 @@ class CrashTests:
             "second-crashes",
             lambda: [running.run(job) for job in running.second_crashes()],
         )
-        return [*found, pairs]
+        large = item(
+            "large-batch", lambda: [running.run(job) for job in running.large_jobs()]
+        )
+        return [*found, pairs, large]
 
     def pytest_sessionfinish(self) -> None:
         """Ends everything that was started."""

@@ -22,6 +22,7 @@ from labkit.crashtest.instrument.effects import (
 )
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
+LARGE_POINTS = 2
 SEED = 7
 
 
@@ -52,17 +53,15 @@ def points(
         of_driver = [
             each
             for each in log
-            if each.batch == batch and each.driver == driver and not each.failed
+            if each.batch == batch
+            and each.driver == driver
+            and not each.failed
+            and not each.late
         ]
         of_batch = [each for each in of_driver if driver > 1 or each.where != RECOVER]
         for each in sorted(of_batch, key=lambda each: (place(each.where), each.number)):
             sides = (Side.AFTER,) if each.kind in BOUNDS else (Side.BEFORE, Side.AFTER)
-            found += [
-                Point(
-                    batch, each.where, each.number, each.kind, side, each.line, each.nth
-                )
-                for side in sides
-            ]
+            found += [each.point(side) for side in sides]
         if of_batch:
             found.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
     return list(dict.fromkeys(found))
@@ -91,28 +90,90 @@ def thin(found: Sequence[Point]) -> list[Point]:
 
 
 def _line(point: Point) -> object:
-    return point.batch, point.where, point.kind, point.line, point.side
+    return (
+        point.batch,
+        point.where,
+        point.kind,
+        point.file,
+        point.line,
+        point.side,
+    )
 
 
 def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
-    """The points of single crashes. Quick: those of two batches behind which something lasting has just happened."""
+    """The points of single crashes.
+
+    Quick takes two batches: the places behind something lasting, and those before the first and the last effect of
+    each call, since what nobody saw lies beside what was seen.
+    """
     found = points(log, range(batches))
     if not quick:
         return Plan(tuple(thin(found)), len(found))
-    chosen = [point for point in thin(found) if point.batch < 2 and _matters(point)]
+    edges, few = _edges(found), set(thin(found))
+    chosen = [
+        point
+        for point in found
+        if point.batch < 2 and (point in edges or (point in few and _matters(point)))
+    ]
     firsts = [
         point for point in found if point.kind is Kind.BEGIN and point.batch == 0
     ][:1]
     chosen = firsts + chosen
     while len(chosen) > QUICK_POINTS:
-        del chosen[len(chosen) // 2]
+        del chosen[_least(chosen, edges)]
     return Plan(tuple(chosen), len(found))
+
+
+def _least(chosen: Sequence[Point], edges: set[Point]) -> int:
+    """Which one goes first where there are too many: the middle one of those that are no edge."""
+    inner = [index for index, point in enumerate(chosen) if point not in edges]
+    return inner[len(inner) // 2] if inner else len(chosen) // 2
+
+
+def _edges(found: Sequence[Point]) -> set[Point]:
+    """The places before the first and the last effect of each call; of a writer's tasks, only of the first one."""
+    edges: set[Point] = set()
+    for batch, where in {(point.batch, point.where) for point in found}:
+        befores = [
+            point
+            for point in found
+            if (point.batch, point.where) == (batch, where)
+            and point.side is Side.BEFORE
+        ]
+        if befores and where in ("call", "commit", "task 0"):
+            edges |= {befores[0], befores[-1]}
+    return edges
 
 
 def _matters(point: Point) -> bool:
     if point.kind in (Kind.RETURN, Kind.COMMITS):
         return point.where in ("call", "commit", "engine")
     return point.side is Side.AFTER and point.kind in DECISIVE
+
+
+def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
+    """Places within a large batch that a small one does not have: behind the first of several lasting effects of a line.
+
+    `small` is the log of the healthy run. A line that has several in a small batch was cut between them there.
+    """
+    usual = _lasting_lines(small)
+    return [
+        first.point(Side.AFTER)
+        for line, (first, times) in _lasting_lines(log).items()
+        if times > usual.get(line, (first, 0))[1] <= 1
+    ][:LARGE_POINTS]
+
+
+def _lasting_lines(log: Sequence[Effect]) -> dict[object, tuple[Effect, int]]:
+    """By line of the first batch: its first lasting effect, and how many it has."""
+    found: dict[object, tuple[Effect, int]] = {}
+    for each in log:
+        seen = each.batch == 0 and each.driver == 1 and not each.late
+        if seen and not each.failed and each.kind in DURABLE:
+            line = each.where, each.file, each.line, each.kind
+            first, times = found.get(line, (each, 0))
+            found[line] = first, times + 1
+    return found
 
 
 class Pair(NamedTuple):
@@ -168,7 +229,10 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
         of_tasks = [
             each
             for each in log
-            if each.batch == batch and each.where.startswith("task ") and each.line
+            if each.batch == batch
+            and each.where.startswith("task ")
+            and each.line
+            and not each.late
         ]
         lasting = [
             each
@@ -176,16 +240,7 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
             if each.kind in DURABLE or each.kind is Kind.PREPARE
         ] or of_tasks
         if lasting:
-            last = lasting[-1]
-            return Point(
-                batch,
-                last.where,
-                last.number,
-                last.kind,
-                Side.AFTER,
-                last.line,
-                last.nth,
-            )
+            return lasting[-1].point(Side.AFTER)
     return None
 
 
@@ -193,16 +248,8 @@ def zombie_point(log: Sequence[Effect]) -> Point | None:
     """Where a driver is to be stopped: before its first lasting effect in batch 1 (or 0)."""
     for batch in (1, 0):
         for each in log:
-            if each.batch == batch and each.kind in DECISIVE:
-                return Point(
-                    batch,
-                    each.where,
-                    each.number,
-                    each.kind,
-                    Side.BEFORE,
-                    each.line,
-                    each.nth,
-                )
+            if each.batch == batch and each.kind in DECISIVE and not each.late:
+                return each.point(Side.BEFORE)
     return None
 
 
@@ -213,9 +260,7 @@ def last_point(log: Sequence[Effect]) -> Point | None:
             each for each in log if each.batch == batch and each.kind is Kind.RETURN
         ]
         if ends:
-            return Point(
-                batch, ends[-1].where, ends[-1].number, Kind.RETURN, Side.AFTER
-            )
+            return ends[-1].point(Side.AFTER)
     return None
 
 
@@ -226,6 +271,8 @@ def unfinished(point: Point, log: Sequence[Effect]) -> bool:
     order = place(point.where)
     for each in log:
         if each.batch != point.batch or each.kind not in DURABLE or each.driver != 1:
+            continue
+        if each.late:
             continue
         there, here = (place(each.where), each.number), (order, point.number)
         if there > here or (there == here and point.side is Side.BEFORE):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from labkit.core.judge import Guarantee, satisfies
+from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.diagnosis import Diagnosis, diagnose
 from labkit.crashtest.harness.subject import Door
 from labkit.crashtest.instrument.effects import Effect, Kind
@@ -18,7 +18,7 @@ from labkit.crashtest.verdict import AXES, Group, Result, Summary
 
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
-    "and what writes below Python."
+    "what writes below Python, and batches of more than {rows} rows."
 )
 SHOWN = 5
 """Runs that the text lists for an axis."""
@@ -36,6 +36,8 @@ class Report:
     picture: str = ""
     """The weakest run as a space-time diagram (SVG); empty if nothing is weak."""
     notes: tuple[str, ...] = ()
+    largest: int = 0
+    """Rows of the largest batch that was tried."""
 
     @property
     def diagnosis(self) -> Diagnosis | None:
@@ -44,8 +46,17 @@ class Report:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was measured."""
-        return self.summary.guarantee
+        """What was measured; unknown if only some runs were asked for, since they cannot prove a guarantee."""
+        return Guarantee.UNKNOWN if self.settings.only else self.summary.guarantee
+
+    @property
+    def axes(self) -> dict[str, Outcome]:
+        """What holds and what is violated; a few runs alone prove of no axis that it holds."""
+        some = bool(self.settings.only)
+        return {
+            axis: Outcome.UNKNOWN if some and held is Outcome.HOLDS else held
+            for axis, held in self.summary.axes.items()
+        }
 
     def replay(self) -> str:
         """The one command that repeats the weakest run, or the test."""
@@ -53,15 +64,21 @@ class Report:
         return self.settings.command(weakest.id if weakest else "")
 
     def code(self, expected: Guarantee | None, also: Sequence[str] = ()) -> int:
-        """The exit code: 0 as expected (or nothing expected), 1 weaker, 2 unknown."""
+        """The exit code: 0 as expected (or nothing expected), 1 weaker, 2 unknown.
+
+        With `--only` a few runs can refute what is expected, and cannot prove it: then it is 1 or 2.
+        """
         if expected is None:
-            return 2 if self.guarantee is Guarantee.UNKNOWN else 0
-        return {True: 0, False: 1, None: 2}[self.summary.holds(expected, also)]
+            return 2 if self.summary.guarantee is Guarantee.UNKNOWN else 0
+        held = self.summary.holds(expected, also)
+        if self.settings.only and held:
+            return 2
+        return {True: 0, False: 1, None: 2}[held]
 
     def text(self) -> str:
         """For a terminal."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
-        rows = [("guarantee", summary.guarantee.value)]
+        rows = [("guarantee", self.guarantee.value), *self._in_these_runs()]
         rows += [(axis, self._axis(axis)) for axis in AXES]
         if weakest is not None:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
@@ -87,10 +104,18 @@ class Report:
         body = "\n".join(f"{name:<17} {said}" for name, said in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
         told = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
-        return f"{head}\n\n{body}{told}\n\n{UNTESTED}"
+        untested = UNTESTED.format(rows=self.largest)
+        return f"{head}\n\n{body}{told}\n\n{untested}"
+
+    def _in_these_runs(self) -> list[tuple[str, str]]:
+        """What some runs say that were asked for by name; nothing if it was the whole test."""
+        only = self.settings.only
+        word = "in this run" if len(only) == 1 else "in these runs"
+        held = f"{self.summary.guarantee} (no guarantee: only {', '.join(only)})"
+        return [(word, held)] if only else []
 
     def _axis(self, axis: str) -> str:
-        outcome = self.summary.axes[axis]
+        outcome = self.axes[axis]
         bad = [
             each.id
             for each in self.summary.results
@@ -100,15 +125,11 @@ class Report:
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
     def _unseen(self) -> list[str]:
+        """What nothing was cut within, although it is seen as a whole."""
         lines = sorted({each.line for each in self.log if each.kind is Kind.JVM})
-        if lines:
-            where = ", ".join(map(str, lines))
-            return [f"line {where} has the JVM write; within that call nothing was cut"]
-        if not any(each.line for each in self.log):
-            return [
-                "no effect of the sink was seen: it writes below Python, and was cut at the edges of its calls only"
-            ]
-        return []
+        where = ", ".join(map(str, lines))
+        said = f"line {where} has the JVM write; within that call nothing was cut"
+        return [said] if lines else []
 
     def to_json(self) -> dict[str, Any]:
         """For a program."""
@@ -118,8 +139,9 @@ class Report:
             "subject": str(self.settings.subject),
             "door": self.door.value,
             "reader_returns": self.shape.value,
-            "guarantee": summary.guarantee.value,
-            "axes": {axis: outcome.value for axis, outcome in summary.axes.items()},
+            "guarantee": self.guarantee.value,
+            "in_these_runs": summary.guarantee.value if self.settings.only else None,
+            "axes": {axis: outcome.value for axis, outcome in self.axes.items()},
             "conditions": {
                 name: held.value for name, held in summary.conditions.items()
             },
@@ -130,6 +152,7 @@ class Report:
             "coverage": summary.coverage.to_json(),
             "effects": [each.to_json() for each in self.log],
             "runs": [each.to_json() for each in summary.ranked()],
+            "largest_batch": self.largest,
             "timeline": list(weakest.story) if weakest else [],
             "notes": [*self.notes, *self._unseen()],
             "command": self.replay(),

@@ -23,6 +23,9 @@ FILES = 2
 PER_BATCH = 10
 """Rows of a generated batch. Each key is in it once, so one row a key is what a batch leaves of it."""
 
+LARGE = 3000
+"""Rows of the one large batch of a test: more than what is commonly written at once, as a thousand."""
+
 FEWEST = 2 * FILES
 """Rows of a batch with which a loss of a part of it can still be told from a loss of all of it."""
 
@@ -130,6 +133,12 @@ class Rows:
                 os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
+def generate_large(base: int = 0) -> Rows:
+    """Two batches, the first with more rows than a sink may write at once."""
+    large, small = generate(1, base, per_batch=LARGE), generate(2, base + LARGE)
+    return Rows([large.batches[0].rows, small.batches[1].rows])
+
+
 def generate(
     batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH
 ) -> Rows:
@@ -197,15 +206,31 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
             raise InvalidInput(
                 "the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows."
             )
+        _check_sums(seen, rows)
         return Shape.SUMS
     keys = Counter(row.key for row in seen)
-    last = {record.key: record.offset for record in rows.expected()}
-    once = None not in keys and max(keys.values()) == 1 and len(rows.batches) > 1
+    expected = rows.expected()
+    last = {record.key: record.offset for record in expected}
+    replaced = len(last) < len(expected)  # else every row is the last one of its key
+    once = None not in keys and max(keys.values()) == 1 and replaced
     return (
         Shape.LAST
         if once and all(last.get(row.key or "") == row.id for row in seen)
         else Shape.ROWS
     )
+
+
+def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
+    """Raises `InvalidInput` for a reader that counts rows: its numbers would be taken for sums that are wrong."""
+    counts = Counter(record.key for record in rows.expected())
+    read: Counter[str] = Counter()
+    for row in seen:
+        read[str(row.key)] += row.amount or 0
+    if len(rows.batches) > 1 and read == counts:
+        raise InvalidInput(
+            "the reader returns how many rows each key has; return (key, sum of amounts) rows instead, since a count does "
+            "not tell which rows are there."
+        )
 
 
 def named(record: Record, shape: Shape) -> Record:

@@ -113,7 +113,32 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(told: Sequence[Told]) -> list[Life]:
-    """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted."""
+    """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted.
+
+    A key that is there twice has one row too many, which no input explains: it gets a key of its own.
+    """
+    first, extra = [], []
+    for each in told:
+        kept, spare = _apart(each.tokens)
+        first.append(Told(each.sample, kept))
+        extra.append(Told(each.sample, spare))
+    return _latest(first) + _latest(extra)
+
+
+def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
+    """The latest row of each key, and the others under other keys."""
+    keys: Counter[str] = Counter()
+    kept, spare = Counter[Token](), Counter[Token]()
+    for token in sorted(tokens.elements(), reverse=True):
+        keys[token.key] += 1
+        if keys[token.key] == 1:
+            kept[token] = 1
+        else:
+            spare[token._replace(key=f"{token.key}, copy {keys[token.key]}")] = 1
+    return kept, spare
+
+
+def _latest(told: Sequence[Told]) -> list[Life]:
     shown: dict[str, Token] = {}
     lives: list[Life] = []
     last = {token.key for token in told[-1].tokens} if told else set()

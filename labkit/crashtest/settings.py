@@ -1,11 +1,13 @@
 """What a person may say about a test, checked before anything starts. This module must not start anything."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.subject import Subject
 from labkit.crashtest.instrument.effects import check_id
+from labkit.crashtest.instrument.project import Project
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: both queries of a variant have their own digits."""
@@ -26,6 +28,15 @@ class Settings:
     """Seconds in which a sink must do something."""
     seconds: float = 0.0
     """Seconds for all runs; what does not fit is unknown. 0: 170 if quick, 900 if not."""
+    code: tuple[str, ...] = ()
+    """Folders whose code counts as the sink's, beside the project."""
+    ignored: tuple[str, ...] = ()
+    """Patterns of files and peers whose effects are none of the sink's."""
+
+    @cached_property
+    def project(self) -> Project:
+        """Whose code counts."""
+        return Project.of(self.subject.file, self.code, self.ignored)
 
     @property
     def settle(self) -> float:
@@ -47,6 +58,8 @@ class Settings:
         if self.rows is not None:
             parts.append(f"--rows {self.rows}")
         parts += [f"--option {name}={value}" for name, value in self.options.items()]
+        parts += [f"--code {folder}" for folder in self.code]
+        parts += [f"--ignore '{pattern}'" for pattern in self.ignored]
         if only:
             parts.append(f"--only {only}")
         elif self.quick:
@@ -65,6 +78,8 @@ def settings(
     only: tuple[str, ...] = (),
     limit: float = 30.0,
     seconds: float = 0.0,
+    code: tuple[str, ...] = (),
+    ignored: tuple[str, ...] = (),
 ) -> Settings:
     """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
     sink = Subject.parse(subject)
@@ -75,10 +90,11 @@ def settings(
     if limit <= 0 or seconds < 0:
         raise InvalidInput("--limit and --seconds must be more than 0.")
     for one in only:
-        for part in (
-            one.split("+") if one not in ("healthy", "retry", *VARIANTS) else ()
-        ):
+        for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
             check_id(part)
+    for folder in code:
+        if not Path(folder).is_dir():
+            raise InvalidInput(f"--code {folder}: there is no such folder.")
     return Settings(
         subject=sink,
         reader=Subject(sink.file, "read")
@@ -91,6 +107,8 @@ def settings(
         only=only,
         limit=limit,
         seconds=seconds,
+        code=tuple(str(Path(folder).resolve()) for folder in code),
+        ignored=ignored,
     )
 
 
@@ -103,6 +121,9 @@ def _options(texts: tuple[str, ...]) -> dict[str, str]:
             )
     return {name: value for name, _, value in pairs}
 
+
+NAMED = ("healthy", "retry", "large")
+"""Runs that have a name instead of a point, beside the variants."""
 
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",

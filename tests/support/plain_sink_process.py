@@ -32,7 +32,7 @@ class Frame:
 def main(file: str, name: str, ticket: str, batches: str) -> None:
     """Every batch, in order."""
     told = Ticket.from_json(json.loads(ticket))
-    files.watched.add(file)
+    files.watched.add(told.project)
     install.install()
     function = find(Subject(file, name))
     for batch in generate(int(batches)).batches:

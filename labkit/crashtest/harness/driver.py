@@ -260,8 +260,21 @@ def told(error: Exception) -> str:
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if found := _RAISED.fullmatch(line):
-            return f"{found['name'].rpartition('.')[2]}: {found['text']}"[:300]
+            said = f"{found['name'].rpartition('.')[2]}: {found['text']}"
+            return (said + _cause_in_java(text.partition(line)[2]))[:400]
     return reason(error)[:300]
+
+
+def _cause_in_java(text: str) -> str:
+    """What the JVM raised, and its last cause, from the lines behind the name of Py4J's own error."""
+    raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
+    causes = [
+        line.strip().removeprefix("Caused by: ")
+        for line in text.splitlines()
+        if line.lstrip().startswith("Caused by: ") and raised
+    ]
+    said = "; caused by ".join(dict.fromkeys([*raised, *causes[-1:]]))
+    return f" {said}" if said else ""
 
 
 def say_reached(ticket: Ticket) -> None:

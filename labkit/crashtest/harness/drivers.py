@@ -29,7 +29,7 @@ class Driver:
     """One driver, from its start to the proof of its end."""
 
     def __init__(
-        self, door: Door, scratch: Path, log: Path, *, file: str, mark: str
+        self, door: Door, scratch: Path, log: Path, *, project: str, mark: str
     ) -> None:
         self.mark, self.log = mark, log
         launch = Launch(
@@ -37,7 +37,7 @@ class Driver:
             scratch=str(scratch),
             log=str(log),
             task=wire.raw(DriverTask(door, str(Path.cwd()))),
-            environment={MARK: mark, SUBJECT: file},
+            environment={MARK: mark, SUBJECT: project},
         )
         self._standby = Standby(launch, PATIENCE)
         self._standby.__enter__()
@@ -71,8 +71,10 @@ class Driver:
 class DriverPool:
     """Keeps drivers getting warm. Closing it ends those that nobody took."""
 
-    def __init__(self, door: Door, folder: Path, *, file: str, mark: str) -> None:
-        self._door, self._folder, self._file, self._mark = door, folder, file, mark
+    def __init__(self, door: Door, folder: Path, *, project: str, mark: str) -> None:
+        """`project`: the text of whose code counts (`labkit.crashtest.instrument.project`)."""
+        self._door, self._folder, self._mark = door, folder, mark
+        self._project = project
         self._waiting: list[Driver] = []
         self._count = 0
         check_memory(1)
@@ -98,7 +100,13 @@ class DriverPool:
             log = self._folder / f"{name}.log"
             mark = f"{self._mark}-{self._count}"
             self._waiting.append(
-                Driver(self._door, self._folder / name, log, file=self._file, mark=mark)
+                Driver(
+                    self._door,
+                    self._folder / name,
+                    log,
+                    project=self._project,
+                    mark=mark,
+                )
             )
 
     def close(self) -> None:

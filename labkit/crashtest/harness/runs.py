@@ -25,7 +25,14 @@ from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import read_log, unfinished
-from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, read_rows
+from labkit.crashtest.rows import (
+    SCHEMA,
+    Rows,
+    Seen,
+    generate,
+    generate_large,
+    read_rows,
+)
 from labkit.crashtest.settings import Settings
 from labkit.host.processes.events import Died, Ending, Killed, Unwanted
 from labkit.spark.checkpoint import Checkpoint
@@ -57,6 +64,8 @@ class Run:
     raised: str = ""
     """What the sink raised in a run without a crash."""
     notes: list[str] = field(default_factory=list)
+    usual: Sequence[Effect] = ()
+    """What a job over the same rows does without a crash; empty: what the healthy run did."""
     seconds: float = 0.0
 
     @property
@@ -97,7 +106,7 @@ class Harness:
         self._used: list[Driver] = []
         self._count = 0
         self.rows_read = 0.0
-        """How many rows the reader returned for each batch of the healthy run."""
+        """How many rows the reader returned for each row of the healthy run's input."""
         self.healthy_log: list[Effect] = []
         """What a run without a crash did; set as soon as it is known."""
         self.strays: list[str] = []
@@ -123,6 +132,10 @@ class Harness:
                 f"the sink left {len(left)} process(es) outside of its driver's session; they were ended"
             )
 
+    def large_rows(self) -> Rows:
+        """Fresh rows with one large batch."""
+        return generate_large(0 if self.reader.resets else self._count * SPAN)
+
     def rows(self, first: int = 0) -> Rows:
         """Fresh rows for a query; `first` batches of other queries go to the same store."""
         if self.settings.rows is not None:
@@ -140,7 +153,8 @@ class Harness:
         rows = rows or self.rows()
         rows.write(folder / "input")
         begun = time.monotonic()
-        with Watcher(self.reader) as watcher:
+        asks = None if self.healthy_log else folder / "asks"
+        with Watcher(self.reader, asks=asks) as watcher:
             run = Run(name, title, folder, rows, watcher)
             try:
                 yield run
@@ -158,13 +172,13 @@ class Harness:
         end = time.monotonic() + SETTLED
         time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
         while (
-            len(run.seen()) < self.rows_read * len(run.rows.batches)
+            len(run.seen()) < self.rows_read * len(run.rows.expected())
             and time.monotonic() < end
         ):
             time.sleep(0.1)
         run.watcher.look("end")
         if not self.healthy_log:
-            self.rows_read = len(run.seen()) / len(run.rows.batches)
+            self.rows_read = len(run.seen()) / len(run.rows.expected())
 
     def driver(self) -> Driver:
         """The driver that has just ended a run, or a new one."""
@@ -223,7 +237,7 @@ class Harness:
         if isinstance(outcome, Died | Unwanted):
             self.end(driver)
             raise JobFailed(
-                f"the sink ended its driver's process; {driver.log.name} says how."
+                f"the sink ended its driver's process; {_last_words(driver.log)}"
             )
         self.keep_idle(driver, outcome)
         failed = outcome.failed if isinstance(outcome, Finished) else ""
@@ -248,7 +262,14 @@ class Harness:
         suffix = "" if query == 1 else f"-{query}"
         evidence = str(run.folder / f"reached-{number}.json") if point else ""
         ticket = Ticket(
-            self.settings.subject.file, str(run.log), number, point, evidence, then
+            self.settings.subject.file,
+            str(run.log),
+            number,
+            point,
+            evidence,
+            then,
+            *self.settings.project[1:],
+            asks="" if self.healthy_log else str(run.folder / "asks"),
         )
         return QueryTask(
             name=f"{run.id}-{number}{suffix}",
@@ -282,7 +303,7 @@ class Harness:
         )
         batches = (
             (point.batch,)
-            if number == 1 and unfinished(point, self.healthy_log)
+            if number == 1 and unfinished(point, run.usual or self.healthy_log)
             else ()
         )
         run.watcher.look(f"crash {number}", batches)
@@ -298,6 +319,14 @@ class Harness:
                 "reached_by": reached["pid"],
             }
         )
+
+
+def _last_words(log: Path) -> str:
+    """The end of a driver's log, since the folder of a test is removed unless the user named one."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"
+    return f"{said} (--out DIR keeps all of it, in drivers/{log.name})."
 
 
 def check_store(reader: Reader) -> int:

@@ -4,8 +4,10 @@ The file is only ever imported in a process of its own, in a driver, or in a Pyt
 command line. This module must not change the file, nor call what it finds.
 """
 
+import importlib
 import importlib.util
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,10 +21,13 @@ from typing import Any
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.instrument.project import package_root
 from labkit.host.processes import wire
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
-"""In the environment of a driver under test: the user's file, for its workers."""
+"""In the environment of a driver under test: the user's project (`labkit.crashtest.instrument.project`), for its workers."""
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 LOAD_SECONDS = 60.0
 """How long a file may take to be imported."""
@@ -45,13 +50,18 @@ class Subject:
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """`FILE:NAME` as a person typed it. Raises `InvalidInput` for another form or a file that is not there."""
+        """`FILE:NAME` or `package.module:NAME` as a person typed it.
+
+        Raises `InvalidInput` for another form, or for a file that is not there.
+        """
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
             raise InvalidInput(
                 f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch."
             )
         path = Path(file)
+        if not path.is_file() and _MODULE.fullmatch(file) and path.suffix != ".py":
+            path = file_of_module(file) or path
         if not path.is_file():
             raise InvalidInput(f"{option} {text[:80]}: there is no file {file}.")
         return cls(str(path.resolve()), name)
@@ -60,8 +70,25 @@ class Subject:
         return f"{Path(self.file).name}:{self.name}"
 
 
+def file_of_module(module: str) -> Path | None:
+    """The file of a module that can be imported from the working folder, found without importing anything."""
+    inner = Path(*module.split("."))
+    for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
+        for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
 def module_name(file: str) -> str:
-    """Under which name every process knows the file, so that what one pickles another can read."""
+    """Under which name every process knows the file, so that what one pickles another can read.
+
+    A file of a package has its usual name, so that its relative imports work.
+    """
+    path, root = Path(file), package_root(file)
+    if root != path.parent:
+        inner = path.parent if path.stem == "__init__" else path.with_suffix("")
+        return ".".join(inner.relative_to(root).parts)
     return "crashtest_subject_" + "".join(
         sign if sign.isalnum() else "_" for sign in Path(file).stem
     )
@@ -72,24 +99,33 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
     name = module_name(file)
     if name in sys.modules and not anew:
         return sys.modules[name]
-    folder = str(Path(file).parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    reach(file)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise InvalidInput(
             f"{file}: not a Python file; a sink is a file that ends in .py."
         )
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
+        if "." in name:
+            importlib.import_module(name.rpartition(".")[0])
+        sys.modules[name] = module
         spec.loader.exec_module(module)
     except BaseException as error:
-        del sys.modules[name]
+        sys.modules.pop(name, None)
         raise InvalidInput(
             f"{file}: does not import ({_said(error)}); run it with python first."
         ) from error
     return module
+
+
+def reach(file: str) -> None:
+    """Lets this process import what lies beside the file, and what can be imported where the test was started."""
+    for folder in (str(package_root(file)), str(Path(file).parent)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
 
 
 def _said(error: BaseException) -> str:

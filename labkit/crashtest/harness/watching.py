@@ -1,29 +1,46 @@
 """Looks at the user's store from outside while a job runs, dies and recovers, through the user's own reader.
 
-It keeps what was read whenever that changed. This module must not judge what it saw.
+It keeps what was read whenever that changed. In the run without a crash the job waits at its points
+(`labkit.crashtest.instrument.asking`); each question is answered by one reading of its own. This module must not judge
+what it saw.
 """
 
+import json
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from labkit.core.errors import LabError
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
+from labkit.crashtest.instrument.asking import SUFFIX
+from labkit.crashtest.instrument.effects import Point
 from labkit.crashtest.samples import Sample
+from labkit.crashtest.seeing import PointReading
 
 PAUSE = 0.1
 """Seconds between two looks while a job runs."""
+
+_GLANCE = 0.002
+"""Seconds between two looks for a question of a job that waits."""
 
 
 class Watcher:
     """Reads in the background for a block."""
 
-    def __init__(self, reader: Reader, pause: float = PAUSE) -> None:
-        self._reader, self._pause = reader, pause
+    def __init__(
+        self, reader: Reader, pause: float = PAUSE, asks: Path | None = None
+    ) -> None:
+        """`asks`: the folder in which the job asks for readings at its points; None: it does not."""
+        self._reader, self._pause, self._asks = reader, pause, asks
+        if asks is not None:
+            asks.mkdir(parents=True, exist_ok=True)
         self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self.samples: list[Sample] = []
+        self.readings: list[PointReading] = []
+        """What was read at the points of the job, in order."""
         self.driver = 1
         self.failures = 0
         """How often the reader gave no answer while the job ran."""
@@ -42,16 +59,40 @@ class Watcher:
         self._thread.join()
 
     def _poll(self) -> None:
-        while not self._over.wait(self._pause):
+        due = time.monotonic() + self._pause
+        while not self._over.wait(self._pause if self._asks is None else _GLANCE):
             try:
                 with self._lock:
-                    self._keep(
-                        Sample(time.time(), self.driver, tuple(self._reader.read()))
-                    )
+                    self._answer()
+                    if self._asks is None or time.monotonic() > due:
+                        self._read()
+                        due = time.monotonic() + self._pause
             except ReaderFailed:
                 self.failures += 1
             except LabError:
                 return  # at the next quiet moment the same is raised where somebody hears it
+
+    def _read(self) -> None:
+        self._keep(Sample(time.time(), self.driver, tuple(self._reader.read())))
+
+    def _answer(self) -> None:
+        """Reads once for each question, the oldest first, and takes the question away."""
+        for path in sorted(self._asks.glob(f"*{SUFFIX}")) if self._asks else []:
+            try:
+                question = json.loads(path.read_text(encoding="utf-8"))
+                seen = tuple(self._reader.read())
+            except ReaderFailed:
+                self.failures += 1
+                path.unlink(missing_ok=True)
+                continue
+            except FileNotFoundError:
+                continue  # the job waits no longer
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                continue  # the job went on meanwhile, so this reading belongs to no point
+            point = Point.from_json(question["point"])
+            self.readings.append(PointReading(str(point), question["position"], seen))
 
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
         """Reads now, when everything is quiet. Raises `ReaderFailed` if the reader has no answer even then."""

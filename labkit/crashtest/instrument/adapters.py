@@ -33,7 +33,7 @@ TICKET, NAME = "labkit.ticket", "labkit.name"
 
 def ready(ticket: Ticket) -> None:
     """Puts the taps in place for the user's file in this process."""
-    files.watched.add(ticket.file)
+    files.watched.add(ticket.project)
     install.install()
 
 

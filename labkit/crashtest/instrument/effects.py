@@ -45,7 +45,12 @@ class Kind(StrEnum):
     """Every message given to a producer has reached its server."""
     JVM = "jvm write"
     """A DataFrame is written by the JVM. What happens inside is not seen, so nothing is cut there."""
+    NETWORK = "network"
+    """Bytes were sent to another host or process. What became of them there is not seen."""
 
+
+LISTENER = "listener"
+"""Where what a listener of the query does belongs: the engine calls it when the batch is recorded as finished."""
 
 RECOVER = "recover"
 """Where what the file's own `recover(checkpoint)` does, before the query starts, belongs."""
@@ -54,6 +59,10 @@ DURABLE = frozenset(
     {Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM}
 )
 """What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
+
+SHOWING = DURABLE | {Kind.CREATE, Kind.UNLINK, Kind.SCHEMA, Kind.ROLLBACK}
+"""What can change what a reader reads: a file that is made anew or removed takes its old rows away, a table that gets
+another name brings rows with it."""
 
 DECISIVE = DURABLE | {Kind.PREPARE, Kind.UNLINK, Kind.CREATE}
 """Around these a crash matters most."""
@@ -71,16 +80,25 @@ class Effect:
     kind: Kind
     target: str
     line: int
-    """Of the user's file; 0: not in it."""
+    """Of the user's code; 0: none of it was running."""
     nth: int = 1
     """Which effect of its line it is in this call: with the line it tells it from others, whatever other lines do."""
     driver: int = 1
     failed: bool = False
     """Whether it raised."""
+    file: str = ""
+    """The file of the project that has the line; empty: the sink's own file."""
+    late: bool = False
+    """Whether the call to which it belongs had returned before it began."""
+
+    def by(self) -> str:
+        """Which line has the effect, in words."""
+        of = f" of {self.file}" if self.file else ""
+        return f" by line {self.line}{of}" if self.line else ""
 
     def said(self) -> str:
         """The effect in a few words."""
-        by = f" by line {self.line}" if self.line else ""
+        by = self.by()
         target = (
             self.target.rpartition("/")[2]
             if self.target.startswith("/")
@@ -105,7 +123,22 @@ class Effect:
             "driver",
             "failed",
         )
-        return cls(kind=Kind(data["kind"]), **{name: data[name] for name in names})
+        known = {name: data[name] for name in names}
+        more = {name: data[name] for name in ("file", "late") if name in data}
+        return cls(kind=Kind(data["kind"]), **known, **more)
+
+    def point(self, side: "Side") -> "Point":
+        """The place on one side of this effect."""
+        return Point(
+            self.batch,
+            self.where,
+            self.number,
+            self.kind,
+            side,
+            self.line,
+            self.nth,
+            self.file,
+        )
 
 
 class Side(StrEnum):
@@ -125,6 +158,7 @@ class Point(NamedTuple):
     side: Side
     line: int = 0
     nth: int = 1
+    file: str = ""
 
     @property
     def id(self) -> str:
@@ -139,7 +173,8 @@ class Point(NamedTuple):
             return f"batch {self.batch}, after commits/{self.batch} is written"
         if self.kind in BOUNDS:
             return f"batch {self.batch}, {self.where} {self.kind}"
-        by = f" by line {self.line}" if self.line else ""
+        of = f" of {self.file}" if self.file else ""
+        by = f" by line {self.line}{of}" if self.line else ""
         return f"batch {self.batch}, {self.where}, {self.side} effect {self.number} ({self.kind}{by})"
 
     def is_here(self, effect: Effect, side: Side) -> bool:
@@ -148,7 +183,11 @@ class Point(NamedTuple):
             return False
         if self.kind in BOUNDS or effect.kind in BOUNDS:
             return self.kind is effect.kind
-        return (self.line, self.nth) == (effect.line, effect.nth)
+        return (self.file, self.line, self.nth) == (
+            effect.file,
+            effect.line,
+            effect.nth,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""
@@ -164,7 +203,7 @@ BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
 """Not effects of the sink, but the edges of its calls and of the engine's own log."""
 
 _ID = re.compile(
-    r"b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))"
+    r"(?:large\.)?b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))"
 )
 
 

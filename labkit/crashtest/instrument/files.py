@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.crashtest.instrument.effects import Kind
-from labkit.crashtest.instrument.recorder import line_in, recorder
+from labkit.crashtest.instrument.project import Project
+from labkit.crashtest.instrument.recorder import recorder
 
 _open, _fdopen_flags = io.open, os.O_CREAT | os.O_TRUNC
 _fstat, _exists = os.fstat, os.path.exists
@@ -110,12 +111,13 @@ def _writes(mode: str) -> bool:
 
 
 def _ours() -> bool:
-    """Whether the user's file is on the stack, in whichever run this process works for."""
-    return any(line_in(file, sys._getframe(2)) for file in watched)  # noqa: SLF001  # the one way to it
+    """Whether the user's project is on the stack, in whichever run this process works for."""
+    frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
+    return any(project.line(frame)[1] for project in watched)
 
 
-watched: set[str] = set()
-"""The user's files that this process has imported, or will."""
+watched: set[Project] = set()
+"""The projects whose files this process has imported, or will."""
 
 
 def _around(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:

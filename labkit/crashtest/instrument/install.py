@@ -1,10 +1,11 @@
-"""Puts a recorder around what writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), and DataFrames' own writers.
+"""Puts a recorder around what writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), Spark's writers, sockets.
 
 `install` is called once in a process, before the user's file is imported. Modules that are imported later are met
 when they are. What writes below Python without one of these (C extensions such as pyarrow or confluent_kafka) is not
-seen. This module must not decide what an effect means, and leaves alone whatever no line of the user's file does.
+seen. This module must not decide what an effect means, and leaves alone whatever no line of the user's project does.
 """
 
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -13,8 +14,9 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
-from labkit.crashtest.harness.subject import SUBJECT, module_name
-from labkit.crashtest.instrument import files, jvm, kafka, sql
+from labkit.crashtest.harness.subject import SUBJECT, module_name, reach
+from labkit.crashtest.instrument import files, jvm, kafka, network, sql
+from labkit.crashtest.instrument.project import Project
 
 TAPS: dict[str, Callable[[ModuleType], None]] = {
     "sqlite3.dbapi2": sql.tap_sqlite,
@@ -22,6 +24,10 @@ TAPS: dict[str, Callable[[ModuleType], None]] = {
     "psycopg": sql.tap_psycopg,
     "kafka": kafka.tap_kafka,
     "pyspark.sql.readwriter": jvm.tap_writer,
+    "pyspark.sql.session": jvm.tap_session,
+    "pyspark.sql.merge": jvm.tap_merge,
+    "socket": network.tap_socket,
+    "ssl": network.tap_ssl,
 }
 """What is done to a module as soon as it has been imported."""
 
@@ -34,7 +40,9 @@ def install() -> None:
         return
     _installed.append(True)
     if SUBJECT in os.environ:
-        files.watched.add(os.environ[SUBJECT])
+        project = Project.from_text(os.environ[SUBJECT])
+        files.watched.add(project)
+        reach(project.file)
     files.tap_files()
     sys.meta_path.insert(0, _Meeting())
     for name, tap in TAPS.items():
@@ -54,8 +62,8 @@ class _Meeting(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        file = os.environ.get(SUBJECT, "")
-        if file and fullname == module_name(file):
+        if fullname == _subject_name(os.environ.get(SUBJECT, "")):
+            file = Project.from_text(os.environ[SUBJECT]).file
             return importlib.util.spec_from_file_location(fullname, file)
         if fullname not in TAPS:
             return None
@@ -63,6 +71,12 @@ class _Meeting(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _Tapping(spec.loader, TAPS[fullname])
         return spec
+
+
+@functools.cache
+def _subject_name(text: str) -> str:
+    """Under which name the user's file is imported; empty in a process that has none."""
+    return module_name(Project.from_text(text).file) if text else ""
 
 
 class _Tapping(Loader):

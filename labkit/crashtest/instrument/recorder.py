@@ -2,9 +2,10 @@
 
 Every effect is written to the run's log when it has happened. The same place is where a point is reached:
 whoever reaches the armed one writes its evidence and stops its whole process (SIGSTOP), threads and all, as a
-crash would; `labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's file is on
-the stack, so what PySpark or an interpreter writes for itself does not. Used by drivers and by Python workers;
-must not import the user's file.
+crash would; `labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's project is on
+the stack, so what PySpark or an interpreter writes for itself does not. In the run without a crash the process also
+waits on both sides of every effect until the user's reader was asked. Used by drivers and by Python workers; must not
+import the user's file.
 """
 
 import json
@@ -21,7 +22,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
+from labkit.crashtest.instrument.asking import Asker
+from labkit.crashtest.instrument.effects import LISTENER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.project import Project
 
 PROPERTY = "labkit.crashtest"
 """The local property of Spark by which tasks learn of which run they are (TaskContext.getLocalProperty)."""
@@ -41,13 +44,24 @@ class Ticket:
     """What a process must know of the run it works for."""
 
     file: str
-    """The user's file: an effect is the sink's if this is on the stack."""
+    """The user's file."""
     log: str
     driver: int
     armed: Point | None = None
     evidence: str = ""
     then: str = "crash"
     """`crash`: stop and be killed with the whole driver. `stop`: stop, and be continued later. `task`: die alone."""
+    folders: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """With `file` the user's project: an effect is the sink's if a frame of it is on the stack."""
+    asks: str = ""
+    """The folder in which the process asks for a reading at each point; empty: it does not wait for any."""
+
+    @property
+    def project(self) -> Project:
+        """Whose code counts."""
+        return Project(self.file, self.folders, self.more, self.ignored)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""
@@ -56,9 +70,9 @@ class Ticket:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Ticket":
         """The ticket that `to_json` gave."""
-        return cls(
-            **{**data, "armed": data["armed"] and Point.from_json(data["armed"])}
-        )
+        lists = {name: tuple(data[name]) for name in ("folders", "more", "ignored")}
+        armed = data["armed"] and Point.from_json(data["armed"])
+        return cls(**{**data, **lists, "armed": armed})
 
 
 @dataclass
@@ -69,15 +83,15 @@ class Call:
     batch: int
     where: str
     count: int = 0
-    lines: Counter[int] = field(default_factory=Counter)
+    lines: Counter[tuple[str, int]] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self, kind: Kind, line: int) -> Effect:
-        """The next effect, numbered from 1, as it is before it has happened."""
+    def next(self, kind: Kind, place: tuple[str, int], *, late: bool = False) -> Effect:
+        """The next effect, numbered from 1, as it is before it has happened. `place`: file and line of the project."""
+        file, line = place
         with self.lock:
             self.count += 1
-            self.lines[line] += 1
-            nth = self.lines[line]
+            self.lines[place] += 1
             return Effect(
                 self.batch,
                 self.where,
@@ -85,8 +99,10 @@ class Call:
                 kind,
                 "",
                 line,
-                nth,
+                self.lines[place],
                 self.ticket.driver,
+                file=file,
+                late=late,
             )
 
 
@@ -95,6 +111,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
+        self._ended: Call | None = None
+        self._asker = Asker()
         self._of_task: tuple[object, Call] | None = None
         self._inside = threading.local()
         self.told: Callable[[Ticket], None] = lambda _ticket: None
@@ -114,6 +132,7 @@ class Recorder:
     def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
         """A call of the sink begins."""
         await_kill(ticket, batch)
+        self._ended = None
         found = Call(ticket, batch, where)
         self._bound(found, Kind.BEGIN)
         self._calls.append(found)
@@ -122,6 +141,7 @@ class Recorder:
     def end(self, call: Call, *, failed: bool = False) -> None:
         """A call of the sink is over."""
         self._calls.remove(call)
+        self._ended = call
         self._bound(call, Kind.RETURN, failed=failed)
 
     def _bound(self, call: Call, kind: Kind, *, failed: bool = False) -> None:
@@ -130,6 +150,7 @@ class Recorder:
             call.batch, call.where, number, kind, "", 0, 1, call.ticket.driver, failed
         )
         self._log(call.ticket, effect)
+        self._asker.ask(call.ticket, effect, Side.AFTER)
         if not failed:
             self._reach(call.ticket, effect, Side.AFTER)
 
@@ -141,14 +162,18 @@ class Recorder:
 
         Effects inside an effect are its own: a commit that executes a statement is one effect.
         """
-        call = None if getattr(self._inside, "yes", False) else self._current()
-        line = 0 if call is None else line_in(call.ticket.file, sys._getframe(2))  # noqa: SLF001  # the one way to it
-        if call is None or not line:
+        frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
+        inside = getattr(self._inside, "yes", False)
+        found = None if inside else self._next(kind, str(target), frame)
+        if found is None:
             yield
             return
-        effect = call.next(kind, line)
-        self._reach(call.ticket, effect, Side.BEFORE)
+        ticket, effect = found
+        if not effect.late:
+            self._asker.ask(ticket, effect, Side.BEFORE)
+            self._reach(ticket, effect, Side.BEFORE)
         self._inside.yes = failed = True
+        self._asker.enter()
         try:
             yield
             failed = False
@@ -156,8 +181,31 @@ class Recorder:
             self._inside.yes = False
             kind = decide() if decide and not failed else kind
             effect = replace(effect, kind=kind, target=str(target)[:200], failed=failed)
-            self._log(call.ticket, effect)
-        self._reach(call.ticket, effect, Side.AFTER)
+            self._log(ticket, effect)
+            self._asker.leave()
+        if not effect.late:
+            self._asker.ask(ticket, effect, Side.AFTER)
+            self._reach(ticket, effect, Side.AFTER)
+
+    def _next(
+        self, kind: Kind, target: str, frame: FrameType
+    ) -> tuple[Ticket, Effect] | None:
+        """The effect that is about to happen. None if it is none of the project's.
+
+        One that happens when no call is under way is late: its thread outlived the call.
+        """
+        call = self._current()
+        owner = call or self._ended
+        if owner is None:
+            return None
+        project = owner.ticket.project
+        place = project.line(frame)
+        if not place[1] or project.ignores(target):
+            return None
+        effect = owner.next(kind, place, late=call is None)
+        if effect.late and called_by_engine(frame):
+            effect = replace(effect, where=LISTENER)
+        return owner.ticket, effect
 
     def _current(self) -> Call | None:
         return self._calls[-1] if self._calls else self._task()
@@ -196,13 +244,13 @@ class Recorder:
 recorder = Recorder()
 
 
-def line_in(file: str, frame: FrameType | None) -> int:
-    """The line of the user's file that is being executed, innermost first; 0 if there is none on the stack."""
+def called_by_engine(frame: FrameType | None) -> bool:
+    """Whether the JVM has called what is running, as it calls a query's listeners; the sink's own threads it has not."""
     while frame is not None:
-        if frame.f_code.co_filename == file:
-            return frame.f_lineno
+        if "/py4j/" in frame.f_code.co_filename:
+            return True
         frame = frame.f_back
-    return 0
+    return False
 
 
 def append(path: str, content: dict[str, Any]) -> None:

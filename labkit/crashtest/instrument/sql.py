@@ -29,7 +29,6 @@ _READS = {
     "start",
     "set",
     "savepoint",
-    "release",
 }
 _ENDS = {
     "commit": Kind.COMMIT,
@@ -52,6 +51,11 @@ def kind_of(sql: str) -> Kind | None:
     if first in {"create", "alter"}:
         return Kind.STATEMENT if _MORE.search(sql) else Kind.SCHEMA
     return None if first in _READS else Kind.STATEMENT
+
+
+def _ended(kind: Kind) -> Kind | None:
+    """What a statement was, whether or not a transaction is open behind it; None if that tells it from a commit."""
+    return None if kind is Kind.STATEMENT else kind
 
 
 def short(sql: object) -> str:
@@ -137,10 +141,10 @@ def _execute(connection: Any, execute: Callable[..., Any], sql: str, *rest: Any)
     kind = kind_of(sql)
     if kind is None or (kind in _ENDS.values() and not connection.in_transaction):
         return execute(sql, *rest)
-    ended = kind if kind is not Kind.STATEMENT else None
 
     def decide() -> Kind:
-        return ended or (Kind.STATEMENT if connection.in_transaction else Kind.COMMIT)
+        open_still = connection.in_transaction
+        return _ended(kind) or (Kind.STATEMENT if open_still else Kind.COMMIT)
 
     with recorder.effect(kind, short(sql), decide):
         return execute(sql, *rest)
@@ -161,6 +165,45 @@ def tap_psycopg(module: ModuleType) -> None:
     methods |= {"tpc_commit": Kind.COMMIT, "tpc_rollback": Kind.ROLLBACK}
     for name, kind in methods.items():
         setattr(connection, name, _psycopg_method(getattr(connection, name), kind))
+    module.Transaction.__exit__ = _psycopg_block(module.Transaction.__exit__)
+    module.Copy.__exit__ = _psycopg_copy(module.Copy.__exit__)
+
+
+def _psycopg_block(leave: Callable[..., Any]) -> Callable[..., Any]:
+    """The end of `with connection.transaction()`: of the outermost block it is a commit, of an inner one a statement."""
+
+    @functools.wraps(leave)
+    def recorded(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+        def decide() -> Kind:
+            if not _idle(self.connection):
+                return Kind.STATEMENT
+            undone = kind is not None or self.force_rollback
+            return Kind.ROLLBACK if undone else Kind.COMMIT
+
+        with recorder.effect(Kind.STATEMENT, "transaction", decide):
+            return leave(self, kind, error, trace)
+
+    return recorded
+
+
+def _psycopg_copy(leave: Callable[..., Any]) -> Callable[..., Any]:
+    """The end of `with cursor.copy(...)` that writes: the server has all rows then."""
+
+    @functools.wraps(leave)
+    def recorded(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+        if (
+            self.cursor.pgresult is None
+            or self.cursor.pgresult.status.name != "COPY_IN"
+        ):
+            return leave(self, kind, error, trace)
+
+        def decide() -> Kind:
+            return Kind.COMMIT if _idle(self.connection) else Kind.STATEMENT
+
+        with recorder.effect(Kind.STATEMENT, "COPY", decide):
+            return leave(self, kind, error, trace)
+
+    return recorded
 
 
 def _idle(connection: Any) -> bool:
@@ -174,10 +217,10 @@ def _psycopg_execute(execute: Callable[..., Any]) -> Callable[..., Any]:
         kind = kind_of(sql)
         if kind is None:
             return execute(self, query, *rest, **named)
-        ended = kind if kind is not Kind.STATEMENT else None
 
         def decide() -> Kind:
-            return ended or (Kind.COMMIT if _idle(self.connection) else Kind.STATEMENT)
+            idle = _idle(self.connection)
+            return _ended(kind) or (Kind.COMMIT if idle else Kind.STATEMENT)
 
         with recorder.effect(kind, short(sql), decide):
             return execute(self, query, *rest, **named)

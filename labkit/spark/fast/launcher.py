@@ -14,7 +14,8 @@ def main() -> None:
     """Hands environment and streams to the zygote and waits for its child; becomes plain Python where none answers."""
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
-        request = json.dumps([words[1:], dict(os.environ)]).encode()
+        here = os.getcwd()  # noqa: PTH109 - pathlib takes time to import
+        request = json.dumps([words[1:], dict(os.environ), here]).encode()
         with socket.socket(socket.AF_UNIX) as connection:
             try:
                 connection.connect(os.environ["LABKIT_ZYGOTE"])

@@ -116,16 +116,17 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """The child: takes over environment and streams, and is the runner until that ends."""
+    """The child: takes over environment, streams and working folder, and is the runner until that ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as request:
-        words, environment = json.loads(request.read())
+        words, environment, folder = json.loads(request.read())
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.environ.clear()
     os.environ.update(environment)
+    os.chdir(folder)
     sys.argv = words
     _seed_anew()
     code = 0

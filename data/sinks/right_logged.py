@@ -1,0 +1,50 @@
+"""Rows and marker in one transaction, by a job that also writes a log file."""
+
+import logging
+import os
+import sqlite3
+from pathlib import Path
+
+STORE = Path(os.environ.get("SINK_STORE", "sink-store.db"))
+log = logging.getLogger("orders")
+log.addHandler(logging.FileHandler(f"{STORE}.log", delay=True))
+log.setLevel(logging.INFO)
+TABLES = """
+CREATE TABLE IF NOT EXISTS orders (id INTEGER, key TEXT, amount INTEGER);
+CREATE TABLE IF NOT EXISTS batches (query TEXT, batch INTEGER, PRIMARY KEY (query, batch));
+"""
+
+
+def connect():
+    """A connection to a store that has its tables."""
+    db = sqlite3.connect(STORE)
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
+        db.executescript(TABLES)
+    return db
+
+
+def write_batch(df, batch_id):
+    """A foreachBatch function."""
+    query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    log.info("batch %s begins", batch_id)
+    db = connect()
+    if not db.execute("SELECT 1 FROM batches WHERE query = ? AND batch = ?", (query, batch_id)).fetchone():
+        rows = [(row.id, row.key, row.amount) for row in df.collect()]
+        with db:
+            db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+            db.execute("INSERT INTO batches VALUES (?, ?)", (query, batch_id))
+    db.close()
+    log.info("batch %s is done", batch_id)
+
+
+def read():
+    """What everybody can see."""
+    db = connect()
+    rows = db.execute("SELECT id, key, amount FROM orders").fetchall()
+    db.close()
+    return rows
+
+
+def reset():
+    """Empties the store between two runs of a test."""
+    STORE.unlink(missing_ok=True)

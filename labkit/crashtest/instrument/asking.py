@@ -1,0 +1,103 @@
+"""Has the user's reader asked while the process waits at a point, so that a reading belongs to a place, not to a time.
+
+The process leaves a question, a file that names the point, and waits until the watcher has taken it away
+(`labkit.crashtest.harness.watching`). It waits for a bounded time, since the sink may hold a lock that its reader
+needs. No other thread of the process begins an effect meanwhile. This module must not read the user's store.
+"""
+
+import json
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit.crashtest.instrument.effects import Effect, Kind, Side
+
+if TYPE_CHECKING:
+    from labkit.crashtest.instrument.recorder import Ticket
+
+_open, _write, _close, _rename, _unlink = (
+    os.open,
+    os.write,
+    os.close,
+    os.rename,
+    os.unlink,
+)
+"""As they are before `labkit.crashtest.instrument.install` puts its own in their place."""
+
+SUFFIX = ".ask"
+PATIENCE = 6.0
+"""Seconds for one answer: a reader that meets a lock of SQLite gives up after five."""
+
+IN_VAIN = 15.0
+"""Seconds that a process waits for answers that do not come; after that it waits `BRIEF` each time."""
+
+IN_ALL = 20.0
+"""Seconds that a process waits in all; after that it asks no more."""
+
+BRIEF = 0.2
+_POLL = 0.002
+
+
+class Asker:
+    """The questions of this process."""
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """Also in a forked process: the thread that held the lock is not there."""
+        self._lock = threading.Lock()
+        self._under_way = 0
+        self._count = 0
+        self._in_vain = self._in_all = 0.0
+
+    def enter(self) -> None:
+        """An effect begins, unless somebody is asking; then it waits."""
+        with self._lock:
+            self._under_way += 1
+
+    def leave(self) -> None:
+        """An effect is over and in the log. A forked process may leave what its parent has entered."""
+        with self._lock:
+            self._under_way = max(self._under_way - 1, 0)
+
+    def ask(self, ticket: "Ticket", effect: Effect, side: Side) -> None:
+        """Waits until the reader was asked, or for as long as one may wait. Does nothing where nobody answers."""
+        again = effect.kind is Kind.SEND and effect.nth > 1
+        if not ticket.asks or self._in_all > IN_ALL or again:
+            return
+        with self._lock:
+            if self._under_way:
+                return  # another thread is in the middle of an effect: a reading would belong to no place
+            self._count += 1
+            path = f"{ticket.asks}/{time.time_ns()}-{os.getpid()}-{self._count}"
+            question = {
+                "point": effect.point(side).to_json(),
+                "position": _size(ticket.log),
+            }
+            descriptor = _open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+            try:
+                _write(descriptor, json.dumps(question).encode())
+            finally:
+                _close(descriptor)
+            _rename(path, path + SUFFIX)
+            self._await(path + SUFFIX)
+
+    def _await(self, path: str) -> None:
+        begun = time.monotonic()
+        patience = BRIEF if self._in_vain > IN_VAIN else PATIENCE
+        while Path(path).exists() and time.monotonic() < begun + patience:
+            time.sleep(_POLL)
+        waited = time.monotonic() - begun
+        self._in_all += waited
+        with suppress(OSError):
+            _unlink(path)  # withdrawn: an answer that comes now is none
+            self._in_vain += waited
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).exists() else 0

@@ -1,0 +1,78 @@
+"""Records that the user's code sends bytes to somebody over a socket of Python, as requests and redis-py do.
+
+What the receiver makes of them is not seen, so such an effect is never a durable one; it says that there is something
+that the test cannot see. The sockets of PySpark, and of clients whose effects are recorded as such, are left alone.
+This module must not send anything.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from labkit.crashtest.instrument.effects import Kind
+from labkit.crashtest.instrument.recorder import recorder
+
+SENDS = ("send", "sendall", "sendmsg", "sendto")
+KNOWN = tuple(
+    f"/{package}/" for package in ("pyspark", "py4j", "kafka", "psycopg", "logging")
+)
+"""Packages whose sockets are no news: the driver's own, and clients that are recorded."""
+
+
+def tap_socket(module: ModuleType) -> None:
+    """Wraps what sends in `socket.socket`."""
+    _tap(module.socket)
+
+
+def tap_ssl(module: ModuleType) -> None:
+    """The same for encrypted sockets, which do not use the methods of plain ones."""
+    _tap(module.SSLSocket)
+
+
+def _tap(owner: Any) -> None:
+    for name in SENDS:
+        method = getattr(owner, name, None)
+        if method is not None and not hasattr(method, "recorded"):
+            setattr(owner, name, _around(method))
+
+
+def _around(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
+        peer = "" if _is_known() else _peer(self, arguments)
+        if not peer:
+            return method(self, *arguments, **named)
+        with recorder.effect(Kind.NETWORK, peer):
+            return method(self, *arguments, **named)
+
+    recorded.recorded = True  # type: ignore[attr-defined]
+    return recorded
+
+
+def _is_known() -> bool:
+    """Whether one of the packages above sends: what lies between it and the user's line does not matter."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # the one way to it
+    while frame is not None:
+        if _of_known(frame.f_code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.cache
+def _of_known(file: str) -> bool:
+    installed = "/site-packages/" in file or "/logging/" in file
+    return installed and any(package in file for package in KNOWN)
+
+
+def _peer(own: Any, arguments: tuple[Any, ...]) -> str:
+    """Who gets it: `host:port` or the path of a socket; empty for a pair of sockets within one program."""
+    try:
+        address = own.getpeername()
+    except OSError:
+        address = arguments[-1] if len(arguments) > 1 else ""
+    if isinstance(address, tuple) and len(address) > 1:
+        return f"{address[0]}:{address[1]}"
+    return str(address) if isinstance(address, str) else ""

@@ -1,0 +1,228 @@
+"""How far the test sees what a sink does: judged by what the user's own reader saw at each point of the healthy run.
+
+Where rows became readable, changed or went between two neighbouring points, and no effect that was recorded between
+them could have done that, something writes unseen, and no crash was ever put beside it. Nothing may then be said of
+the guarantee. This module reads what was recorded; it must not judge rows, which is `labkit.core.judge`.
+"""
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.crashtest.instrument.effects import (
+    DURABLE,
+    LISTENER,
+    SHOWING,
+    Effect,
+    Kind,
+)
+from labkit.crashtest.rows import Seen
+
+SEEN_INSTEAD = {
+    "psycopg2": "psycopg (3)",
+    "asyncpg": "psycopg (3), without async",
+    "aiosqlite": "sqlite3",
+    "apsw": "sqlite3",
+    "confluent_kafka": "kafka-python",
+    "aiokafka": "kafka-python",
+}
+"""Libraries that are not seen, with the one for the same store that is."""
+
+UNSEEN = (
+    "duckdb",
+    "redis",
+    "requests",
+    "httpx",
+    "urllib3",
+    "boto3",
+    "deltalake",
+    "pyarrow",
+    "pyiceberg",
+    "pymongo",
+    "pymysql",
+    "clickhouse_connect",
+    "cassandra",
+    "ctypes",
+    "multiprocessing",
+    "subprocess",
+)
+"""Other libraries that write where the test does not see it."""
+
+FEW = 2
+"""Places that a sentence names."""
+
+
+class PointReading(NamedTuple):
+    """What the reader returned while the sink waited at one point."""
+
+    point: str
+    position: int
+    """Bytes of the run's log when the sink began to wait: the effects before them have happened, no others."""
+    seen: tuple[Seen, ...]
+
+
+class Logged(NamedTuple):
+    """An effect, and where its line of the log ends, in bytes."""
+
+    end: int
+    effect: Effect
+
+
+class Gap(NamedTuple):
+    """Two neighbouring points between which the readable rows changed, and nothing that was recorded did it."""
+
+    earlier: str
+    later: str
+    appeared: int
+    gone: int
+
+    def __str__(self) -> str:
+        changes = [
+            f"{count} row(s) {word}"
+            for count, word in ((self.appeared, "appeared"), (self.gone, "went"))
+            if count
+        ]
+        return f"{' and '.join(changes)} between [{self.earlier}] and [{self.later}]"
+
+
+def read_logged(path: Path) -> list[Logged]:
+    """The effects of a log with their places in it, without a line that was not finished."""
+    found: list[Logged] = []
+    end = 0
+    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
+        end += len(line)
+        try:
+            found.append(Logged(end, Effect.from_json(json.loads(line))))
+        except (ValueError, KeyError):
+            continue
+    return found
+
+
+def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap]:
+    """Where the rows changed although nothing that was recorded there could have changed them."""
+    found = []
+    for earlier, later in pairwise(readings):
+        before, after = Counter(earlier.seen), Counter(later.seen)
+        if before == after or _explained(earlier.position, later.position, logged):
+            continue
+        appeared, gone = after - before, before - after
+        gap = Gap(earlier.point, later.point, appeared.total(), gone.total())
+        found.append(gap)
+    return found
+
+
+def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
+    """Whether an effect between two places of the log shows rows, or takes them away.
+
+    What a producer was given may arrive at any time until it is flushed, and behind its flush or its commit a reader
+    may see it a little later: until the next call begins.
+    """
+    arriving = delivered = False
+    for place, effect in logged:
+        if place > end:
+            break
+        if place > start and effect.kind in SHOWING:
+            return True
+        if effect.kind is Kind.SEND:
+            arriving, delivered = True, False
+        elif _delivers(effect):
+            arriving = delivered = True
+        elif effect.kind is Kind.BEGIN and place <= start and delivered:
+            arriving = False
+    return arriving
+
+
+def _delivers(effect: Effect) -> bool:
+    """Whether a producer had no message left behind it. Of a commit, a producer's has no target."""
+    return effect.kind is Kind.FLUSH or (
+        effect.kind is Kind.COMMIT and not effect.target
+    )
+
+
+def doubts(
+    readings: Sequence[PointReading],
+    logged: Sequence[Logged],
+    imported: Iterable[str] = (),
+) -> list[str]:
+    """Why nothing may be said of the guarantee, a sentence each; none if all that the sink does was seen."""
+    found = []
+    unseen = gaps(readings, logged)
+    effects = [each.effect for each in logged]
+    if unseen:
+        named = "; ".join(map(str, unseen[:FEW]))
+        more = f"; and {len(unseen) - FEW} more" if len(unseen) > FEW else ""
+        found.append(
+            f"something writes unseen: without a crash {named}{more}, and no effect was seen there{_help(imported)}"
+        )
+    elif not any(each.kind in DURABLE for each in effects):
+        found.append(
+            f"no durable effect of the sink was seen, so nothing inside of its calls was cut{_help(imported)}"
+        )
+    peers = {each.target: each.by() for each in effects if each.kind is Kind.NETWORK}
+    found += [
+        f"bytes were sent to {peer}{by}, and what became of them is not seen (--ignore {peer} if that is no part of "
+        "the sink)"
+        for peer, by in peers.items()
+    ]
+    late = first_late(effects)
+    if late is not None:
+        found.append(
+            f"the sink returned too early: {late.said()} happened after its call had returned, when the engine may "
+            "have recorded the batch as finished"
+        )
+    return found
+
+
+def first_late(effects: Iterable[Effect]) -> Effect | None:
+    """The first effect of a thread that outlived its call. What a listener of the query does comes late on purpose."""
+    return next(
+        (each for each in effects if each.late and each.where != LISTENER), None
+    )
+
+
+def _help(imported: Iterable[str]) -> str:
+    """What would help, by what the file imports."""
+    names = set(imported)
+    better = [
+        f"{name} is not seen, {seen} is"
+        for name, seen in SEEN_INSTEAD.items()
+        if name in names
+    ]
+    others = [f"what {name} does is not seen" for name in UNSEEN if name in names]
+    said = "; ".join([*better, *others])
+    return f" ({said})" if said else ""
+
+
+def imports(file: Path) -> set[str]:
+    """The packages that a file of Python imports, and those that the modules beside it import, by their text."""
+    found: set[str] = set()
+    waiting, read = [file], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path in read or not path.is_file():
+            continue
+        read.add(path)
+        for name in _imported(path):
+            found.add(name.partition(".")[0])
+            inner = file.parent.joinpath(*name.split("."))
+            waiting += [inner.with_suffix(".py"), inner / "__init__.py"]
+    return found
+
+
+def _imported(file: Path) -> list[str]:
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module] if node.module else []
+            names += [alias.name for alias in node.names if node.level]
+    return names
