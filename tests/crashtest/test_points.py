@@ -7,7 +7,9 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side, check_id
 from labkit.crashtest.points import (
+    QUICK_POINTS,
     choose,
+    large_points,
     last_point,
     pairs,
     points,
@@ -86,6 +88,40 @@ def test_quick_takes_two_batches_and_what_lasts() -> None:
     assert {point.batch for point in chosen} == {0, 1}
     assert "b0.call.2.after" in {point.id for point in chosen}
     assert "b0.call.1.after" not in {point.id for point in chosen}
+
+
+def test_quick_cuts_before_the_first_and_the_last_effect_of_a_call_too() -> None:
+    """What nobody saw lies beside what was seen."""
+    many = (Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
+    chosen = {point.id for point in choose(call(0, *many), 1, quick=True).chosen}
+    assert {"b0.call.1.before", "b0.call.4.before"} <= chosen
+    assert not {"b0.call.2.before", "b0.call.3.before"} & chosen
+
+
+def test_where_there_are_too_many_points_the_edges_stay() -> None:
+    log = [effect for batch in range(2) for effect in call(batch, *[Kind.COMMIT] * 30)]
+    chosen = [point.id for point in choose(log, 2, quick=True).chosen]
+    assert len(chosen) == QUICK_POINTS
+    assert {"b0.call.1.before", "b0.call.30.before", "b1.call.30.before"} <= set(chosen)
+
+
+def test_a_large_batch_is_cut_where_a_line_lasts_several_times_only_there() -> None:
+    small = [Effect(0, "call", n, Kind.COMMIT, "t", 11, n) for n in (1,)]
+    small += [Effect(0, "call", 1 + n, Kind.COMMIT, "t", 12, n) for n in (1, 2)]
+    chunks = [Effect(0, "call", n, Kind.COMMIT, "t", 11, n) for n in (1, 2, 3)]
+    rows = [Effect(0, "call", 3 + n, Kind.COMMIT, "t", 12, n) for n in range(1, 9)]
+    other = [Effect(0, "call", 12, Kind.WRITE, "t", 13, 1)]
+    found = large_points([*chunks, *rows, *other], small)
+    assert [(point.line, point.number) for point in found] == [(11, 1), (13, 12)]
+    assert large_points(small, small) == []
+
+
+def test_what_happens_after_the_return_is_no_point() -> None:
+    late = Effect(0, "call", 3, Kind.COMMIT, "t", 13, late=True)
+    log = [*call(0, Kind.COMMIT), late]
+    assert points(log, [0]) == points(call(0, Kind.COMMIT), [0])
+    assert not unfinished(points(log, [0])[2], log)
+    assert zombie_point([late]) is None
 
 
 def test_the_same_log_gives_the_same_pairs() -> None:

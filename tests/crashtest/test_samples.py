@@ -6,7 +6,17 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict, judge
-from labkit.crashtest.rows import Rows, Seen, Shape, generate, named, shape_of, tokens
+from labkit.crashtest.rows import (
+    LARGE,
+    Rows,
+    Seen,
+    Shape,
+    generate,
+    generate_large,
+    named,
+    shape_of,
+    tokens,
+)
 from labkit.crashtest.samples import Sample, history
 
 ROWS = generate(2, per_batch=4)
@@ -112,3 +122,53 @@ def test_what_a_reader_returns_is_told_from_what_it_read() -> None:
     assert shape_of([Seen(None, "k0", 65)], ROWS) is Shape.SUMS
     with pytest.raises(InvalidInput, match="no id"):
         shape_of([Seen(None, "k0", None)], ROWS)
+
+
+def unique(batches: int = 2) -> Rows:
+    """A user's own rows, each with a key of its own, as of orders."""
+    numbers = range(5 * batches)
+    rows = [{"id": n, "key": f"order-{n}", "amount": 1} for n in numbers]
+    return Rows([rows[5 * n : 5 * n + 5] for n in range(batches)], generated=False)
+
+
+def test_keys_that_are_in_the_input_once_prove_no_replacing() -> None:
+    rows = unique()
+    there = [Seen(**row) for batch in rows.batches for row in batch.rows]
+    assert shape_of(there, rows) is Shape.ROWS
+
+
+def test_a_row_of_a_unique_key_that_comes_twice_is_a_duplicate() -> None:
+    rows = unique()
+    there = [Seen(**row) for batch in rows.batches for row in batch.rows]
+    shape = shape_of(there, rows)
+    verdict = judged(sample([*there, there[0]], "end"), shape=shape, rows=rows)
+    assert verdict.duplicate == (0,)
+    assert verdict.guarantee is Guarantee.AT_LEAST_ONCE
+
+
+def test_a_key_that_is_there_twice_is_one_row_too_many_even_of_replaced_rows() -> None:
+    verdict = judged(sample([*B, B[0]], "end"), shape=Shape.LAST)
+    assert verdict.unexpected == (B[0].id,)
+    assert verdict.guarantee is Guarantee.AT_LEAST_ONCE
+    old = judged(sample([*B, A[0]], "end"), shape=Shape.LAST)
+    assert (old.unexpected, old.lost) == ((A[0].id,), ())
+
+
+def test_a_key_that_is_there_twice_for_a_moment_was_read_too_early() -> None:
+    verdict = judged(sample([*B, A[0]]), sample(B, "end"), shape=Shape.LAST)
+    assert verdict.guarantee is Guarantee.EXACTLY_ONCE
+    assert violated(verdict) == {"no_aborted_read"}
+
+
+def test_a_reader_that_counts_is_told_so() -> None:
+    with pytest.raises(InvalidInput, match="how many rows each key has"):
+        shape_of([Seen(None, f"k{n}", 2) for n in range(4)], ROWS)
+    assert shape_of([Seen(None, f"k{n}", 65) for n in range(4)], ROWS) is Shape.SUMS
+
+
+def test_a_large_batch_is_followed_by_a_small_one_with_ids_of_its_own() -> None:
+    first, second = generate_large(7).batches
+    assert (len(first.rows), len(second.rows)) == (LARGE, 10)
+    ids = [row["id"] for row in (*first.rows, *second.rows)]
+    assert len(set(ids)) == len(ids)
+    assert generate_large(7).epochs() != []

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.crashtest.diagnosis import diagnose
 from labkit.crashtest.harness.subject import Door, Subject
-from labkit.crashtest.instrument.effects import Effect, Kind, Point
+from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.points import points
 from labkit.crashtest.report import Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
@@ -251,6 +252,100 @@ def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
     assert report(bad, tmp_path).code(None) == 0
     assert report([*good, UNKNOWN], tmp_path).code(Guarantee.EXACTLY_ONCE) == 2
     assert report([*good, UNKNOWN], tmp_path).code(None) == 2
+
+
+SEEING = Result(
+    "seeing",
+    "what the test sees of the sink",
+    Group.SEEING,
+    unknown="something writes unseen",
+)
+
+
+def test_where_something_writes_unseen_every_word_is_unknown(tmp_path: Path) -> None:
+    made = report([*results(TWO, GOOD, "", ""), SEEING], tmp_path)
+    assert made.guarantee is Guarantee.UNKNOWN
+    assert made.code(Guarantee.EXACTLY_ONCE) == made.code(None) == 2
+    assert set(made.axes.values()) == {Outcome.UNKNOWN}
+    assert "crash-tested: unknown" in made.badge()
+    assert made.to_json()["guarantee"] == "unknown"
+    assert "unknown           seeing: something writes unseen" in made.text()
+    root = ET.fromstring(made.junit(Guarantee.EXACTLY_ONCE))
+    assert root.attrib["errors"] == "1"
+
+
+def test_what_was_refuted_stays_so_although_something_writes_unseen(
+    tmp_path: Path,
+) -> None:
+    bad = results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
+    made = report([*bad, SEEING], tmp_path)
+    assert made.code(Guarantee.EXACTLY_ONCE) == 1
+    assert made.code(Guarantee.AT_LEAST_ONCE) == 2
+    assert made.axes["duplicate"] is Outcome.VIOLATED
+
+
+def only(found: Sequence[Result], folder: Path) -> Report:
+    whole = report(found, folder)
+    return replace(whole, settings=replace(whole.settings, only=("b0.call.returns",)))
+
+
+def test_one_run_claims_no_guarantee(tmp_path: Path) -> None:
+    made = only(results(TWO, GOOD, "", ""), tmp_path)
+    assert made.guarantee is Guarantee.UNKNOWN
+    assert set(made.axes.values()) == {Outcome.UNKNOWN}
+    assert "guarantee         unknown" in made.text()
+    assert "in this run       exactly-once (no guarantee" in made.text()
+    assert made.to_json()["in_these_runs"] == "exactly-once"
+    assert made.code(None) == 0
+    assert made.code(Guarantee.EXACTLY_ONCE) == 2
+    assert "crash-tested: unknown" in made.badge()
+
+
+def test_one_run_can_refute_a_guarantee(tmp_path: Path) -> None:
+    bad = results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
+    assert only(bad, tmp_path).code(Guarantee.EXACTLY_ONCE) == 1
+    assert only(bad, tmp_path).axes["duplicate"] is Outcome.VIOLATED
+
+
+def test_the_report_says_which_batches_were_not_tested(tmp_path: Path) -> None:
+    made = replace(report(results(TWO, GOOD, "", ""), tmp_path), largest=10)
+    assert "batches of more than 10 rows." in made.text()
+
+
+def test_a_large_batch_that_lasts_in_parts_is_diagnosed_by_its_line() -> None:
+    point = Point(0, "call", 2, Kind.COMMIT, Side.AFTER, 31)
+    large = Result("large.x", "a batch", Group.LARGE, (point,), judged(TWICE))
+    said = summary([*results(TWO, GOOD, "", ""), large])
+    found = diagnose(said, TWO, Shape.ROWS)
+    assert found is not None
+    assert found.code == "parts commit separately"
+    assert "commit by line 31" in found.why
+    assert said.guarantee is Guarantee.AT_LEAST_ONCE
+
+
+@pytest.mark.parametrize(
+    ("tried", "said"), [(True, "does no harm"), (False, "was not tried")]
+)
+def test_a_diagnosis_of_a_recovery_names_only_what_was_tried(
+    tried: bool, said: str
+) -> None:
+    singles = results(TWO, GOOD, "", "")
+    second = singles[3].points[0]
+    if not tried:
+        del singles[3]
+    pair = Result(
+        "pair", "a pair", Group.PAIR, (singles[0].points[0], second), judged(TWICE)
+    )
+    found = diagnose(summary([*singles, pair]), TWO, Shape.ROWS)
+    assert found is not None
+    assert f"one crash there {said}" in found.why
+
+
+def test_a_late_effect_alone_is_returned_too_early() -> None:
+    late = Effect(0, "call", 9, Kind.COMMIT, "t9", 19, late=True)
+    found = diagnose(summary([SEEING]), [*TWO, late], Shape.ROWS)
+    assert found is not None
+    assert found.code == "returned too early"
 
 
 def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(
