@@ -93,6 +93,44 @@ def test_what_the_sink_raised_is_found_in_what_spark_makes_of_it() -> None:
     assert told(ValueError("no traceback in it")) == "no traceback in it"
 
 
+def test_what_the_jvm_raised_is_told_with_its_cause() -> None:
+    text = (
+        "Return Message: Traceback (most recent call last):\n  File 'x.py', line 1, in call\n"
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o67.sql.\n"
+        ": org.apache.spark.SparkException: no such catalog\n\tat org.apache.Spark.run(Spark.java:1)\n"
+        "Caused by: java.lang.ClassNotFoundException: org.postgresql.Driver\n\tat java.Base\n"
+    )
+    assert told(Exception(text)) == (
+        "Py4JJavaError: An error occurred while calling o67.sql. org.apache.spark.SparkException: no such catalog; "
+        "caused by java.lang.ClassNotFoundException: org.postgresql.Driver"
+    )
+
+
+PACKAGE = "from .tables import TABLE\ndef sink(df, batch_id): ...\n"
+
+
+def test_a_sink_in_a_package_is_named_by_file_or_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "shop" / "jobs"
+    folder.mkdir(parents=True)
+    for path in (folder.parent, folder):
+        (path / "__init__.py").touch()
+    (folder / "tables.py").write_text("TABLE = 'orders'\n")
+    (folder / "orders.py").write_text(PACKAGE)
+    by_file = Subject.parse("shop/jobs/orders.py:sink")
+    assert Subject.parse("shop.jobs.orders:sink") == by_file
+    assert by_file.file == str(folder / "orders.py")
+    assert examine(by_file) is Door.BATCH
+
+
+def test_a_folder_of_code_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    made = subject(tmp_path, "")
+    with pytest.raises(InvalidInput, match="there is no such folder"):
+        settings(f"{made.file}:sink", code=(str(tmp_path / "nowhere"),))
+
+
 @pytest.mark.parametrize(
     "text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"]
 )

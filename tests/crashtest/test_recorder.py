@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.evidence import read_evidence
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.project import Project, counts
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log
 
@@ -31,6 +33,8 @@ class Sink:
         self.folder, self.file, self.name = folder, file, name
         self.store = folder / "store"
         self.log, self.evidence = folder / "effects.jsonl", folder / "reached.json"
+        self.code: tuple[str, ...] = ()
+        self.ignored: tuple[str, ...] = ()
 
     def start(
         self, armed: Point | None = None, then: str = "crash", batches: int = 1
@@ -42,6 +46,7 @@ class Sink:
             armed,
             str(self.evidence) if armed else "",
             then,
+            *Project.of(str(self.file), self.code, self.ignored)[1:],
         )
         environment = dict(os.environ, SINK_STORE=str(self.store))
         command = [
@@ -299,3 +304,123 @@ def test_evidence_of_something_else_is_none(tmp_path: Path) -> None:
     path.write_text(json.dumps({"point": point.id, "kind": "write"}))
     with pytest.raises(JobFailed, match=r"\(write\)"):
         read_evidence(path, point)
+
+
+def test_the_release_of_the_outermost_savepoint_commits(
+    sink: Callable[..., Sink],
+) -> None:
+    code = (
+        "import os, sqlite3\ndef write_batch(df, batch):\n"
+        "    db = sqlite3.connect(os.environ['SINK_STORE'], isolation_level=None)\n"
+        "    db.execute('CREATE TABLE t (n)')\n    db.execute('SAVEPOINT a')\n"
+        "    db.execute('SAVEPOINT b')\n    db.execute('INSERT INTO t VALUES (1)')\n"
+        "    db.execute('RELEASE b')\n    db.execute('RELEASE a')\n    db.close()\n"
+    )
+    assert sink(code).kinds() == [
+        ("schema", 4),
+        ("statement", 7),
+        ("statement", 8),
+        ("commit", 9),
+    ]
+
+
+def test_what_another_module_of_the_project_does_has_that_module_s_line(
+    sink: Callable[..., Sink], tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    for name, text in {
+        "__init__.py": "",
+        "files.py": "def put(path):\n    path.write_text('x')\n",
+        "job.py": "import os\nfrom pathlib import Path\nfrom .files import put\n"
+        "def write_batch(df, batch):\n    put(Path(os.environ['SINK_STORE']))\n",
+    }.items():
+        (tmp_path / "shop" / name).write_text(text)
+    made = sink("")
+    made.file = tmp_path / "shop" / "job.py"
+    found = [each for each in made.effects() if each.kind not in BOUNDS]
+    assert [(each.kind, each.file, each.line) for each in found] == [
+        (Kind.CREATE, "files.py", 2),
+        (Kind.WRITE, "files.py", 2),
+    ]
+
+
+def test_an_armed_point_in_another_module_is_reached(
+    sink: Callable[..., Sink], tmp_path: Path
+) -> None:
+    (tmp_path / "beside.py").write_text("import os\ndef put(p):\n    os.mkdir(p)\n")
+    made = sink(
+        "import os\nfrom beside import put\ndef write_batch(df, batch):\n"
+        "    put(os.environ['SINK_STORE'])\n"
+    )
+    (effect,) = (each for each in made.effects() if each.kind is Kind.MKDIR)
+    made.store.rmdir()
+    with made.start(effect.point(Side.AFTER)) as process:
+        await_stopped(process, made.evidence)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert (effect.file, effect.line) == ("beside.py", 3)
+
+
+def test_code_of_an_installed_package_counts_where_it_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages" / "library"
+    file = str(folder / "module.py")
+    assert not counts(file, (str(tmp_path),), ())
+    assert counts(file, (str(tmp_path),), (str(folder),))
+    assert not counts(json.__file__, ("/",), ())
+    assert not counts("<string>", ("/",), ("/",))
+
+
+LOGGING = """
+import logging, os
+log = logging.getLogger("job")
+log.addHandler(logging.FileHandler(os.environ["SINK_STORE"] + ".log", delay=True))
+log.setLevel("INFO")
+def write_batch(df, batch):
+    log.info("begin")
+    open(os.environ["SINK_STORE"], "w").close()
+    open(os.environ["SINK_STORE"] + ".metrics", "w").close()
+    log.info("end")
+"""
+
+
+def test_the_line_of_a_log_is_no_effect_of_the_sink(sink: Callable[..., Sink]) -> None:
+    made = sink(LOGGING)
+    assert [line for _, line in made.kinds()] == [8, 9]
+    assert Path(f"{made.store}.log").read_text() == "begin\nend\n"
+
+
+def test_a_file_that_is_to_be_ignored_is_no_effect(sink: Callable[..., Sink]) -> None:
+    made = sink(LOGGING)
+    made.ignored = ("*.metrics",)
+    assert [line for _, line in made.kinds()] == [8]
+
+
+def test_bytes_for_somebody_else_are_recorded_with_the_receiver(
+    sink: Callable[..., Sink],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        made = sink(
+            "import os, socket\ndef write_batch(df, batch):\n"
+            f"    with socket.create_connection(('127.0.0.1', {port})) as there:\n"
+            "        there.sendall(b'rows')\n"
+        )
+        found = [each for each in made.effects() if each.kind is Kind.NETWORK]
+    assert [(each.target, each.line) for each in found] == [(f"127.0.0.1:{port}", 4)]
+
+
+def test_what_a_thread_does_after_the_return_is_recorded_as_late(
+    sink: Callable[..., Sink],
+) -> None:
+    made = sink(
+        "import os, threading\nreturned = threading.Event()\ndef late():\n"
+        "    while returned.is_set() is False:\n        pass\n"
+        "    os.mkdir(os.environ['SINK_STORE'])\n"
+        "def write_batch(df, batch):\n    threading.Thread(target=late).start()\n"
+        "    from labkit.crashtest.instrument.recorder import recorder\n"
+        "    end = recorder.end\n"
+        "    def ended(call, **named):\n"
+        "        end(call, **named)\n        returned.set()\n"
+        "    recorder.end = ended\n"
+    )
+    (effect,) = (each for each in made.effects() if each.kind is Kind.MKDIR)
+    assert (effect.late, effect.line, effect.batch) == (True, 6, 0)
