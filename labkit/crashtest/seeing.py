@@ -118,21 +118,23 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
 def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
     """Whether an effect between two places of the log shows rows, or takes them away.
 
-    What a producer was given may arrive at any time until it is flushed, and behind its flush or its commit a reader
-    may see it a little later: until the next call begins.
+    What a producer was given may arrive at any time until it is flushed. Behind its flush or its commit, which a
+    listener may do when the next call has begun, a reader may see it a little later: until that call is over.
     """
     arriving = delivered = False
+    calls = 0
     for place, effect in logged:
         if place > end:
             break
         if place > start and effect.kind in SHOWING:
             return True
         if effect.kind is Kind.SEND:
-            arriving, delivered = True, False
+            arriving, delivered, calls = True, False, 0
         elif _delivers(effect):
-            arriving = delivered = True
-        elif effect.kind is Kind.BEGIN and place <= start and delivered:
-            arriving = False
+            arriving, delivered, calls = True, True, 0
+        elif effect.kind is Kind.BEGIN and place <= start:
+            calls += 1
+            arriving = arriving and not (delivered and calls > 1)
     return arriving
 
 
@@ -182,6 +184,15 @@ def first_late(effects: Iterable[Effect]) -> Effect | None:
     return next(
         (each for each in effects if each.late and each.where != LISTENER), None
     )
+
+
+def askable(effects: Iterable[Effect]) -> list[Effect]:
+    """Those at which the reader is asked (`labkit.crashtest.instrument.asking`)."""
+    return [
+        each
+        for each in effects
+        if not each.late and (each.kind is not Kind.SEND or each.nth == 1)
+    ]
 
 
 def _help(imported: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ import pytest
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.evidence import read_evidence
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.jvm import kind_of_spark, tap_merge, tap_session
 from labkit.crashtest.instrument.project import Project, counts
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log
@@ -424,3 +425,70 @@ def test_what_a_thread_does_after_the_return_is_recorded_as_late(
     )
     (effect,) = (each for each in made.effects() if each.kind is Kind.MKDIR)
     assert (effect.late, effect.line, effect.batch) == (True, 6, 0)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("INSERT INTO t SELECT * FROM v", Kind.JVM),
+        ("\n  merge into t using v on t.id = v.id", Kind.JVM),
+        ("WITH v AS (SELECT 1) INSERT INTO t SELECT * FROM v", Kind.JVM),
+        ("CREATE TABLE t AS SELECT * FROM v", Kind.JVM),
+        ("CALL system.rewrite_data_files('t')", Kind.JVM),
+        ("CREATE TABLE t (id BIGINT)", Kind.SCHEMA),
+        ("ALTER TABLE a RENAME TO b", Kind.SCHEMA),
+        ("CREATE OR REPLACE TEMP VIEW v AS SELECT 1", None),
+        ("WITH v AS (SELECT 1) SELECT * FROM v", None),
+        ("ADD JAR 'x.jar'", None),
+        ("SET a = b", None),
+    ],
+)
+def test_a_statement_of_spark_sql_is_a_write_by_its_words(
+    sql: str, kind: Kind | None
+) -> None:
+    assert kind_of_spark(sql) is kind
+
+
+def test_what_writes_in_spark_sql_and_a_merge_are_tapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from pyspark.sql import merge, session
+
+    for owner, name in (
+        (session.SparkSession, "sql"),
+        (merge.MergeIntoWriter, "merge"),
+    ):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    tap_session(session)
+    tap_merge(merge)
+    tap_session(session)
+    assert session.SparkSession.sql.recorded
+    assert merge.MergeIntoWriter.merge.recorded
+
+
+def test_blocks_and_copies_of_psycopg_are_recorded_where_they_end(
+    sink: Callable[..., Sink], postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SINK_POSTGRES", postgres)
+    made = sink("wrong_transaction_blocks.py")
+    file = made.file.name
+    assert made.kinds()[-4:] == [
+        ("statement", line_of(file, "copy(")),
+        ("commit", line_of(file, "copy(")),
+        ("statement", line_of(file, "INSERT INTO")),
+        ("commit", line_of(file, "with db.transaction():")),
+    ]
+
+
+def test_an_inner_block_and_a_copy_that_reads_commit_nothing(
+    sink: Callable[..., Sink], postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SINK_POSTGRES", postgres)
+    code = (
+        "import os, psycopg\ndef write_batch(df, batch):\n"
+        "    db = psycopg.connect(os.environ['SINK_POSTGRES'], autocommit=True)\n"
+        "    with db.transaction():\n        with db.transaction():\n            pass\n"
+        "    with db.cursor().copy('COPY (SELECT 1) TO STDOUT') as copy:\n        list(copy)\n"
+        "    with db.transaction(force_rollback=True):\n        pass\n    db.close()\n"
+    )
+    assert sink(code).kinds() == [("statement", 5), ("commit", 4), ("rollback", 9)]

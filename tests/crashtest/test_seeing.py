@@ -81,16 +81,17 @@ def test_the_order_of_rows_says_nothing() -> None:
     assert gaps(readings(ROWS, ROWS[::-1]), []) == []
 
 
-def test_what_a_producer_was_given_may_arrive_until_the_next_call() -> None:
+def test_what_a_producer_was_given_may_arrive_until_the_next_call_is_over() -> None:
     sent = logged(
-        Kind.BEGIN, Kind.SEND, Kind.FLUSH, Kind.RETURN, Kind.BEGIN, Kind.STATEMENT
+        *(Kind.BEGIN, Kind.SEND, Kind.FLUSH, Kind.RETURN),
+        *(Kind.BEGIN, Kind.STATEMENT, Kind.BEGIN, Kind.STATEMENT),
     )
-    until = readings([], [], [], [], ROWS, ROWS, ROWS)
-    assert gaps(until, sent) == []
-    later = readings([], [], [], [], [], [], ROWS)
-    assert len(gaps(later, sent)) == 1
+    until: list[Sequence[Seen]] = [[], [], [], [], [], [], ROWS, ROWS, ROWS]
+    assert gaps(readings(*until), sent) == []
+    later: list[Sequence[Seen]] = [*[()] * 8, ROWS]
+    assert len(gaps(readings(*later), sent)) == 1
     never = [each for each in sent if each.effect.kind is not Kind.FLUSH]
-    assert gaps(later, never) == []
+    assert gaps(readings(*later), never) == []
 
 
 def test_where_no_durable_effect_was_seen_nothing_was_cut() -> None:

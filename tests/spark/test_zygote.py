@@ -13,6 +13,7 @@ from labkit.spark import session
 from labkit.spark.fast import zygote
 
 FORKED = "import os, sys; print(os.getppid(), os.environ['WORD'], sys.stdin.read()); sys.exit(3)"
+WHERE = "import os; print(os.getcwd())"
 DRAWN = "import sys, random, numpy; print(sys.argv[1:], hash('hello'), random.random(), numpy.random.random())"
 PATIENCE = 30.0
 
@@ -24,7 +25,8 @@ def settings(
     """A zygote of the test's own, asked for a module that says who started it."""
     (tmp_path / "told.py").write_text(FORKED)
     (tmp_path / "drawn.py").write_text(DRAWN)
-    monkeypatch.setattr(zygote, "FORKED", ("told", "drawn"))
+    (tmp_path / "where.py").write_text(WHERE)
+    monkeypatch.setattr(zygote, "FORKED", ("told", "drawn", "where"))
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     monkeypatch.setenv(
         "PYTHONPATH", f"{Path(zygote.__file__).parents[2]}{os.pathsep}{tmp_path}"
@@ -54,6 +56,16 @@ def test_what_is_named_is_forked_with_environment_and_streams(settings: dict[str
     parent, rest = asked(settings, "-m", "told")
     assert int(parent) == zygote._kept[0].pid
     assert rest.strip() == "passed on read"
+
+
+def test_what_is_forked_works_in_the_folder_of_whoever_asked(
+    settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As a worker that plain Spark starts: the driver's folder, so that relative paths mean the same in both."""
+    here = tmp_path / "job"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert asked(settings, "-m", "where") == [str(here)]
 
 
 def test_hashes_are_as_spark_sets_them_and_random_numbers_are_not_those_of_another_process(

@@ -10,12 +10,26 @@ from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.instrument.recorder import recorder
 from labkit.crashtest.instrument.sql import short
 
+_NOT_KEPT = re.compile(
+    r"\s*create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\b", re.IGNORECASE
+)
 _WRITES = re.compile(
-    r"\s*(?:(insert|merge|update|delete|truncate|replace|load|call|drop)\b"
-    r"|(?:with|from|create)\b.*\b(?:insert|merge|select)\b|(create|alter)\b)",
+    r"\s*(?:insert|merge|update|delete|truncate|replace|load|call|drop)\b"
+    r"|\s*(?:with|from)\b.*\b(?:insert|merge)\b|\s*create\b.*\bselect\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Spark SQL that changes something; the second group only makes or alters a table."""
+_DEFINES = re.compile(r"\s*(?:create|alter)\b", re.IGNORECASE)
+
+
+def kind_of_spark(sql: str) -> Kind | None:
+    """What a statement of Spark SQL does, by its words; None if nothing lasts by it."""
+    if _NOT_KEPT.match(sql):
+        return None
+    if _WRITES.match(sql):
+        return Kind.JVM
+    return Kind.SCHEMA if _DEFINES.match(sql) else None
+
+
 WRITER = (
     "save",
     "insertInto",
@@ -57,10 +71,9 @@ def tap_session(module: ModuleType) -> None:
 
     @functools.wraps(plain)
     def recorded(self: Any, sqlQuery: str, *arguments: Any, **named: Any) -> Any:
-        found = _WRITES.match(sqlQuery)
-        if found is None:
+        kind = kind_of_spark(sqlQuery)
+        if kind is None:
             return plain(self, sqlQuery, *arguments, **named)
-        kind = Kind.SCHEMA if found[2] else Kind.JVM
         with recorder.effect(kind, short(sqlQuery)):
             return plain(self, sqlQuery, *arguments, **named)
 

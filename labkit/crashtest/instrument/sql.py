@@ -166,7 +166,9 @@ def tap_psycopg(module: ModuleType) -> None:
     for name, kind in methods.items():
         setattr(connection, name, _psycopg_method(getattr(connection, name), kind))
     module.Transaction.__exit__ = _psycopg_block(module.Transaction.__exit__)
-    module.Copy.__exit__ = _psycopg_copy(module.Copy.__exit__)
+    module.Copy.__exit__ = _psycopg_copy(
+        module.Copy.__exit__, module.pq.ExecStatus.COPY_IN
+    )
 
 
 def _psycopg_block(leave: Callable[..., Any]) -> Callable[..., Any]:
@@ -186,15 +188,13 @@ def _psycopg_block(leave: Callable[..., Any]) -> Callable[..., Any]:
     return recorded
 
 
-def _psycopg_copy(leave: Callable[..., Any]) -> Callable[..., Any]:
-    """The end of `with cursor.copy(...)` that writes: the server has all rows then."""
+def _psycopg_copy(leave: Callable[..., Any], writes: int) -> Callable[..., Any]:
+    """The end of `with cursor.copy(...)` whose status is `writes`: the server has all rows then."""
 
     @functools.wraps(leave)
     def recorded(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-        if (
-            self.cursor.pgresult is None
-            or self.cursor.pgresult.status.name != "COPY_IN"
-        ):
+        result = self.cursor.pgresult
+        if result is None or result.status != writes:
             return leave(self, kind, error, trace)
 
         def decide() -> Kind:
