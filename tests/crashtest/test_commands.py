@@ -149,7 +149,10 @@ BAD = {
         "import time; time.sleep(600)",
         "the sink did nothing for 4 s in batch 0",
     ),
-    "exits": ("import os; os._exit(3)", "the sink ended its driver's process"),
+    "exits": (
+        "import os, sys; sys.stderr.write('out of fuel\\n'); sys.stderr.flush(); os._exit(3)",
+        "the sink ended its driver's process; its log ends with \"",
+    ),
     "writes nothing": (
         "pass",
         "the reader read nothing after the sink was given 20 rows",
@@ -181,6 +184,31 @@ def test_a_sink_that_does_not_even_do_without_a_crash(
     print(done.stdout, done.stderr)
     assert done.returncode == 64
     assert sentence in done.stderr
+    assert left_over() == []
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+def test_a_relative_path_means_the_same_in_a_task_and_in_the_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The documented sample as it is: workers run where plain Spark's do."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SINK_STORE", raising=False)
+    words = ["-m", "labkit", "crashtest", f"{SINKS}/wrong_partitions.py:Writer"]
+    more = ["--quick", "--only", "b0.task0.7.after", "--expect", "exactly-once"]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, *words, *more, "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, done.stderr)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["in_these_runs"] == "at-least-once"
     assert left_over() == []
 
 
@@ -219,7 +247,8 @@ def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned
     print(done.stdout, done.stderr)
     report = json.loads(done.stdout)
     assert done.returncode == 0
-    assert report["guarantee"] == "exactly-once"
+    assert (report["guarantee"], report["in_these_runs"]) == ("unknown", "exactly-once")
+    assert "run 2 of 3, about" in done.stderr
     assert any("outside of its driver's session" in note for note in report["notes"])
     assert left_over() == []
     sleeping = [
