@@ -14,11 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.judge import judge
-from labkit.core.records import Record
 from labkit.crashtest.harness.drivers import DriverPool
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import (
@@ -30,6 +28,8 @@ from labkit.crashtest.harness.runs import (
 )
 from labkit.crashtest.harness.subject import Door, examine
 from labkit.crashtest.instrument.effects import Effect, Point
+from labkit.crashtest.jobs import Job, pair_job, unknown
+from labkit.crashtest.judging import judged, ours, point_readings
 from labkit.crashtest.points import (
     PAIRS,
     QUICK_PAIRS,
@@ -41,10 +41,8 @@ from labkit.crashtest.points import (
     retry_point,
 )
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import FEWEST, LARGE, Rows, Shape, named, shape_of
-from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.rows import LARGE, Rows, Shape, shape_of
 from labkit.crashtest.seeing import (
-    PointReading,
     askable,
     doubts,
     imports,
@@ -55,7 +53,6 @@ from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.java import find_java
-from labkit.spark.checkpoint import Checkpoint
 
 Tell = Callable[[str, str], None]
 """Told the title of a run that begins, or what came out of it, for progress only."""
@@ -63,15 +60,6 @@ Tell = Callable[[str, str], None]
 
 def silent(_what: str, _said: str) -> None:
     """Tells nobody."""
-
-
-class Job(NamedTuple):
-    """One run that is to be made."""
-
-    id: str
-    title: str
-    group: Group
-    points: tuple[Point, ...] = ()
 
 
 class Campaign:
@@ -118,7 +106,7 @@ class Campaign:
                 f"{len(run.rows.expected())} rows and raised no error; one of the two looks elsewhere."
             )
         self.shape = shape_of(
-            _ours(run, run.watcher.samples[-1:], self.harness.reader.resets)[0].seen,
+            ours(run, run.watcher.samples[-1:], self.harness.reader.resets)[0].seen,
             run.rows,
         )
         if self.shape is Shape.SUMS and not self.harness.reader.resets:
@@ -126,7 +114,9 @@ class Campaign:
                 f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
             )
         self.log = self.harness.healthy_log = run.effects()
-        found = doubts(_readings(run), read_logged(run.log), imports(Path(sink.file)))
+        found = doubts(
+            point_readings(run), read_logged(run.log), imports(Path(sink.file))
+        )
         asked, places = len(run.watcher.readings), len(askable(self.log))
         if asked < places:
             self._slow.append(
@@ -136,7 +126,7 @@ class Campaign:
         healthy = self._keep(self._judged(job, run))
         if found:
             seeing = Job("seeing", "what the test sees of the sink", Group.SEEING)
-            self._keep(_unknown(seeing, "; ".join(found)))
+            self._keep(unknown(seeing, "; ".join(found)))
         return healthy
 
     def jobs(self) -> list[Job]:
@@ -160,16 +150,14 @@ class Campaign:
     def second_crashes(self) -> list[Job]:
         """Pairs of crashes, found in the recoveries from the single ones that were run."""
         chosen, self.pairs_found = pairs(self.recoveries, quick=self.settings.quick)
-        return [_pair_job(pair) for pair in chosen]
+        return [pair_job(pair) for pair in chosen]
 
     def run(self, job: Job) -> Result:
         """One run, judged."""
         self.planned += 1
         if self._is_over():
             budget = f"{self.settings.budget:.0f} s were over"
-            return self._keep(
-                _unknown(job, f"not run: {budget} (--seconds gives more)")
-            )
+            return self._keep(unknown(job, f"not run: {budget} (--seconds gives more)"))
         result = self._try(job)
         if (
             NEVER_REACHED in result.unknown
@@ -240,32 +228,7 @@ class Campaign:
 
     def _judged(self, job: Job, run: Run) -> Result:
         resets = self.harness.reader.resets
-        result = Result(
-            job.id,
-            job.title,
-            job.group,
-            job.points,
-            stuck=run.stuck,
-            unknown=run.unknown,
-            evidence=run.crashes,
-            notes=tuple(run.notes),
-            seconds=run.seconds,
-        )
-        if (
-            not run.unknown
-            and min(len(batch.rows) for batch in run.rows.batches) < FEWEST
-        ):
-            result = replace(
-                result,
-                unknown="too few rows in a batch to tell a part of it from all of it",
-            )
-        if not result.unknown:
-            samples = _ours(run, run.watcher.samples, resets)
-            due = _delivered(run, samples)
-            seen = history(samples, run.rows, self.shape, due)
-            result = replace(
-                result, verdict=judge([named(each, self.shape) for each in due], seen)
-            )
+        result = judged(job, run, self.shape, resets=resets)
         self._stories[job.id] = lines(run, resets=resets)
         forget(run.folder)
         return replace(result, story=text(self._stories[job.id]))
@@ -337,7 +300,7 @@ class Campaign:
                 raise InvalidInput(
                     f"--only {name}: the recovery from {first} has no point {second}."
                 )
-            yield _pair_job(Pair(point, other))
+            yield pair_job(Pair(point, other))
 
     def _one_large(self, name: str) -> Iterator[Job]:
         """The large batch without a crash, which shows its points, and then the one that was asked for."""
@@ -381,59 +344,6 @@ class Campaign:
             notes,
             self._largest(),
         )
-
-
-def _unknown(job: Job, why: str) -> Result:
-    """A run that proves nothing."""
-    return Result(job.id, job.title, job.group, job.points, unknown=why)
-
-
-def _readings(run: Run) -> list[PointReading]:
-    """What was read at the points of the healthy run, between an empty store and what is there in the end."""
-    size = run.log.stat().st_size if run.log.exists() else 0
-    end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
-    return [PointReading("the start", 0, ()), *run.watcher.readings, end]
-
-
-def _pair_job(pair: Pair) -> Job:
-    return Job(
-        pair.id,
-        f"{pair.first}; then, in the recovery, {pair.second}",
-        Group.PAIR,
-        (pair.first, pair.second),
-    )
-
-
-def _ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
-    """Without a `reset`, the rows of earlier runs stay, and are told by their identities."""
-    if resets:
-        return list(samples)
-    ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
-    return [
-        each._replace(
-            seen=tuple(row for row in each.seen if row.id is None or row.id in ids)
-        )
-        for each in samples
-    ]
-
-
-def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
-    """What should be there: everything; of a job that is stuck, what the engine has finished and what came anyway."""
-    expected = run.rows.expected()
-    if not run.stuck:
-        return expected
-    finished = {
-        row["id"]
-        for number in Checkpoint(run.checkpoint).commit_log()
-        if number < len(run.rows.batches)
-        for row in run.rows.batches[number].rows
-    }
-    there = {row.id for row in samples[-1].seen}
-    return [
-        record
-        for record in expected
-        if record.offset in finished or record.offset in there
-    ]
 
 
 @contextmanager

@@ -10,14 +10,15 @@ from msgspec.structs import replace
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
-from labkit.crashtest.campaign import Campaign, Job, silent
+from labkit.crashtest.campaign import Campaign, silent
 from labkit.crashtest.harness.outcomes import Finished, follow
-from labkit.crashtest.harness.runs import Harness, Run
+from labkit.crashtest.harness.runs import Harness, Run, _last_words
 from labkit.crashtest.harness.subject import Door, Subject
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
+from labkit.crashtest.jobs import Job
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import Settings
-from labkit.crashtest.verdict import Group
+from labkit.crashtest.verdict import Group, Result
 from labkit.host.processes.events import (
     AnyEvent,
     Begun,
@@ -167,8 +168,41 @@ def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     )
     assert running.run(
         Job(POINT.id, str(POINT), Group.CRASH, (POINT,))
-    ).unknown.startswith("not run")
+    ).unknown.startswith("not run: 0 s were over (--seconds gives more)")
     assert running.results[0].guarantee is Guarantee.UNKNOWN
+
+
+def test_progress_says_how_many_runs_there_are_and_how_long_they_take(
+    tmp_path: Path,
+) -> None:
+    nobody: Any = None
+    subject = Subject(str(tmp_path / "sink.py"), "sink")
+    running = Campaign(
+        Settings(subject, subject, quick=True), Door.BATCH, nobody, tmp_path, silent
+    )
+    running._total = 16
+    running.results = [
+        Result(f"r{number}", "a run", Group.CRASH, seconds=2.0) for number in range(6)
+    ]
+    running.results.append(Result("seeing", "", Group.SEEING, unknown="x"))
+    assert running._progress() == "run 7 of 16, about 20 s left"
+
+
+def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:
+    nobody: Any = None
+    subject = Subject(str(tmp_path / "sink.py"), "sink")
+    wanted = Settings(subject, subject, rows=tmp_path / "rows.jsonl")
+    running = Campaign(wanted, Door.BATCH, nobody, tmp_path, silent)
+    assert list(running.large_jobs()) == []
+
+
+def test_the_last_words_of_a_driver_are_told(tmp_path: Path) -> None:
+    log = tmp_path / "driver-1.log"
+    assert "its log is empty" in _last_words(log)
+    log.write_text("begin\nFatal Python error: out of fuel\n\n")
+    assert _last_words(log) == (
+        'its log ends with "Fatal Python error: out of fuel" (--out DIR keeps all of it, in drivers/driver-1.log).'
+    )
 
 
 def test_too_few_rows_are_unknown(harness: Harness, run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""From one run to its result: the rows that are its own, those that were due, and what the one judge says of them.
+
+This module must not count what came out: that is `labkit.core.judge`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from labkit.core.judge import judge
+from labkit.core.records import Record
+from labkit.crashtest.harness.runs import Run
+from labkit.crashtest.jobs import Job
+from labkit.crashtest.rows import FEWEST, Shape, named
+from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.seeing import PointReading
+from labkit.crashtest.verdict import Result
+from labkit.spark.checkpoint import Checkpoint
+
+
+def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
+    """The result of a run that is over. `resets`: whether the store was emptied before it."""
+    result = Result(
+        job.id,
+        job.title,
+        job.group,
+        job.points,
+        stuck=run.stuck,
+        unknown=run.unknown,
+        evidence=run.crashes,
+        notes=tuple(run.notes),
+        seconds=run.seconds,
+    )
+    if result.unknown:
+        return result
+    if min(len(batch.rows) for batch in run.rows.batches) < FEWEST:
+        few = "too few rows in a batch to tell a part of it from all of it"
+        return replace(result, unknown=few)
+    samples = ours(run, run.watcher.samples, resets)
+    due = _delivered(run, samples)
+    seen = history(samples, run.rows, shape, due)
+    verdict = judge([named(each, shape) for each in due], seen)
+    return replace(result, verdict=verdict)
+
+
+def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
+    """Without a `reset`, the rows of earlier runs stay, and are told by their identities."""
+    if resets:
+        return list(samples)
+    ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
+    return [
+        each._replace(
+            seen=tuple(row for row in each.seen if row.id is None or row.id in ids)
+        )
+        for each in samples
+    ]
+
+
+def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
+    """What should be there: everything; of a job that is stuck, what the engine has finished and what came anyway."""
+    expected = run.rows.expected()
+    if not run.stuck:
+        return expected
+    finished = {
+        row["id"]
+        for number in Checkpoint(run.checkpoint).commit_log()
+        if number < len(run.rows.batches)
+        for row in run.rows.batches[number].rows
+    }
+    there = {row.id for row in samples[-1].seen}
+    return [
+        record
+        for record in expected
+        if record.offset in finished or record.offset in there
+    ]
+
+
+def point_readings(run: Run) -> list[PointReading]:
+    """What was read at the points of the healthy run, between an empty store and what is there in the end."""
+    size = run.log.stat().st_size if run.log.exists() else 0
+    end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
+    return [PointReading("the start", 0, ()), *run.watcher.readings, end]
