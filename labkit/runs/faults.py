@@ -37,7 +37,7 @@ def check_between(scenario: Scenario) -> None:
             )
 
 
-def arrange(scenario: Scenario, location: Path) -> None:
+def prepare_for_faults(scenario: Scenario, location: Path) -> None:
     """Before the first driver: gives the run's transactions a short time, where they are to run out of it."""
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -45,7 +45,7 @@ def arrange(scenario: Scenario, location: Path) -> None:
             store.expire_after(EXPIRES_AFTER)
 
 
-def disturb(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
+def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """Does it after the nth crash, and gives the proof.
 
     The processes that were ended, the transactions that were aborted, or what became of the input.

@@ -14,7 +14,7 @@ import msgspec
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Crash, FailPoint, engine_logs
 from labkit.host.processes.events import Ending, ExecutorKilled, Proof
-from labkit.runs.faults import disturb
+from labkit.runs.faults import inject
 from labkit.runs.kafka_source import progress
 from labkit.runs.run import Run, keep_evidence, observations, put_aside
 from labkit.spark.checkpoint import Checkpoint
@@ -48,7 +48,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     _keep(run, crash, reached, proof)
     if run.scenario.job is Job.KAFKA:
         run.crashes[-1]["progress"] = progress(run.folder)
-    run.crashes[-1] |= disturb(run.scenario, run.folder, len(run.crashes))
+    run.crashes[-1] |= inject(run.scenario, run.folder, len(run.crashes))
     run.readings.append(
         (f"crash {len(run.crashes)}", sum(1 for _ in observations(run)))
     )

@@ -20,7 +20,7 @@ from labkit.core.failpoints import Crash
 from labkit.core.records import Observation
 from labkit.host import durable
 from labkit.host.logs import read_log
-from labkit.runs.faults import arrange, check_between
+from labkit.runs.faults import check_between, prepare_for_faults
 from labkit.runs.kafka_source import check_source, feed, progress
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
@@ -124,7 +124,7 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
         raise InvalidInput(
             f"{folder}: cannot be written ({error.strerror}); name another folder with --out."
         ) from None
-    arrange(scenario, run.store(scenario.store))
+    prepare_for_faults(scenario, run.store(scenario.store))
     feed(scenario, run)
     return Run(scenario, run)
 

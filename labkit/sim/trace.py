@@ -13,7 +13,7 @@ from labkit.core.words import nearest
 from labkit.sim.blueprint import Blueprint
 from labkit.sim.model import Action, Model
 from labkit.sim.models import MODELS
-from labkit.sim.open_models import DRILLS
+from labkit.sim.open_models import OPEN_MODELS
 from labkit.sim.parameters import chosen, settle
 from labkit.sim.walk import Replay, Trace
 
@@ -42,8 +42,8 @@ _FORM = "copy the whole of it, as in two_phase_commit~1~participants.2~~start"
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
     """The model or the open model of this name. Raises `InvalidInput` with the nearest model."""
-    if name in DRILLS:
-        return DRILLS[name]
+    if name in OPEN_MODELS:
+        return OPEN_MODELS[name]
     if name not in MODELS:
         raise InvalidInput(
             f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}"

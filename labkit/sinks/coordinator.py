@@ -162,7 +162,7 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """`offsets/N` is durable, and nobody has written yet: the first thing that every door does."""
+    """`offsets/N` is durable, and nobody has written yet: the first thing that every adapter does."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 

@@ -14,7 +14,7 @@ from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.scene import Place, Scene, draw
 from labkit.view.scenes import DRAWINGS
-from labkit.view.scenes.open_models import DRILL_DRAWINGS
+from labkit.view.scenes.open_models import OPEN_DRAWINGS
 
 HOLDS, BROKEN, OPEN = "holds", "violated", "unknown"
 SENTENCE_OF_START = "The beginning: nothing has happened."
@@ -32,7 +32,7 @@ class Story:
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
-        self.drawing = (DRAWINGS | DRILL_DRAWINGS)[walk.model.name]
+        self.drawing = (DRAWINGS | OPEN_DRAWINGS)[walk.model.name]
         self.watch_for = watch_for
         self.actions: list[Action] = []
         self.scenes: list[Scene] = []

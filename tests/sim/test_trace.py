@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim import MODELS
 from labkit.sim.model import Action, Mood
-from labkit.sim.open_models import DRILLS
+from labkit.sim.open_models import OPEN_MODELS
 from labkit.sim.trace import (
     MAX_ACTIONS,
     MAX_TEXT,
@@ -195,7 +195,7 @@ def test_a_million_actions_are_refused_at_once():
 
 
 def test_a_model_is_what_its_blueprint_says():
-    for blueprint in (MODELS | DRILLS).values():
+    for blueprint in (MODELS | OPEN_MODELS).values():
         model = make(blueprint.name, {})
         assert (model.name, model.version) == (blueprint.name, blueprint.version)
         assert model.parameters == blueprint.parameters

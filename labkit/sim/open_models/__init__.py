@@ -14,9 +14,9 @@ from labkit.sim.open_models import (
     resolution,
 )
 
-__all__ = ["DRILLS"]
+__all__ = ["OPEN_MODELS"]
 
-DRILLS = by_name(
+OPEN_MODELS = by_name(
     deduplication.BLUEPRINT,
     alignment.BLUEPRINT,
     recovery.BLUEPRINT,

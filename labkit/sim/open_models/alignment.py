@@ -20,7 +20,7 @@ from labkit.sim.parameters import Choice, Values
 from labkit.sim.rules import Rule
 
 
-class AlignmentDrill(Barriers):
+class OpenAlignment(Barriers):
     """A job whose tasks decide for themselves when to read and when to copy."""
 
     name = "alignment_drill"
@@ -44,7 +44,7 @@ class AlignmentDrill(Barriers):
             cache(partial(_taken, rules, is_sink=which == self._sink))
             for which in range(self._sink + 1)
         ]
-        self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the drill's own copy of the schedule
+        self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the open model's own copy of the schedule
 
     def _offered(self, operator: Operator, task: int) -> tuple[Action, ...]:
         """Every channel with something in it, and a copy where a barrier has come."""
@@ -151,10 +151,10 @@ def _copied(operator: Operator, is_sink: bool) -> Taken:  # noqa: FBT001  # a fa
 
 
 BLUEPRINT = Blueprint(
-    AlignmentDrill.name,
+    OpenAlignment.name,
     VERSION,
     "Barrier snapshots by tasks whose alignment is open.",
-    AlignmentDrill.parameters,
-    AlignmentDrill,
+    OpenAlignment.parameters,
+    OpenAlignment,
     play,
 )

@@ -1,6 +1,6 @@
-"""What a drill has beside a model: which of its actions a learner decides, and what is asked before they are decided.
+"""What an open model has beside a model: which of its actions a learner decides, and what is asked before they are decided.
 
-This module must not know any drill, and must not ask anybody.
+This module must not know any open model, and must not ask anybody.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Open(Below[Any], Protocol):
 
 
 class Choosing(Open, Protocol):
-    """A drill in which each open action is one answer: who comes back, which channel is read."""
+    """An open model in which each open action is one answer: who comes back, which channel is read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
         """What is asked before an open action may be taken; None for all others."""
@@ -29,7 +29,7 @@ class Choosing(Open, Protocol):
 
 
 class Programmed(Open, Protocol):
-    """A drill in which an answer is a list of open actions, which a crash may cut short."""
+    """An open model in which an answer is a list of open actions, which a crash may cut short."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
         """What is asked once an action has been taken; None where nothing is."""

@@ -19,7 +19,7 @@ from labkit.sim.rules import Rule
 LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
 
 
-class ConfirmationDrill(Pipeline):
+class OpenConfirmation(Pipeline):
     """A sink with a write-ahead log whose commit is open."""
 
     name = "confirmation_drill"
@@ -171,10 +171,10 @@ def _unconfirmed(state: State) -> str:
 
 
 BLUEPRINT = Blueprint(
-    ConfirmationDrill.name,
+    OpenConfirmation.name,
     VERSION,
     "The pipeline with a write-ahead log and an open commit.",
-    ConfirmationDrill.parameters,
-    ConfirmationDrill,
+    OpenConfirmation.parameters,
+    OpenConfirmation,
     play,
 )

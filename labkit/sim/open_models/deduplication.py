@@ -32,7 +32,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 """The order of records is not the receiver's business here."""
 
 
-class DeduplicationDrill(Delivery):
+class OpenDeduplication(Delivery):
     """A sender that repeats what is not acknowledged, and a receiver whose rule is open."""
 
     name = "deduplication_drill"
@@ -141,10 +141,10 @@ def _listed(ids: Ids) -> list[int]:
 
 
 BLUEPRINT = Blueprint(
-    DeduplicationDrill.name,
+    OpenDeduplication.name,
     VERSION,
     "Delivery to a receiver whose rule is open.",
-    DeduplicationDrill.parameters,
-    DeduplicationDrill,
+    OpenDeduplication.parameters,
+    OpenDeduplication,
     play,
 )

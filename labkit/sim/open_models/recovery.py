@@ -17,7 +17,7 @@ from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule
 
 
-class RecoveryDrill(TwoPhaseCommit):
+class OpenRecovery(TwoPhaseCommit):
     """A coordinator that follows the rules, and participants whose recovery is open."""
 
     name = "recovery_drill"
@@ -114,11 +114,11 @@ def _needless(state: State) -> str:
 
 
 BLUEPRINT = Blueprint(
-    RecoveryDrill.name,
+    OpenRecovery.name,
     VERSION,
     "Two-phase commit with an open recovery of participants.",
     PARAMETERS,
-    RecoveryDrill,
+    OpenRecovery,
     play,
     facts=two_phase_commit.facts,
     meanings=two_phase_commit.BLUEPRINT.meanings,

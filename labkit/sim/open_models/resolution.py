@@ -24,7 +24,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "no_orphan", "decided_first", "ends"
 _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
-class ResolutionDrill(Pipeline):
+class OpenResolution(Pipeline):
     """A driver whose recovery is open."""
 
     name = "resolution_drill"
@@ -127,10 +127,10 @@ class ResolutionDrill(Pipeline):
 
 
 BLUEPRINT = Blueprint(
-    ResolutionDrill.name,
+    OpenResolution.name,
     VERSION,
     "The pipeline with two-phase commit and an open recovery.",
-    ResolutionDrill.parameters,
-    ResolutionDrill,
+    OpenResolution.parameters,
+    OpenResolution,
     play,
 )

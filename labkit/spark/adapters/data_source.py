@@ -1,4 +1,4 @@
-"""The Data Source door: a sink strategy behind `df.writeStream.format("labkit")`.
+"""The Data Source adapter: a sink strategy behind `df.writeStream.format("labkit")`.
 
 `write()` runs in tasks and ends with the pre-commit; its message is the task's vote. `commit()` runs in a Python
 process beside the driver, possibly more than once for a batch. Use `labkit.spark.start`, which locks the checkpoint

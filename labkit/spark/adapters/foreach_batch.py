@@ -1,4 +1,4 @@
-"""The foreachBatch door: a sink strategy in the driver, behind `writeStream.foreachBatch`.
+"""The foreachBatch adapter: a sink strategy in the driver, behind `writeStream.foreachBatch`.
 
 What a Python Data Source cannot take, update mode, comes in here; most people write their sinks this way. The rows of
 a batch are dealt to participants in order of their keys, so that a commit has a middle. This module must not start a

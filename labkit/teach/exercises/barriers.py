@@ -3,10 +3,10 @@
 from typing import Any
 
 from labkit.sim.model import Action
-from labkit.sim.open_models.alignment import AlignmentDrill
+from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.closing import Closed
+from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings
 from labkit.teach.exercises.contract import (
     Answer,
@@ -23,9 +23,9 @@ from labkit.teach.study import replay
 NOTEBOOK = "04_barriers"
 
 
-def _aligns(ask: Asker, drill: AlignmentDrill, state: Any, action: Action) -> bool:
+def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -> bool:
     """Whether a task reads this channel, or copies, as the learner's function says; it copies before it reads on."""
-    question = drill.question(state, action)
+    question = open_model.question(state, action)
     assert question is not None
     inputs, came, _ = question
     said = ask(*question)
@@ -44,13 +44,15 @@ def _aligns(ask: Asker, drill: AlignmentDrill, state: Any, action: Action) -> bo
         )
     if copies and came:
         return action.name == "snapshot"
-    return action.name != "snapshot" and drill.into(action) in reads
+    return action.name != "snapshot" and open_model.into(action) in reads
 
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job with checkpoints and crashes."""
-    drill: Any = make("alignment_drill", dict(variant.parameters))
-    return search(answer, "align", lambda ask: Closed(drill, ask, _aligns), "ends")
+    open_model: Any = make("alignment_drill", dict(variant.parameters))
+    return search(
+        answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends"
+    )
 
 
 def _job(chosen: Chosen, variant: Variant) -> dict[str, object]:

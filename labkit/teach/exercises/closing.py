@@ -1,6 +1,6 @@
-"""A drill whose open rule is closed by a learner's function: only what it answers may happen.
+"""An open model whose open rule is closed by a learner's function: only what it answers may happen.
 
-The closed model has the drill's name, version and parameters, so that its traces are traces of the open drill. This
+The closed model has the open model's name, version and parameters, so that its traces are traces of the open model. This
 module must not judge.
 """
 
@@ -16,23 +16,23 @@ MAX_STEPS = 50
 """Steps of the longest answer; right ones need far fewer."""
 
 Allows = Callable[[Asker, Any, Any, Action], bool]
-"""Whether a learner's function lets an open action happen: of the function, the drill, a state and the action."""
+"""Whether a learner's function lets an open action happen: of the function, the open model, a state and the action."""
 
 
-class Closed(Overlay[Any]):
-    """A drill in which each open action is one answer."""
+class ClosedModel(Overlay[Any]):
+    """An open model in which each open action is one answer."""
 
-    def __init__(self, drill: Choosing, ask: Asker, allows: Allows) -> None:
-        super().__init__(drill)
-        self.drill, self.ask, self._allows = drill, ask, allows
+    def __init__(self, open_model: Choosing, ask: Asker, allows: Allows) -> None:
+        super().__init__(open_model)
+        self.open_model, self.ask, self._allows = open_model, ask, allows
 
     def actions(self, state: Any) -> Sequence[Action]:
-        """What the drill enables and the learner's function allows."""
-        drill, ask, allows = self.drill, self.ask, self._allows
+        """What the open model enables and the learner's function allows."""
+        open_model, ask, allows = self.open_model, self.ask, self._allows
         return [
             each
-            for each in drill.actions(state)
-            if each.name not in drill.steps or allows(ask, drill, state, each)
+            for each in open_model.actions(state)
+            if each.name not in open_model.steps or allows(ask, open_model, state, each)
         ]
 
     def refused(self, state: Any) -> list[Question]:
@@ -40,37 +40,38 @@ class Closed(Overlay[Any]):
         if self.actions(state):
             return []
         questions = (
-            self.drill.question(state, each) for each in self.drill.actions(state)
+            self.open_model.question(state, each)
+            for each in self.open_model.actions(state)
         )
         return [question for question in questions if question is not None]
 
     def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
         """What was asked for an action."""
-        return self.drill.question(before, action)
+        return self.open_model.question(before, action)
 
 
 class Busy(NamedTuple):
-    """A state of a drill, and what the learner's last answer still has to do."""
+    """A state of an open model, and what the learner's last answer still has to do."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """A drill in which an answer is a list of steps that a crash may cut short."""
+    """An open model in which an answer is a list of steps that a crash may cut short."""
 
-    def __init__(self, drill: Programmed, ask: Asker, of: str) -> None:
-        super().__init__(drill)
-        self.drill, self.ask, self._of = drill, ask, of
+    def __init__(self, open_model: Programmed, ask: Asker, of: str) -> None:
+        super().__init__(open_model)
+        self.open_model, self.ask, self._of = open_model, ask, of
 
     def initial(self) -> Busy:
-        """The drill's, and nothing to do."""
-        return Busy(self.drill.initial())
+        """The open model's, and nothing to do."""
+        return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
         """The next step of an answer, and everything that is not up to the learner. Raises `Unusable`."""
-        steps = self.drill.steps
-        enabled = self.drill.actions(state.state)
+        steps = self.open_model.steps
+        enabled = self.open_model.actions(state.state)
         free = [action for action in enabled if action.name not in steps]
         if not state.todo:
             return free
@@ -81,12 +82,12 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """One step; a new question is asked where the drill says so. Raises `Unusable`."""
-        after = self.drill.apply(state.state, action)
-        question = self.drill.asks(state.state, action, after)
+        """One step; a new question is asked where the open model says so. Raises `Unusable`."""
+        after = self.open_model.apply(state.state, action)
+        question = self.open_model.asks(state.state, action, after)
         if question is not None:
             return Busy(after, self._program(after, question))
-        if self.drill.forgets(action, after):
+        if self.open_model.forgets(action, after):
             return Busy(after)
         return Busy(
             after, state.todo[1:] if state.todo[:1] == (action,) else state.todo
@@ -99,17 +100,17 @@ class Run(Overlay[Any]):
                 f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}."
             )
         try:
-            return tuple(self.drill.program(after, steps))
+            return tuple(self.open_model.program(after, steps))
         except ValueError as error:
             raise Unusable(f"{self.ask.told(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """The drill's claims, of the drill's states."""
-        return [_of_state(claim) for claim in self.drill.properties()]
+        """The open model's claims, of the open model's states."""
+        return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
-        """The drill's, and what is still to be done."""
-        return f"{self.drill.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
+        """The open model's, and what is still to be done."""
+        return f"{self.open_model.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
 
     def refused(self, _state: Busy) -> list[Question]:
         """Nothing: a list of steps does not refuse any."""
@@ -117,7 +118,7 @@ class Run(Overlay[Any]):
 
     def asked(self, before: Busy, action: Action, after: Busy) -> Question | None:
         """What was asked after an action."""
-        return self.drill.asks(before.state, action, after.state)
+        return self.open_model.asks(before.state, action, after.state)
 
 
 def _of_state(claim: Property[Any]) -> Property[Busy]:

@@ -5,7 +5,7 @@ from typing import Any
 from labkit.sim.model import Action, Model
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.closing import Closed
+from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Statements
 from labkit.teach.exercises.contract import (
     Answer,
@@ -22,9 +22,9 @@ NOTEBOOK = "05_two_phase_commit"
 RETURNS = {"abort": "return_abort", "commit": "return_commit", "wait": "return_wait"}
 
 
-def _returns(ask: Asker, drill: Any, state: Any, action: Action) -> bool:
+def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
     """Whether a participant comes back as the learner's function says."""
-    question = drill.question(state, action)
+    question = open_model.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
         raise Unusable(
@@ -35,9 +35,12 @@ def _returns(ask: Asker, drill: Any, state: Any, action: Action) -> bool:
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of two-phase commit with crashes of anybody and lost messages."""
-    drill: Any = make("recovery_drill", dict(variant.parameters))
+    open_model: Any = make("recovery_drill", dict(variant.parameters))
     return search(
-        answer, "recover", lambda ask: Closed(drill, ask, _returns), "nobody_blocked"
+        answer,
+        "recover",
+        lambda ask: ClosedModel(open_model, ask, _returns),
+        "nobody_blocked",
     )
 
 

@@ -22,8 +22,8 @@ NOTEBOOK = "02_delivery"
 
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of one sender and one receiver over a network that loses and doubles, with crashes."""
-    drill: Any = make("deduplication_drill", dict(variant.parameters))
-    return search(answer, "receive", lambda ask: Run(drill, ask, "steps"), "ends")
+    open_model: Any = make("deduplication_drill", dict(variant.parameters))
+    return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
 def _weak_chain(chosen: Chosen, variant: Variant) -> dict[str, object]:

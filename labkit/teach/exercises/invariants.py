@@ -23,7 +23,7 @@ View = Callable[[Model[Any], Any], tuple[Any, ...]]
 """What of a state a property is shown: the arguments of the learner's function."""
 
 
-class Watched(Overlay[Any]):
+class ObservedModel(Overlay[Any]):
     """A simulator about which only one thing is claimed."""
 
     def __init__(self, model: Model[Any], claim: Property[Any]) -> None:
@@ -153,4 +153,6 @@ def _trace_to(model: Model[Any], wanted: Any) -> Trace:
     claim: Property[Any] = Property(
         "reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: ""
     )
-    return explore(Watched(model, claim), max_states=MAX_STATES).violations[0].trace
+    return (
+        explore(ObservedModel(model, claim), max_states=MAX_STATES).violations[0].trace
+    )

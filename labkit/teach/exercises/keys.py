@@ -17,7 +17,7 @@ from labkit.sim.models.pipeline.parts import Seen, State
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
-from labkit.teach.exercises.invariants import Watched
+from labkit.teach.exercises.invariants import ObservedModel
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
 SENTENCE = "In the end the table holds one row for every record."
@@ -99,7 +99,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
         "one_row_each", Mood.ALWAYS, SENTENCE, holds, table.because, is_over
     )
     try:
-        found = explore(Watched(model, claim), max_states=MAX_STATES)
+        found = explore(ObservedModel(model, claim), max_states=MAX_STATES)
     except Unusable as error:
         return unusable("key", error)
     if not found.violations:

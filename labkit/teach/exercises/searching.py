@@ -1,4 +1,4 @@
-"""What a search through every schedule of a closed drill says of the learner's rule, as a finding.
+"""What a search through every schedule of a closed model says of the learner's rule, as a finding.
 
 A claim that breaks is told with a shortest run to it; so is a state from which the end cannot be reached any more,
 which no claim about single states can see. This module must not know any exercise.
@@ -14,7 +14,7 @@ from labkit.sim.explore import Violation, explore
 from labkit.sim.model import Action
 from labkit.sim.trace import Trace
 from labkit.teach.exercises.asking import Asker, Unusable
-from labkit.teach.exercises.closing import Closed, Run
+from labkit.teach.exercises.closing import ClosedModel, Run
 from labkit.teach.exercises.contract import Answer, Finding
 
 MAX_STATES = 40_000
@@ -23,7 +23,7 @@ MAX_STATES = 40_000
 ANSWERS = 3
 """Answers that a message tells."""
 
-Make = Callable[[Asker], Closed | Run]
+Make = Callable[[Asker], ClosedModel | Run]
 
 
 @dataclass
@@ -111,7 +111,7 @@ def steady(ask: Asker, seen: str) -> Finding:
     )
 
 
-def judge(model: Closed | Run, ends: str) -> Finding | None:
+def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
     """The first thing that is wrong with a rule; None where nothing is."""
     found = explore(model, max_states=MAX_STATES)
     if found.violations:
@@ -125,7 +125,7 @@ def judge(model: Closed | Run, ends: str) -> Finding | None:
     return _endless(model, ends)
 
 
-def _broken(model: Closed | Run, violation: Violation) -> Finding:
+def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
     claim = next(each for each in model.properties() if each.name == violation.property)
     said = violation.because
     message = f"{said[0].upper()}{said[1:]} {_blame(model, violation.trace)}"
@@ -142,7 +142,7 @@ def _broken(model: Closed | Run, violation: Violation) -> Finding:
     )
 
 
-def _blame(model: Closed | Run, trace: Trace) -> str:
+def _blame(model: ClosedModel | Run, trace: Trace) -> str:
     """The last answers on the way to a state."""
     told: dict[str, None] = {}
     state = model.initial()
@@ -159,7 +159,7 @@ def _blame(model: Closed | Run, trace: Trace) -> str:
     return f"On the way {'; '.join(list(told)[-ANSWERS:])}." if told else ""
 
 
-def _endless(model: Closed | Run, ends: str) -> Finding | None:
+def _endless(model: ClosedModel | Run, ends: str) -> Finding | None:
     """The nearest state from which no schedule comes to an end."""
     claim = next(each for each in model.properties() if each.name == ends)
     initial = model.initial()
@@ -192,7 +192,7 @@ def _endless(model: Closed | Run, ends: str) -> Finding | None:
 
 
 def _never_ends(
-    model: Closed | Run, stuck: Any, trace: Trace, sentence: str
+    model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: str
 ) -> Finding:
     if model.actions(stuck):
         how, blame = (
@@ -215,7 +215,7 @@ def _never_ends(
     )
 
 
-def _from_there_on(model: Closed | Run, stuck: Any) -> str:
+def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
     """The answers that are given in a part of the run that nothing leads out of, the last ones of it first."""
     told: dict[str, None] = {}
     order, seen = [stuck], {stuck}

@@ -30,11 +30,11 @@ NOTEBOOK = "06_sinks"
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Twice every schedule: with crashes anywhere, and with none in the window that a log cannot close."""
     for in_window in (True, False):
-        drill: Any = make(
+        open_model: Any = make(
             "confirmation_drill",
             {**dict(variant.parameters), "crash_in_window": in_window},
         )
-        found = search(answer, "commit", partial(Run, drill, of="steps"), "ends")
+        found = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
         if not found.passed:
             break
     return found
@@ -42,9 +42,9 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job with two-phase commit, crashes and lost notifications."""
-    drill: Any = make("resolution_drill", dict(variant.parameters))
+    open_model: Any = make("resolution_drill", dict(variant.parameters))
     return search(
-        answer, "recover_and_commit", lambda ask: Run(drill, ask, "steps"), "ends"
+        answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends"
     )
 
 

@@ -7,7 +7,7 @@ from labkit.sim.models.pipeline.model import Pipeline
 from labkit.view.scene import Drawing, Place
 from labkit.view.scenes import barriers, delivery, pipeline, two_phase_commit
 
-__all__ = ["DRILL_DRAWINGS"]
+__all__ = ["OPEN_DRAWINGS"]
 
 
 def _alignment(model: Barriers, action: Action) -> Place:
@@ -40,11 +40,11 @@ def _pipeline(model: Pipeline, action: Action) -> Place:
     return pipeline.place(model, action)
 
 
-DRILL_DRAWINGS: dict[str, Drawing] = {
+OPEN_DRAWINGS: dict[str, Drawing] = {
     "alignment_drill": Drawing(barriers.scene, _alignment),
     "deduplication_drill": Drawing(delivery.scene, _deduplication),
     "recovery_drill": two_phase_commit.DRAWING,
     "confirmation_drill": Drawing(pipeline.scene, _pipeline),
     "resolution_drill": Drawing(pipeline.scene, _pipeline),
 }
-"""By the name of the drill."""
+"""By the name of the open model."""

@@ -7,16 +7,16 @@ from exercise_sources import all_sources, run
 
 from labkit.sim import MODELS
 from labkit.sim.explore import explore, reachable
-from labkit.sim.open_models import DRILLS
+from labkit.sim.open_models import OPEN_MODELS
 from labkit.sim.trace import blueprint, make, parse, replay
 from labkit.teach.exercises import barriers, commitment
 from labkit.teach.exercises.asking import Asker
-from labkit.teach.exercises.closing import Closed, Run
+from labkit.teach.exercises.closing import ClosedModel, Run
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.exercises.searching import AnswerNode
 from labkit.view.scene import draw
-from labkit.view.scenes.open_models import DRILL_DRAWINGS
+from labkit.view.scenes.open_models import OPEN_DRAWINGS
 from labkit.view.stepper import Player
 
 SMALL = {
@@ -35,9 +35,9 @@ def asker(exercise: str) -> Asker:
 
 
 def test_every_drill_is_found_drawn_and_no_model_of_the_course():
-    assert set(DRILLS) == set(DRILL_DRAWINGS) == set(SMALL)
-    assert not set(DRILLS) & set(MODELS)
-    for name, found in DRILLS.items():
+    assert set(OPEN_MODELS) == set(OPEN_DRAWINGS) == set(SMALL)
+    assert not set(OPEN_MODELS) & set(MODELS)
+    for name, found in OPEN_MODELS.items():
         assert blueprint(name) is found
         assert make(name, {}).name == name
 
@@ -46,7 +46,7 @@ def test_every_drill_is_found_drawn_and_no_model_of_the_course():
 def test_states_of_a_drill_can_be_drawn_and_its_open_rule_breaks_something(name: str):
     model = make(name, SMALL[name])
     scenes = [
-        draw(DRILL_DRAWINGS[name], model, state)
+        draw(OPEN_DRAWINGS[name], model, state)
         for state in islice(reachable(model, max_states=500), 500)
     ]
     assert all(scene.boxes for scene in scenes)
@@ -68,20 +68,22 @@ def test_states_of_a_drill_can_be_drawn_and_its_open_rule_breaks_something(name:
 def test_two_phase_commit_closed_by_the_right_recovery_is_two_phase_commit(
     given: dict[str, object],
 ):
-    drill = Closed(
+    open_model = ClosedModel(
         make("recovery_drill", given), asker("05-recovery"), commitment._returns
     )
-    found, known = explore(drill), explore(make("two_phase_commit", given))
+    found, known = explore(open_model), explore(make("two_phase_commit", given))
     assert (found.unique_states, found.generated_states) == (
         known.unique_states,
         known.generated_states,
     )
-    assert set(reachable(drill)) == set(reachable(make("two_phase_commit", given)))
+    assert set(reachable(open_model)) == set(reachable(make("two_phase_commit", given)))
 
 
 def test_barriers_closed_by_the_right_alignment_end_as_barriers_do():
     given = {"counts": 1, "words": "hello-world-hello", "crashes": 0}
-    closed = Closed(make("alignment_drill", given), asker("04-align"), barriers._aligns)
+    closed = ClosedModel(
+        make("alignment_drill", given), asker("04-align"), barriers._aligns
+    )
     ends = [
         {
             (state.visible, state.coordinator.completed)
@@ -94,7 +96,7 @@ def test_barriers_closed_by_the_right_alignment_end_as_barriers_do():
 
 
 @pytest.mark.parametrize(
-    ("exercise", "drill", "model", "given"),
+    ("exercise", "open_model", "model", "given"),
     [
         (
             "06-recover",
@@ -111,10 +113,10 @@ def test_barriers_closed_by_the_right_alignment_end_as_barriers_do():
     ],
 )
 def test_a_pipeline_closed_by_the_right_rule_shows_what_the_pipeline_shows(
-    exercise, drill, model, given
+    exercise, open_model, model, given
 ):
     """The words are such that the pipeline's order, partition by partition, is that of the offsets."""
-    closed = Run(make(drill, given), asker(exercise), "steps")
+    closed = Run(make(open_model, given), asker(exercise), "steps")
     real = make(
         model,
         {"strategy": "wal", "order": "engine", **given}
@@ -134,7 +136,7 @@ def test_a_pipeline_closed_by_the_right_rule_shows_what_the_pipeline_shows(
 def test_a_search_that_got_the_same_answers_is_not_made_again():
     known, first, second = AnswerNode(), asker("05-recovery"), asker("05-recovery")
     assert known.look(first) is None
-    explore(Closed(make("recovery_drill", {}), first, commitment._returns))
+    explore(ClosedModel(make("recovery_drill", {}), first, commitment._returns))
     known.keep(first, None)
     settled = known.look(second)
     assert settled is not None
