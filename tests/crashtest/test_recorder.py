@@ -409,6 +409,17 @@ def test_bytes_for_somebody_else_are_recorded_with_the_receiver(
     assert [(each.target, each.line) for each in found] == [(f"127.0.0.1:{port}", 4)]
 
 
+def test_what_a_logger_sends_is_no_news(sink: Callable[..., Sink]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        made = sink(
+            "import logging, logging.handlers\nlog = logging.getLogger('job')\n"
+            f"log.addHandler(logging.handlers.SocketHandler('127.0.0.1', {port}))\n"
+            "def write_batch(df, batch):\n    log.error('it is sent')\n"
+        )
+        assert made.kinds() == []
+
+
 def test_what_a_thread_does_after_the_return_is_recorded_as_late(
     sink: Callable[..., Sink],
 ) -> None:

@@ -171,4 +171,4 @@ def test_a_large_batch_is_followed_by_a_small_one_with_ids_of_its_own() -> None:
     assert (len(first.rows), len(second.rows)) == (LARGE, 10)
     ids = [row["id"] for row in (*first.rows, *second.rows)]
     assert len(set(ids)) == len(ids)
-    assert generate_large(7).epochs() != []
+    assert generate_large(7).planned_batches() != []

@@ -15,9 +15,7 @@ from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.instrument.recorder import recorder
 
 SENDS = ("send", "sendall", "sendmsg", "sendto")
-KNOWN = tuple(
-    f"/{package}/" for package in ("pyspark", "py4j", "kafka", "psycopg", "logging")
-)
+KNOWN = ("pyspark", "py4j", "kafka", "psycopg", "logging")
 """Packages whose sockets are no news: the driver's own, and clients that are recorded."""
 
 
@@ -53,18 +51,19 @@ def _around(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_known() -> bool:
     """Whether one of the packages above sends: what lies between it and the user's line does not matter."""
+    folders = tuple(folder for name in KNOWN if (folder := _folder(name)))
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # the one way to it
     while frame is not None:
-        if _of_known(frame.f_code.co_filename):
+        if frame.f_code.co_filename.startswith(folders):
             return True
         frame = frame.f_back
     return False
 
 
-@functools.cache
-def _of_known(file: str) -> bool:
-    installed = "/site-packages/" in file or "/logging/" in file
-    return installed and any(package in file for package in KNOWN)
+def _folder(package: str) -> str:
+    """Where a package was imported from; empty if it was not. A user's own folder may have the same name."""
+    file = sys.modules[package].__file__ if package in sys.modules else None
+    return file.removesuffix("__init__.py") if file else ""
 
 
 def _peer(own: Any, arguments: tuple[Any, ...]) -> str:
