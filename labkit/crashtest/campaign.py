@@ -26,7 +26,7 @@ from labkit.crashtest.harness.runs import (
     check_store,
     forget,
 )
-from labkit.crashtest.harness.subject import Door, examine
+from labkit.crashtest.harness.subject import Adapter, examine
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.jobs import Job, pair_job, unknown
 from labkit.crashtest.judging import judged, ours, point_readings
@@ -66,9 +66,14 @@ class Campaign:
     """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
 
     def __init__(
-        self, wanted: Settings, door: Door, harness: Harness, folder: Path, tell: Tell
+        self,
+        wanted: Settings,
+        adapter: Adapter,
+        harness: Harness,
+        folder: Path,
+        tell: Tell,
     ) -> None:
-        self.settings, self.door, self.harness = wanted, door, harness
+        self.settings, self.adapter, self.harness = wanted, adapter, harness
         self.shape = Shape.ROWS
         self.log: list[Effect] = []
         self.found = 0
@@ -336,7 +341,7 @@ class Campaign:
         notes = tuple(dict.fromkeys([*self.harness.strays, *self._slow]))
         return Report(
             self.settings,
-            self.door,
+            self.adapter,
             self.shape,
             summary,
             tuple(self.log),
@@ -358,23 +363,23 @@ def campaign(
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
         find_java()
-        door = examine(wanted.subject)
+        adapter = examine(wanted.subject)
         reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
         before = check_store(reader)
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
         pool = DriverPool(
-            door,
+            adapter,
             place / "drivers",
             project=wanted.project.text(),
             mark=uuid.uuid4().hex,
         )
-        harness = Harness(wanted, door, reader, pool, place / "runs")
+        harness = Harness(wanted, adapter, reader, pool, place / "runs")
         stack.callback(_reset, reader)
         stack.callback(harness.close)
         (place / "drivers").mkdir(exist_ok=True)
         pool.fill(1)
-        yield Campaign(wanted, door, harness, place, tell)
+        yield Campaign(wanted, adapter, harness, place, tell)
 
 
 def _reset(reader: Reader) -> None:

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.diagnosis import Diagnosis, diagnose
-from labkit.crashtest.harness.subject import Door
+from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import VARIANTS, Settings
@@ -29,7 +29,7 @@ class Report:
     """One test."""
 
     settings: Settings
-    door: Door
+    adapter: Adapter
     shape: Shape
     summary: Summary
     log: tuple[Effect, ...]
@@ -100,7 +100,9 @@ class Report:
         ]
         rows += [("note", note) for note in (*self.notes, *self._unseen())]
         rows += [("repeat", self.replay())]
-        head = f"{self.settings.subject}, {self.door}; the reader returns {self.shape}."
+        head = (
+            f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
+        )
         body = "\n".join(f"{name:<17} {said}" for name, said in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
         told = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
@@ -137,7 +139,7 @@ class Report:
         weakest = summary.weakest
         return {
             "subject": str(self.settings.subject),
-            "door": self.door.value,
+            "door": self.adapter.value,
             "reader_returns": self.shape.value,
             "guarantee": self.guarantee.value,
             "in_these_runs": summary.guarantee.value if self.settings.only else None,

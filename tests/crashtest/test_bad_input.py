@@ -17,7 +17,7 @@ from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import told
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import check_store
-from labkit.crashtest.harness.subject import Door, Subject, examine
+from labkit.crashtest.harness.subject import Adapter, Subject, examine
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import settings
 
@@ -36,25 +36,29 @@ def subject(folder: Path, text: str, name: str = "sink") -> Subject:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "door"),
+    ("text", "name", "adapter"),
     [
-        ("def sink(df, batch_id): ...", "sink", Door.BATCH),
-        ("sink = lambda df, batch: None", "sink", Door.BATCH),
-        ("def sink(row): ...", "sink", Door.WRITER),
-        ("class sink:\n    def process(self, row): ...", "sink", Door.WRITER),
-        ("class C:\n    def process(self, row): ...\nsink = C()", "sink", Door.WRITER),
-        (SOURCE, "Full", Door.SOURCE),
+        ("def sink(df, batch_id): ...", "sink", Adapter.BATCH),
+        ("sink = lambda df, batch: None", "sink", Adapter.BATCH),
+        ("def sink(row): ...", "sink", Adapter.WRITER),
+        ("class sink:\n    def process(self, row): ...", "sink", Adapter.WRITER),
+        (
+            "class C:\n    def process(self, row): ...\nsink = C()",
+            "sink",
+            Adapter.WRITER,
+        ),
+        (SOURCE, "Full", Adapter.SOURCE),
         (
             "print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...",
             "sink",
-            Door.BATCH,
+            Adapter.BATCH,
         ),
     ],
 )
 def test_every_kind_of_sink_is_recognised(
-    tmp_path: Path, text: str, name: str, door: Door
+    tmp_path: Path, text: str, name: str, adapter: Adapter
 ) -> None:
-    assert examine(subject(tmp_path, text, name)) is door
+    assert examine(subject(tmp_path, text, name)) is adapter
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_a_sink_in_a_package_is_named_by_file_or_module(
     by_file = Subject.parse("shop/jobs/orders.py:sink")
     assert Subject.parse("shop.jobs.orders:sink") == by_file
     assert by_file.file == str(folder / "orders.py")
-    assert examine(by_file) is Door.BATCH
+    assert examine(by_file) is Adapter.BATCH
 
 
 def test_a_folder_of_code_that_is_not_there_is_refused(tmp_path: Path) -> None:

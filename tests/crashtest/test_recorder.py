@@ -16,7 +16,11 @@ import pytest
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.evidence import read_evidence
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
-from labkit.crashtest.instrument.jvm import kind_of_spark, tap_merge, tap_session
+from labkit.crashtest.instrument.jvm import (
+    instrument_merge,
+    instrument_session,
+    kind_of_spark,
+)
 from labkit.crashtest.instrument.project import Project, counts
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import points, read_log
@@ -470,9 +474,9 @@ def test_what_writes_in_spark_sql_and_a_merge_are_tapped(
         (merge.MergeIntoWriter, "merge"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))
-    tap_session(session)
-    tap_merge(merge)
-    tap_session(session)
+    instrument_session(session)
+    instrument_merge(merge)
+    instrument_session(session)
     assert session.SparkSession.sql.recorded
     assert merge.MergeIntoWriter.merge.recorded
 

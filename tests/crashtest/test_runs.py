@@ -13,7 +13,7 @@ from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign, silent
 from labkit.crashtest.harness.outcomes import Finished, follow
 from labkit.crashtest.harness.runs import Harness, Run, _last_words
-from labkit.crashtest.harness.subject import Door, Subject
+from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.rows import generate
@@ -51,7 +51,7 @@ class Looks:
 def harness(tmp_path: Path) -> Harness:
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     nobody: Any = SimpleNamespace(resets=True)
-    return Harness(Settings(subject, subject), Door.BATCH, nobody, nobody, tmp_path)
+    return Harness(Settings(subject, subject), Adapter.BATCH, nobody, nobody, tmp_path)
 
 
 @pytest.fixture
@@ -164,7 +164,11 @@ def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     running = Campaign(
-        Settings(subject, subject, seconds=1e-9), Door.BATCH, nobody, tmp_path, silent
+        Settings(subject, subject, seconds=1e-9),
+        Adapter.BATCH,
+        nobody,
+        tmp_path,
+        silent,
     )
     assert running.run(
         Job(POINT.id, str(POINT), Group.CRASH, (POINT,))
@@ -178,7 +182,7 @@ def test_progress_says_how_many_runs_there_are_and_how_long_they_take(
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     running = Campaign(
-        Settings(subject, subject, quick=True), Door.BATCH, nobody, tmp_path, silent
+        Settings(subject, subject, quick=True), Adapter.BATCH, nobody, tmp_path, silent
     )
     running._total = 16
     running.results = [
@@ -192,7 +196,7 @@ def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     wanted = Settings(subject, subject, rows=tmp_path / "rows.jsonl")
-    running = Campaign(wanted, Door.BATCH, nobody, tmp_path, silent)
+    running = Campaign(wanted, Adapter.BATCH, nobody, tmp_path, silent)
     assert list(running.large_jobs()) == []
 
 
@@ -206,7 +210,7 @@ def test_the_last_words_of_a_driver_are_told(tmp_path: Path) -> None:
 
 
 def test_too_few_rows_are_unknown(harness: Harness, run: Run, tmp_path: Path) -> None:
-    running = Campaign(harness.settings, Door.BATCH, harness, tmp_path, silent)
+    running = Campaign(harness.settings, Adapter.BATCH, harness, tmp_path, silent)
     run.rows = generate(3, per_batch=2)
     run.watcher.samples = []
     assert "too few rows" in running._judged(Job("x", "x", Group.CRASH), run).unknown

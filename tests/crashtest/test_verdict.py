@@ -9,7 +9,7 @@ import pytest
 
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.crashtest.diagnosis import diagnose
-from labkit.crashtest.harness.subject import Door, Subject
+from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.points import points
 from labkit.crashtest.report import Report, weaker
@@ -237,7 +237,7 @@ def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
 def report(found: Sequence[Result], folder: Path) -> Report:
     file = Subject(str(folder / "sink.py"), "write_batch")
     wanted = Settings(file, Subject(file.file, "read"))
-    return Report(wanted, Door.BATCH, Shape.ROWS, summary(found), tuple(TWO))
+    return Report(wanted, Adapter.BATCH, Shape.ROWS, summary(found), tuple(TWO))
 
 
 def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:

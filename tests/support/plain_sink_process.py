@@ -1,4 +1,4 @@
-"""Calls a user's sink in a plain process with the taps in place: `FILE NAME TICKET BATCHES`, the ticket as JSON.
+"""Calls a user's sink in a plain process with the instruments in place: `FILE NAME TICKET BATCHES`, the ticket as JSON.
 
 No Spark: the batch is a list with the one method that the sinks of the tests ask of a DataFrame.
 """

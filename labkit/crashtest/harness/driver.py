@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.leftovers import opened
-from labkit.crashtest.harness.subject import Door, load
+from labkit.crashtest.harness.subject import Adapter, load
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.crashtest.instrument.effects import RECOVER, Kind
 from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, record_hit, recorder
@@ -65,7 +65,7 @@ armed: dict[str, str] = {}
 
 
 class SinkQuery:
-    """One query on its way: the user's sink behind its door, over the rows of one folder."""
+    """One query on its way: the user's sink behind its adapter, over the rows of one folder."""
 
     def __init__(self, spark: "SparkSession", task: QueryTask) -> None:
         self.name = task.name
@@ -94,7 +94,7 @@ class SinkQuery:
         return enter(
             spark,
             writer,
-            task.door,
+            task.adapter,
             self._ticket,
             name=task.sink,
             options=task.options,
@@ -149,18 +149,18 @@ class SinkQuery:
 def enter(
     spark: "SparkSession",
     writer: Any,
-    door: Door,
+    adapter: Adapter,
     ticket: Ticket,
     *,
     name: str,
     options: dict[str, str],
 ) -> "StreamingQuery":
-    """Starts a query on a sink behind its door."""
+    """Starts a query on a sink behind its adapter."""
     from labkit.crashtest.instrument import adapters
 
-    if door is Door.BATCH:
+    if adapter is Adapter.BATCH:
         return writer.foreachBatch(adapters.BatchDoor(ticket, name)).start()
-    if door is Door.WRITER:
+    if adapter is Adapter.WRITER:
         return writer.foreach(adapters.WriterDoor(ticket, name)).start()
     register(spark, adapters.SourceDoor)
     ours = {adapters.TICKET: adapters.as_option(ticket), adapters.NAME: name}
@@ -179,7 +179,7 @@ def recover(ticket: Ticket, checkpoint: str) -> None:
             module.recover(checkpoint)
 
 
-def warm_up(spark: "SparkSession", door: Door, scratch: Path) -> None:
+def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
     """A scratch query of the same shape on a sink that keeps nothing."""
     folder = scratch / "warm"
     generate(1).write(folder / "input")
@@ -195,7 +195,7 @@ def warm_up(spark: "SparkSession", door: Door, scratch: Path) -> None:
         "checkpointLocation", str(folder / "checkpoint")
     )
     enter(
-        spark, writer, door, ticket, name=door.name.lower(), options={}
+        spark, writer, adapter, ticket, name=adapter.name.lower(), options={}
     ).awaitTermination()
 
 
@@ -208,7 +208,7 @@ def run(launch: Launch) -> None:
     os.chdir(task.cwd)
     scratch = Path(launch.scratch)
     spark = start_session(MASTER, scratch, FILES, sys.stderr.buffer, "crashtest")
-    warm_up(spark, task.door, scratch)
+    warm_up(spark, task.adapter, scratch)
     report(Ready())
     usual = opened(scratch)
     while True:

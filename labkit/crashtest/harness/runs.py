@@ -19,7 +19,7 @@ from labkit.crashtest.harness.drivers import Driver, DriverPool
 from labkit.crashtest.harness.evidence import check_point_logs, read_evidence
 from labkit.crashtest.harness.outcomes import Finished, Outcome, follow
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.subject import Door
+from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.harness.tasks import QueryTask
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Point
@@ -95,13 +95,13 @@ class Harness:
     def __init__(
         self,
         settings: Settings,
-        door: Door,
+        adapter: Adapter,
         reader: Reader,
         pool: DriverPool,
         folder: Path,
     ) -> None:
         self.settings, self.reader = settings, reader
-        self._door, self._pool, self._folder = door, pool, folder
+        self._adapter, self._pool, self._folder = adapter, pool, folder
         self._idle: Driver | None = None
         self._used: list[Driver] = []
         self._count = 0
@@ -277,7 +277,7 @@ class Harness:
             checkpoint=str(run.checkpoint) + suffix,
             input=str(run.folder / "input") + suffix,
             schema=SCHEMA if run.rows.generated else None,
-            door=self._door,
+            adapter=self._adapter,
             sink=self.settings.subject.name,
             options=self.settings.options,
             limit=self.settings.limit,

@@ -33,7 +33,7 @@ LOAD_SECONDS = 60.0
 """How long a file may take to be imported."""
 
 
-class Door(StrEnum):
+class Adapter(StrEnum):
     """How Spark calls the sink."""
 
     BATCH = "foreachBatch"
@@ -143,7 +143,7 @@ def find(subject: Subject) -> Any:
     return getattr(module, subject.name)
 
 
-def door_of(found: Any, where: object) -> Door:
+def adapter_of(found: Any, where: object) -> Adapter:
     """How Spark would call it. Raises `InvalidInput` in one sentence if it is no sink."""
     if inspect.isclass(found) and _is_data_source(found):
         if not callable(
@@ -152,9 +152,9 @@ def door_of(found: Any, where: object) -> Door:
             raise InvalidInput(
                 f"{where}: a data source without streamWriter; a sink needs one."
             )
-        return Door.SOURCE
+        return Adapter.SOURCE
     if callable(getattr(found, "process", None)):
-        return Door.WRITER
+        return Adapter.WRITER
     if inspect.isclass(found) or not callable(found):
         raise InvalidInput(
             f"{where}: {_what(found)} is not a sink; name a function (DataFrame, batch id) for foreachBatch, an object "
@@ -166,7 +166,7 @@ def door_of(found: Any, where: object) -> Door:
             f"{where}: a function of {wanted} parameters; foreachBatch calls it with (DataFrame, batch id), "
             "foreach with (row)."
         )
-    return Door.BATCH if wanted == 2 else Door.WRITER
+    return Adapter.BATCH if wanted == 2 else Adapter.WRITER
 
 
 def _is_data_source(found: type) -> bool:
@@ -209,12 +209,12 @@ def _parameters(function: Any) -> int:
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
     """What the program says of the name. The tag tells it from what the user's file prints."""
 
-    door: Door | None = None
+    adapter: Adapter | None = None
     because: str = ""
     """Why the name is no sink; empty if it is one."""
 
 
-def examine(subject: Subject) -> Door:
+def examine(subject: Subject) -> Adapter:
     """What the name is, found out in a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
     command = [
         sys.executable,
@@ -240,9 +240,9 @@ def examine(subject: Subject) -> Door:
         raise InvalidInput(
             f"{subject}: importing it ended the process (exit code {done.returncode})."
         )
-    if answers[-1].door is None:
+    if answers[-1].adapter is None:
         raise InvalidInput(answers[-1].because)
-    return answers[-1].door
+    return answers[-1].adapter
 
 
 def _examined(output: bytes) -> Iterator[Examined]:
@@ -255,7 +255,7 @@ def main(file: str, name: str) -> None:
     """The program: one line, whatever the file itself prints."""
     subject = Subject(file, name)
     try:
-        examined = Examined(door=door_of(find(subject), subject))
+        examined = Examined(adapter=adapter_of(find(subject), subject))
     except InvalidInput as error:
         examined = Examined(because=str(error))
     sys.stdout.flush()

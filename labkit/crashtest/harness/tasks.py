@@ -5,14 +5,14 @@ This module must not know how any of it is done.
 
 from msgspec import Struct
 
-from labkit.crashtest.harness.subject import Door
+from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.instrument.recorder import Ticket
 
 
 class DriverTask(Struct, frozen=True):
     """One driver."""
 
-    door: Door
+    adapter: Adapter
     cwd: str
     """The folder in which the user's file expects to run."""
 
@@ -26,7 +26,7 @@ class QueryTask(Struct, frozen=True):
     input: str
     schema: str | None
     """Of the rows, as Spark writes it; None: Spark is to find out."""
-    door: Door
+    adapter: Adapter
     sink: str
     """The name in the user's file."""
     options: dict[str, str]

@@ -1,8 +1,8 @@
 """The three ways in which Spark calls a sink, each with the recorder around the user's own object.
 
-A door carries the file and the name, never the object: every process imports the user's file itself, after its taps
+An adapter carries the file and the name, never the object: every process imports the user's file itself, after its instruments
 are in place. What Spark would pickle of a data source's writer is pickled all the same, so its state travels as it
-would without a door. This module must not do anything for the sink, nor hide what it raises.
+would without an adapter. This module must not do anything for the sink, nor hide what it raises.
 """
 
 import copy
@@ -32,7 +32,7 @@ TICKET, NAME = "labkit.ticket", "labkit.name"
 
 
 def ready(ticket: Ticket) -> None:
-    """Puts the taps in place for the user's file in this process."""
+    """Puts the instruments in place for the user's file in this process."""
     files.watched.add(ticket.project)
     install.install()
 

@@ -1,4 +1,4 @@
-"""Forks Python workers for Spark, with the taps in place: also for tasks that run the user's code without a door.
+"""Forks Python workers for Spark, with the instruments in place: also for tasks that run the user's code without an adapter.
 
 Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). The rest
 is PySpark's own.

@@ -47,7 +47,7 @@ DESCRIPTORS = {
 """Functions of `os` whose first argument is what they change, already open."""
 
 
-def tap_files() -> None:
+def instrument_files() -> None:
     """Puts the recorder around `open` and the functions of `os`."""
     builtins.open = io.open = open_recorded
     for name, kind in CALLS.items():

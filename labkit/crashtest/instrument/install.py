@@ -18,16 +18,16 @@ from labkit.crashtest.harness.subject import SUBJECT, module_name, reach
 from labkit.crashtest.instrument import files, jvm, kafka, network, sql
 from labkit.crashtest.instrument.project import Project
 
-TAPS: dict[str, Callable[[ModuleType], None]] = {
-    "sqlite3.dbapi2": sql.tap_sqlite,
-    "sqlite3": sql.tap_sqlite,
-    "psycopg": sql.tap_psycopg,
-    "kafka": kafka.tap_kafka,
-    "pyspark.sql.readwriter": jvm.tap_writer,
-    "pyspark.sql.session": jvm.tap_session,
-    "pyspark.sql.merge": jvm.tap_merge,
-    "socket": network.tap_socket,
-    "ssl": network.tap_ssl,
+INSTRUMENTS: dict[str, Callable[[ModuleType], None]] = {
+    "sqlite3.dbapi2": sql.instrument_sqlite,
+    "sqlite3": sql.instrument_sqlite,
+    "psycopg": sql.instrument_psycopg,
+    "kafka": kafka.instrument_kafka,
+    "pyspark.sql.readwriter": jvm.instrument_writer,
+    "pyspark.sql.session": jvm.instrument_session,
+    "pyspark.sql.merge": jvm.instrument_merge,
+    "socket": network.instrument_socket,
+    "ssl": network.instrument_ssl,
 }
 """What is done to a module as soon as it has been imported."""
 
@@ -35,7 +35,7 @@ _installed: list[bool] = []
 
 
 def install() -> None:
-    """Puts every tap in its place, now or when its module is imported; a second call does nothing."""
+    """Puts every instrument in its place, now or when its module is imported; a second call does nothing."""
     if _installed:
         return
     _installed.append(True)
@@ -43,15 +43,15 @@ def install() -> None:
         project = Project.from_text(os.environ[SUBJECT])
         files.watched.add(project)
         reach(project.file)
-    files.tap_files()
+    files.instrument_files()
     sys.meta_path.insert(0, _Meeting())
-    for name, tap in TAPS.items():
+    for name, instrument in INSTRUMENTS.items():
         if name in sys.modules:
-            tap(sys.modules[name])
+            instrument(sys.modules[name])
 
 
 class _Meeting(MetaPathFinder):
-    """Finds the modules that are to be tapped as anybody would, and taps them behind their import.
+    """Finds the modules that get an instrument as anybody would, and gives it to them behind their import.
 
     Also finds the user's file, where a worker is to unpickle a function of it by its name.
     """
@@ -65,11 +65,11 @@ class _Meeting(MetaPathFinder):
         if fullname == _subject_name(os.environ.get(SUBJECT, "")):
             file = Project.from_text(os.environ[SUBJECT]).file
             return importlib.util.spec_from_file_location(fullname, file)
-        if fullname not in TAPS:
+        if fullname not in INSTRUMENTS:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Tapping(spec.loader, TAPS[fullname])
+            spec.loader = _InstrumentedLoader(spec.loader, INSTRUMENTS[fullname])
         return spec
 
 
@@ -79,18 +79,20 @@ def _subject_name(text: str) -> str:
     return module_name(Project.from_text(text).file) if text else ""
 
 
-class _Tapping(Loader):
-    """Loads a module as its own loader does, then taps it."""
+class _InstrumentedLoader(Loader):
+    """Loads a module as its own loader does, then gives it its instrument."""
 
-    def __init__(self, loader: Loader, tap: Callable[[ModuleType], None]) -> None:
-        self._loader, self._tap = loader, tap
+    def __init__(
+        self, loader: Loader, instrument: Callable[[ModuleType], None]
+    ) -> None:
+        self._loader, self._instrument = loader, instrument
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        self._tap(module)
+        self._instrument(module)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)

@@ -52,7 +52,7 @@ WRITER_V2 = (
 )
 
 
-def tap_writer(module: ModuleType) -> None:
+def instrument_writer(module: ModuleType) -> None:
     """Wraps the methods of DataFrameWriter and DataFrameWriterV2 that write."""
     for owner, names in (
         (module.DataFrameWriter, WRITER),
@@ -63,7 +63,7 @@ def tap_writer(module: ModuleType) -> None:
                 setattr(owner, name, _around(getattr(owner, name), name))
 
 
-def tap_session(module: ModuleType) -> None:
+def instrument_session(module: ModuleType) -> None:
     """Wraps `SparkSession.sql`, for the statements that change something."""
     plain = module.SparkSession.sql
     if hasattr(plain, "recorded"):
@@ -81,7 +81,7 @@ def tap_session(module: ModuleType) -> None:
     module.SparkSession.sql = recorded
 
 
-def tap_merge(module: ModuleType) -> None:
+def instrument_merge(module: ModuleType) -> None:
     """Wraps `MergeIntoWriter.merge`, by which `DataFrame.mergeInto` ends."""
     writer = module.MergeIntoWriter
     if not hasattr(writer.merge, "recorded"):

@@ -20,7 +20,7 @@ METHODS = {
 }
 
 
-def tap_kafka(module: ModuleType) -> None:
+def instrument_kafka(module: ModuleType) -> None:
     """Wraps the methods of `KafkaProducer`."""
     producer = module.KafkaProducer
     if getattr(producer.send, "recorded", False):

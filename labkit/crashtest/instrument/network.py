@@ -19,17 +19,17 @@ KNOWN = ("pyspark", "py4j", "kafka", "psycopg", "logging")
 """Packages whose sockets are no news: the driver's own, and clients that are recorded."""
 
 
-def tap_socket(module: ModuleType) -> None:
+def instrument_socket(module: ModuleType) -> None:
     """Wraps what sends in `socket.socket`."""
-    _tap(module.socket)
+    _instrument(module.socket)
 
 
-def tap_ssl(module: ModuleType) -> None:
+def instrument_ssl(module: ModuleType) -> None:
     """The same for encrypted sockets, which do not use the methods of plain ones."""
-    _tap(module.SSLSocket)
+    _instrument(module.SSLSocket)
 
 
-def _tap(owner: Any) -> None:
+def _instrument(owner: Any) -> None:
     for name in SENDS:
         method = getattr(owner, name, None)
         if method is not None and not hasattr(method, "recorded"):

@@ -211,7 +211,7 @@ class Recorder:
         return self._calls[-1] if self._calls else self._task()
 
     def _task(self) -> Call | None:
-        """A task that runs the user's code without a door of ours, as in `foreachPartition`."""
+        """A task that runs the user's code without an adapter of ours, as in `foreachPartition`."""
         module = sys.modules.get("pyspark.taskcontext")
         context = module and module.TaskContext.get()
         text = context and context.getLocalProperty(PROPERTY)

@@ -63,7 +63,7 @@ def short(sql: object) -> str:
     return " ".join(str(sql).split())[:60]
 
 
-def tap_sqlite(module: ModuleType) -> None:
+def instrument_sqlite(module: ModuleType) -> None:
     """Has every connection that is opened from now on record."""
     plain = module.connect
     if getattr(plain, "recorded", False):
@@ -150,7 +150,7 @@ def _execute(connection: Any, execute: Callable[..., Any], sql: str, *rest: Any)
         return execute(sql, *rest)
 
 
-def tap_psycopg(module: ModuleType) -> None:
+def instrument_psycopg(module: ModuleType) -> None:
     """Wraps the methods of psycopg's connection and cursor that change something."""
     connection, cursor = module.Connection, module.Cursor
     if getattr(connection.commit, "recorded", False):
