@@ -1,8 +1,9 @@
 """The three ways in which Spark calls a sink, each with the recorder around the user's own object.
 
-An adapter carries the file and the name, never the object: every process imports the user's file itself, after its instruments
-are in place. What Spark would pickle of a data source's writer is pickled all the same, so its state travels as it
-would without an adapter. This module must not do anything for the sink, nor hide what it raises.
+An adapter carries the file and the name, never the object: every process imports the user's file itself, after
+its instruments are in place. What Spark would pickle of a data source's writer is pickled all the same, so its
+state travels as it would without an adapter. This module must not do anything for the sink, nor hide what it
+raises.
 """
 
 import copy
