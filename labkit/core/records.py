@@ -46,6 +46,11 @@ class Observation(NamedTuple):
     incarnation: int
     visibility: Visibility = Visibility.COMMITTED
 
+    @property
+    def attempt(self) -> int:
+        """The incarnation, under the name that notebooks and the files of a run have for it."""
+        return self.incarnation
+
 
 class Reading(NamedTuple):
     """A moment at which an outside reader really looked while everything was quiet: `crash 1`, `end`."""
