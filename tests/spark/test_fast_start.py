@@ -7,6 +7,7 @@ import pytest
 
 from labkit.core.judge import Guarantee
 from labkit.host.fast_start import NONE, VARIABLE
+from labkit.host.processes.events import AnyEvent, Parked
 from labkit.runs.outcome import finish
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
@@ -34,8 +35,8 @@ def test_a_crash_without_any_faster_start_gets_the_same_verdict(
     monkeypatch.setenv(VARIABLE, NONE)
     commands: list[str] = []
 
-    def note_processes(event: str, _details: object) -> None:
-        if event == "parked":
+    def note_processes(event: AnyEvent) -> None:
+        if isinstance(event, Parked):
             for process in psutil.Process().children(recursive=True):
                 try:
                     commands.append(" ".join(process.cmdline()))
@@ -45,7 +46,7 @@ def test_a_crash_without_any_faster_start_gets_the_same_verdict(
     scenario = plan(sink="two_phase", store="files", crashes=["sink.after_pre_commit"])
     outcome = finish(prepare(scenario, tmp_path / "run"), note_processes)
     assert outcome.verdict.guarantee is Guarantee.EXACTLY_ONCE
-    assert [crash["signal"] for crash in outcome.run.crashes] == [9]
+    assert [crash["signal"] for crash in outcome.record.crashes] == [9]
     at_work = "\n".join(commands)
     assert "-m pyspark.daemon" in at_work
     assert "labkit.spark.fast" not in at_work

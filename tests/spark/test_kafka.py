@@ -12,6 +12,7 @@ from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.host.java import Java
+from labkit.host.processes.events import AnyEvent, Parked, Recovered
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.kafka_jars import BROKER
 from labkit.runs.run import prepare
@@ -137,15 +138,15 @@ def test_a_topic_is_gone_when_its_run_is_judged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["recovered", "parked"])
+@pytest.mark.parametrize("moment", [Recovered, Parked])
 def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_is_back(
-    moment: str, own_broker: KafkaService, tmp_path: Path
+    moment: type[AnyEvent], own_broker: KafkaService, tmp_path: Path
 ) -> None:
-    """`recovered`: down in the writes of the first driver; `parked`: down when its crash is to be recovered from."""
+    """`Recovered`: down in the writes of the first driver; `Parked`: down when its crash is to be recovered from."""
     down = list[int]()
 
-    def tell(event: str, _details: dict[str, object]) -> None:
-        if event == moment and not down:
+    def tell(event: AnyEvent) -> None:
+        if isinstance(event, moment) and not down:
             down.extend(own_broker.kill())
 
     run = prepare(
