@@ -81,7 +81,7 @@ def bare(model: Model[Any]) -> int:
         level = [
             state
             for state in reached
-            if state not in seen and not seen.add(state)  # type: ignore[func-returns-value]
+            if state not in seen and not seen.add(state)  # type: ignore[func-returns-value]  # None on purpose
         ]
     return len(seen)
 

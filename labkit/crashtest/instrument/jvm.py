@@ -77,7 +77,7 @@ def instrument_session(module: ModuleType) -> None:
         with recorder.effect(kind, short(sqlQuery)):
             return plain(self, sqlQuery, *arguments, **named)
 
-    recorded.recorded = True  # type: ignore[attr-defined]
+    recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     module.SparkSession.sql = recorded
 
 
@@ -97,5 +97,5 @@ def _around(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         ):
             return method(self, *arguments, **named)
 
-    recorded.recorded = True  # type: ignore[attr-defined]
+    recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     return recorded

@@ -37,5 +37,5 @@ def _around(method: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
         ):
             return method(self, *arguments, **named)
 
-    recorded.recorded = True  # type: ignore[attr-defined]
+    recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     return recorded

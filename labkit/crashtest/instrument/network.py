@@ -45,7 +45,7 @@ def _around(method: Callable[..., Any]) -> Callable[..., Any]:
         with recorder.effect(Kind.NETWORK, peer):
             return method(self, *arguments, **named)
 
-    recorded.recorded = True  # type: ignore[attr-defined]
+    recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     return recorded
 
 

@@ -87,7 +87,7 @@ def instrument_sqlite(module: ModuleType) -> None:
         )
         return plain(*arguments, **named)
 
-    connect.recorded = True  # type: ignore[attr-defined]
+    connect.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     module.connect = functools.wraps(plain)(connect)  # type: ignore[attr-defined]
 
 
@@ -236,5 +236,5 @@ def _psycopg_method(method: Callable[..., Any], kind: Kind) -> Callable[..., Any
         with recorder.effect(kind, arguments[0] if arguments else "transaction"):
             return method(self, *arguments)
 
-    recorded.recorded = True  # type: ignore[attr-defined]
+    recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     return recorded
