@@ -82,7 +82,7 @@ def grades(out: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("count", [18, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [9, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
     count: int, tmp_path: Path
 ) -> None:

@@ -29,7 +29,14 @@ def offered(folder: Path) -> dict[Level, str | None]:
     return {level: levels.missing(level, here, lab) for level in Level}
 
 
-@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize(
+    "level",
+    [
+        Level.NAMESPACES,
+        pytest.param(Level.USER_NAMESPACES, marks=pytest.mark.slow),
+        pytest.param(Level.PLAIN, marks=pytest.mark.slow),
+    ],
+)
 def test_the_reference_gets_full_marks(level: Level, tmp_path: Path) -> None:
     if why := offered(tmp_path)[level]:
         pytest.skip(f"{level}: {why}")

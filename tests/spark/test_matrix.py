@@ -1,8 +1,10 @@
-"""Every sink at every failpoint on real Spark, against the predictions; the heart of the lab, several times over."""
+"""Every sink at every failpoint on real Spark, against the predictions; the heart of the lab.
+
+How often the moment between pre-commit and commit comes out alike is asked in `test_matrix_often`.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,8 +20,6 @@ pytestmark = pytest.mark.spark
 
 CELLS = expectations()
 SERVERS = ("postgres", "kafka")
-BETWEEN = [cell for cell in CELLS if cell.point is FailPoint.AFTER_PRE_COMMIT]
-AGAIN = [(cell, number) for cell in BETWEEN for number in range(1, 5)]
 
 
 def is_slow(cell: Cell) -> bool:
@@ -27,27 +27,13 @@ def is_slow(cell: Cell) -> bool:
     return cell.store in SERVERS
 
 
-def marked(cells: Iterable[tuple[Cell, int]]) -> list[Any]:
-    """The runs as parameters, those that take long marked."""
-    return [
-        pytest.param(
-            *run,
-            marks=pytest.mark.slow if is_slow(run[0]) else (),
-            id=f"{run[0]} {run[1]}",
-        )
-        for run in cells
-    ]
+Outcomes = Mapping[Cell, lab.Outcome | LabError]
 
 
-Outcomes = Mapping[tuple[Cell, int], lab.Outcome | LabError]
-
-
-def run(cells: list[tuple[Cell, int]], base: Path) -> Outcomes:
-    runs = [
-        prepare(scenario(cell), base / f"{scenario(cell).name}-{number}")
-        for cell, number in cells
-    ]
-    return dict(zip(cells, lab.run_all(runs, base / "scratch"), strict=True))
+def run(cells: Iterable[Cell], base: Path) -> Outcomes:
+    plans = {cell: scenario(cell) for cell in cells}
+    runs = [prepare(one, base / one.name) for one in plans.values()]
+    return dict(zip(plans, lab.run_all(runs, base / "scratch"), strict=True))
 
 
 def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
@@ -69,14 +55,11 @@ def decided_by(cell: Cell) -> bool:
     )
 
 
-EVERY = [(cell, 0) for cell in CELLS]
-
-
 @pytest.fixture(scope="module")
 def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """Every cell once, and those between pre-commit and commit four times more; without what is slow."""
+    """Every cell once, without what is slow."""
     return run(
-        [each for each in EVERY + AGAIN if not is_slow(each[0])],
+        [cell for cell in CELLS if not is_slow(cell)],
         tmp_path_factory.mktemp("matrix"),
     )
 
@@ -90,36 +73,29 @@ def slow_grid(
 ) -> Outcomes:
     """What is slow."""
     return run(
-        [each for each in EVERY + AGAIN if is_slow(each[0])],
-        tmp_path_factory.mktemp("servers"),
+        [cell for cell in CELLS if is_slow(cell)], tmp_path_factory.mktemp("servers")
     )
 
 
-@pytest.mark.parametrize(("cell", "number"), marked(EVERY))
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param(
+            cell, marks=pytest.mark.slow if is_slow(cell) else (), id=str(cell)
+        )
+        for cell in CELLS
+    ],
+)
 def test_real_spark_gives_what_was_predicted(
-    cell: Cell, number: int, request: pytest.FixtureRequest
+    cell: Cell, request: pytest.FixtureRequest
 ):
-    check(
-        cell,
-        request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number],
-    )
-
-
-@pytest.mark.parametrize(("cell", "number"), marked(AGAIN))
-def test_between_pre_commit_and_commit_it_does_so_every_time(
-    cell: Cell, number: int, request: pytest.FixtureRequest
-):
-    check(
-        cell,
-        request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")[cell, number],
-    )
+    outcomes = request.getfixturevalue("slow_grid" if is_slow(cell) else "grid")
+    check(cell, outcomes[cell])
 
 
 def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
     """The participants and their order, on which the predictions stand."""
-    wal = grid[
-        Cell("files", Strategy.WAL, Order.DECISION, FailPoint.AFTER_PRE_COMMIT), 0
-    ]
+    wal = grid[Cell("files", Strategy.WAL, Order.DECISION, FailPoint.AFTER_PRE_COMMIT)]
     assert isinstance(wal, lab.Outcome)
     assert {"labkit/wal/0-1.log", "labkit/wal/0-2.log"} <= set(wal.crashes[0]["files"])
     assert "labkit/wal/0-0.log" not in wal.crashes[0]["files"]
@@ -128,7 +104,7 @@ def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
 def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
     """The driver's temporary files are gone, and what is kept is what the design says."""
     outcome = grid[
-        Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT), 0
+        Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT)
     ]
     assert isinstance(outcome, lab.Outcome)
     kept = {

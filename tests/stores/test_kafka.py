@@ -324,6 +324,7 @@ def test_nothing_is_left_of_a_store_that_is_destroyed(store: KafkaStore) -> None
 # The broker
 
 
+@pytest.mark.slow  # half a minute: the broker reads its log again
 def test_a_broker_that_is_killed_between_pre_commit_and_commit_loses_and_doubles_nothing(
     kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
