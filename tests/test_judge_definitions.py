@@ -222,7 +222,7 @@ def random_histories(draw):
     )
 
 
-@settings(WHATEVER_LOAD, max_examples=500)
+@settings(WHATEVER_LOAD, max_examples=200)
 @given(random_histories())
 def test_the_judges_agree_with_the_definitions(case):
     expected, history = case
@@ -260,9 +260,7 @@ def small_cases(length):
 
 @pytest.mark.parametrize("hidden", [[], [Observation(1, "a", 2, 0, 9)]])
 @pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize(
-    "length", [0, 1, 2, 3, pytest.param(4, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("length", [0, 1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_judges_agree_on_every_small_case(length, keyed, hidden):
     expected = [Record(*row) for row in ROWS[:3]]
     planned_batches = [PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3)]

@@ -51,7 +51,7 @@ SMALL = {
     "kafka_log": [{}, {"zombies": 1, "others": 1}, {"naming": "one", "partitions": 1}],
 }
 CASES = [(name, given) for name, some in SMALL.items() for given in some]
-STATES = 600
+STATES = 200
 """States of each small configuration that are drawn: from the beginning, breadth first."""
 
 
