@@ -8,9 +8,8 @@ This module decides what is run and in which order; the runs are `labkit.crashte
 """
 
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from labkit.crashtest.harness.subject import Adapter, examine
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.jobs import Job, pair_job, unknown
 from labkit.crashtest.judging import judged, ours, point_readings
+from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.points import (
     PAIRS,
     QUICK_PAIRS,
@@ -49,17 +49,11 @@ from labkit.crashtest.seeing import (
     read_logged,
 )
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
+from labkit.crashtest.sink_report import finished, sink_report
 from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
-from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.crashtest.verdict import Group, Result
 from labkit.host.java import find_java
-
-Tell = Callable[[str, str], None]
-"""Told the title of a run that begins, or what came out of it, for progress only."""
-
-
-def silent(_what: str, _said: str) -> None:
-    """Tells nobody."""
 
 
 class Campaign:
@@ -79,18 +73,20 @@ class Campaign:
         self.found = 0
         self.pairs_found = 0
         self.recoveries: dict[Point, Sequence[Effect]] = {}
-        self.results: list[Result] = []
-        self.planned = 0
-        self._total = 0
+        self.ledger = Ledger(wanted.budget, tell)
         self._large_log: list[Effect] = []
         self._slow: list[str] = []
-        self._folder, self._tell = folder, tell
+        self._folder = folder
         self._stories: dict[str, list[Line]] = {}
-        self._begun = time.monotonic()
+
+    @property
+    def results(self) -> list[Result]:
+        """What came out of the runs so far."""
+        return self.ledger.results
 
     def healthy(self) -> Result:
         """The recorded run. Raises `InvalidInput` if the sink or the reader does not even do without a crash."""
-        self._tell("run", "a run without a crash, to find the points")
+        self.ledger.tell("run", "a run without a crash, to find the points")
         with self.harness.run("healthy", "no crash") as run:
             self.harness.execute(run)
             if not run.raised:
@@ -128,10 +124,10 @@ class Campaign:
                 f"the reader is slow or was locked out: it gave an answer at {asked} of more than {places} places"
             )
         job = Job("healthy", "no crash", Group.HEALTHY)
-        healthy = self._keep(self._judged(job, run))
+        healthy = self.ledger.keep(self._judged(job, run))
         if found:
             seeing = Job("seeing", "what the test sees of the sink", Group.SEEING)
-            self._keep(unknown(seeing, "; ".join(found)))
+            self.ledger.keep(unknown(seeing, "; ".join(found)))
         return healthy
 
     def jobs(self) -> list[Job]:
@@ -159,10 +155,9 @@ class Campaign:
 
     def run(self, job: Job) -> Result:
         """One run, judged."""
-        self.planned += 1
-        if self._is_over():
-            budget = f"{self.settings.budget:.0f} s were over"
-            return self._keep(unknown(job, f"not run: {budget} (--seconds gives more)"))
+        self.ledger.planned += 1
+        if self.ledger.is_over():
+            return self.ledger.skip(job)
         result = self._try(job)
         if (
             NEVER_REACHED in result.unknown
@@ -171,24 +166,10 @@ class Campaign:
                 self._try(job),
                 notes=("the first run did not pass the point and was made once more",),
             )
-        return self._keep(result)
-
-    def _is_over(self) -> bool:
-        return time.monotonic() - self._begun > self.settings.budget
-
-    def _progress(self) -> str:
-        """Which run begins, of how many, and about how long they will take."""
-        runs = [each for each in self.results if each.group is not Group.SEEING]
-        number, total = len(runs) + 1, max(self._total, len(runs) + 1)
-        mean = sum(each.seconds for each in runs) / len(runs) if runs else 0.0
-        left = min(mean * (total - number + 1), self._seconds_left())
-        return f"run {number} of {total}, about {left:.0f} s left"
-
-    def _seconds_left(self) -> float:
-        return max(self.settings.budget - (time.monotonic() - self._begun), 0.0)
+        return self.ledger.keep(result)
 
     def _try(self, job: Job) -> Result:
-        self._tell("run", f"{self._progress()}: {job.title}")
+        self.ledger.begin(job)
         with self.harness.run(job.id, job.title, self._rows_of(job)) as run:
             if job.group is Group.LARGE:
                 run.usual = self._large_log
@@ -218,7 +199,7 @@ class Campaign:
 
         The user's own rows are dealt as they are, so nothing is run of it with `--rows`; nor if no time is left.
         """
-        if self.settings.rows is not None or self._is_over():
+        if self.settings.rows is not None or self.ledger.is_over():
             return
         title = f"a batch of {LARGE} rows"
         yield Job("large", f"{title}, no crash", Group.LARGE)
@@ -238,21 +219,12 @@ class Campaign:
         forget(run.folder)
         return replace(result, story=text(self._stories[job.id]))
 
-    def _keep(self, result: Result) -> Result:
-        self.results.append(result)
-        violated = ", ".join(result.violated)
-        self._tell(
-            "done",
-            f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}",
-        )
-        return result
-
     def everything(self) -> Report:
         """Runs all that was asked for."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
-            self._total = 1 + self._count(jobs)
+            self.ledger.total = 1 + self._count(jobs)
             for job in self._wanted(jobs):
                 self.run(job)
         return self.report()
@@ -325,13 +297,7 @@ class Campaign:
 
     def report(self) -> Report:
         """What is known so far."""
-        hit = sum(
-            not each.unknown
-            for each in self.results
-            if each.group not in (Group.HEALTHY, Group.SEEING)
-        )
-        coverage = Coverage(self.found, self.pairs_found, self.planned, hit)
-        summary = summarise(self.results, coverage)
+        summary = self.ledger.summary(self.found, self.pairs_found)
         weakest = summary.weakest
         drawn = (
             picture(self._stories[weakest.id], weakest.title)
@@ -339,16 +305,8 @@ class Campaign:
             else ""
         )
         notes = tuple(dict.fromkeys([*self.harness.strays, *self._slow]))
-        return Report(
-            self.settings,
-            self.adapter,
-            self.shape,
-            summary,
-            tuple(self.log),
-            drawn,
-            notes,
-            self._largest(),
-        )
+        bare = sink_report(self.settings, self.adapter, self.shape, summary, self.log)
+        return finished(bare, drawn, notes, self._largest())
 
 
 @contextmanager

@@ -89,7 +89,9 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
         return _late(log)
     if weakest.group is Group.HEALTHY:
         return _healthy(weakest, log)
-    crashes = [each for each in summary.results if each.group is Group.CRASH]
+    crashes = [
+        each for each in summary.results if each.group is Group.CRASH and each.points
+    ]
     axis = next(axis for axis in weakest.violated)
     if any(each.found(axis) for each in crashes):
         return _window(axis, crashes, log, shape)

@@ -6,11 +6,11 @@ This module must not count what came out: that is `labkit.core.judge`.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from labkit.core.judge import judge
+from labkit.core.judge import Verdict, judge
 from labkit.core.records import Record
 from labkit.crashtest.harness.runs import Run
 from labkit.crashtest.jobs import Job
-from labkit.crashtest.rows import FEWEST, Shape, named
+from labkit.crashtest.rows import FEWEST, Rows, Shape, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.seeing import PointReading
 from labkit.crashtest.verdict import Result
@@ -37,9 +37,15 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
         return replace(result, unknown=few)
     samples = ours(run, run.watcher.samples, resets)
     due = _delivered(run, samples)
-    seen = history(samples, run.rows, shape, due)
-    verdict = judge([named(each, shape) for each in due], seen)
-    return replace(result, verdict=verdict)
+    return replace(result, verdict=verdict_of(samples, run.rows, shape, due))
+
+
+def verdict_of(
+    samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
+) -> Verdict:
+    """What the one judge says of what was read of `rows`, where the records `due` should be there in the end."""
+    seen = history(samples, rows, shape, due)
+    return judge([named(each, shape) for each in due], seen)
 
 
 def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:

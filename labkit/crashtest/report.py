@@ -3,46 +3,56 @@
 This module must not decide anything: what was measured is `labkit.crashtest.verdict`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
 from labkit.core.judge import Guarantee, Outcome, satisfies
-from labkit.crashtest.diagnosis import Diagnosis, diagnose
-from labkit.crashtest.harness.subject import Adapter
-from labkit.crashtest.instrument.effects import Effect, Kind
+from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.settings import VARIANTS, Settings
+from labkit.crashtest.settings import VARIANTS
 from labkit.crashtest.verdict import AXES, Group, Result, Summary
 
-UNTESTED = (
-    "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
-    "what writes below Python, and batches of more than {rows} rows."
-)
 SHOWN = 5
 """Runs that the text lists for an axis."""
+
+
+class Asked(Protocol):
+    """What a person asked for: a sink or a pipeline, and how much of it is to be tried."""
+
+    @property
+    def subject(self) -> object:
+        """What is under test; as text it is its name."""
+
+    @property
+    def only(self) -> tuple[str, ...]:
+        """The runs that were asked for by name; empty: the whole test."""
+
+    def command(self, only: str = "") -> str:
+        """The one command that repeats the test, or one run of it."""
 
 
 @dataclass(frozen=True)
 class Report:
     """One test."""
 
-    settings: Settings
-    adapter: Adapter
+    settings: Asked
+    door: str
+    """By which way rows go into what is under test: an adapter's name, or a command."""
     shape: Shape
     summary: Summary
-    log: tuple[Effect, ...]
+    effects: tuple[Mapping[str, Any], ...]
+    """The durable effects of the run without a crash, as plain data."""
+    diagnosis: Diagnosis | None = None
+    """Why it is not exactly-once, and the repair; None if nothing is weak."""
     picture: str = ""
     """The weakest run as a space-time diagram (SVG); empty if nothing is weak."""
     notes: tuple[str, ...] = ()
-    largest: int = 0
-    """Rows of the largest batch that was tried."""
-
-    @property
-    def diagnosis(self) -> Diagnosis | None:
-        """Why it is not exactly-once, and the repair; None if nothing is weak."""
-        return diagnose(self.summary, self.log, self.shape)
+    untested: str = ""
+    """What a test of this kind does not try, in a sentence."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What only this kind of test knows, for its JSON."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -98,16 +108,13 @@ class Report:
         rows += [
             ("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()
         ]
-        rows += [("note", note) for note in (*self.notes, *self._unseen())]
+        rows += [("note", note) for note in self.notes]
         rows += [("repeat", self.replay())]
-        head = (
-            f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
-        )
+        head = f"{self.settings.subject}, {self.door}; the reader returns {self.shape}."
         body = "\n".join(f"{name:<17} {said}" for name, said in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
         told = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
-        untested = UNTESTED.format(rows=self.largest)
-        return f"{head}\n\n{body}{told}\n\n{untested}"
+        return f"{head}\n\n{body}{told}\n\n{self.untested}"
 
     def _in_these_runs(self) -> list[tuple[str, str]]:
         """What some runs say that were asked for by name; nothing if it was the whole test."""
@@ -126,20 +133,13 @@ class Report:
         more = f", ... ({len(bad)} runs)" if len(bad) > SHOWN else ""
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
-    def _unseen(self) -> list[str]:
-        """What nothing was cut within, although it is seen as a whole."""
-        lines = sorted({each.line for each in self.log if each.kind is Kind.JVM})
-        where = ", ".join(map(str, lines))
-        said = f"line {where} has the JVM write; within that call nothing was cut"
-        return [said] if lines else []
-
     def to_json(self) -> dict[str, Any]:
         """For a program."""
         why, summary = self.diagnosis, self.summary
         weakest = summary.weakest
         return {
             "subject": str(self.settings.subject),
-            "door": self.adapter.value,
+            "door": self.door,
             "reader_returns": self.shape.value,
             "guarantee": self.guarantee.value,
             "in_these_runs": summary.guarantee.value if self.settings.only else None,
@@ -152,11 +152,11 @@ class Report:
             "why": why.why if why else None,
             "repair": why.recipe._asdict() if why else None,
             "coverage": summary.coverage.to_json(),
-            "effects": [each.to_json() for each in self.log],
+            "effects": [dict(each) for each in self.effects],
             "runs": [each.to_json() for each in summary.ranked()],
-            "largest_batch": self.largest,
+            **self.facts,
             "timeline": list(weakest.story) if weakest else [],
-            "notes": [*self.notes, *self._unseen()],
+            "notes": list(self.notes),
             "command": self.replay(),
         }
 

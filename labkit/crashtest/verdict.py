@@ -184,21 +184,29 @@ class Summary:
 
     def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
         """Whether what is expected was measured; None where a run that could refute it proves nothing."""
-        broken = [
-            axis for axis in (*also, "stuck") if self.axes[axis] is Outcome.VIOLATED
-        ]
-        if broken or not satisfies(self.at_best(), expected):
+        asked = [self.axes[axis] for axis in (*also, "stuck")]
+        if Outcome.VIOLATED in asked or not satisfies(self.at_best(), expected):
             return False
+        if Outcome.UNKNOWN in asked:
+            return None
         doubt = (
             each.unknown for each in self.results if each.group is not Group.CONDITION
         )
         return None if self.guarantee is Guarantee.UNKNOWN or any(doubt) else True
 
 
-def summarise(results: Sequence[Result], coverage: Coverage) -> Summary:
-    """Puts the runs together. An axis is violated if any demanded run violates it, unknown if one proves nothing."""
+def summarise(
+    results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()
+) -> Summary:
+    """Puts the runs together. An axis is violated if any demanded run violates it, unknown if one proves nothing.
+
+    `unjudged` are axes of which runs of this kind say nothing: unknown, unless one is violated all the same.
+    """
     demanded = [each for each in results if each.group is not Group.CONDITION]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
+    for axis in unjudged:
+        if axes[axis] is Outcome.HOLDS:
+            axes[axis] = Outcome.UNKNOWN
     properties = _properties(axes)
     measured = guarantee(properties)
     if Outcome.UNKNOWN in properties.values() and measured is Guarantee.EXACTLY_ONCE:

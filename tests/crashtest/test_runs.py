@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
-from labkit.crashtest.campaign import Campaign, silent
+from labkit.crashtest.campaign import Campaign
 from labkit.crashtest.harness.outcomes import Finished, follow
 from labkit.crashtest.harness.runs import Harness, Run, _last_words
 from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.jobs import Job
+from labkit.crashtest.ledger import Ledger, silent
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.verdict import Group, Result
@@ -176,20 +177,14 @@ def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     assert running.results[0].guarantee is Guarantee.UNKNOWN
 
 
-def test_progress_says_how_many_runs_there_are_and_how_long_they_take(
-    tmp_path: Path,
-) -> None:
-    nobody: Any = None
-    subject = Subject(str(tmp_path / "sink.py"), "sink")
-    running = Campaign(
-        Settings(subject, subject, quick=True), Adapter.BATCH, nobody, tmp_path, silent
-    )
-    running._total = 16
-    running.results = [
+def test_progress_says_how_many_runs_there_are_and_how_long_they_take() -> None:
+    ledger = Ledger(170.0, silent)
+    ledger.total = 16
+    ledger.results += [
         Result(f"r{number}", "a run", Group.CRASH, seconds=2.0) for number in range(6)
     ]
-    running.results.append(Result("seeing", "", Group.SEEING, unknown="x"))
-    assert running._progress() == "run 7 of 16, about 20 s left"
+    ledger.results.append(Result("seeing", "", Group.SEEING, unknown="x"))
+    assert ledger.progress() == "run 7 of 16, about 20 s left"
 
 
 def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:

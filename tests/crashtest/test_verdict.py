@@ -16,6 +16,7 @@ from labkit.crashtest.report import Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.sink_report import finished, sink_report
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 
 ROWS = generate(2, per_batch=4)
@@ -237,7 +238,7 @@ def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
 def report(found: Sequence[Result], folder: Path) -> Report:
     file = Subject(str(folder / "sink.py"), "write_batch")
     wanted = Settings(file, Subject(file.file, "read"))
-    return Report(wanted, Adapter.BATCH, Shape.ROWS, summary(found), tuple(TWO))
+    return sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary(found), TWO)
 
 
 def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
@@ -308,7 +309,7 @@ def test_one_run_can_refute_a_guarantee(tmp_path: Path) -> None:
 
 
 def test_the_report_says_which_batches_were_not_tested(tmp_path: Path) -> None:
-    made = replace(report(results(TWO, GOOD, "", ""), tmp_path), largest=10)
+    made = finished(report(results(TWO, GOOD, "", ""), tmp_path), "", (), 10)
     assert "batches of more than 10 rows." in made.text()
 
 

@@ -1,0 +1,61 @@
+"""The report of a test of a sink, from what its runs say together and the log of its run without a crash.
+
+This module must not decide anything: what was measured is `labkit.crashtest.verdict`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from labkit.crashtest.diagnosis import diagnose
+from labkit.crashtest.harness.subject import Adapter
+from labkit.crashtest.instrument.effects import Effect, Kind
+from labkit.crashtest.report import Report
+from labkit.crashtest.rows import Shape
+from labkit.crashtest.settings import Settings
+from labkit.crashtest.verdict import Summary
+
+UNTESTED = (
+    "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
+    "what writes below Python, and batches of more than {rows} rows."
+)
+
+
+def sink_report(
+    settings: Settings,
+    adapter: Adapter,
+    shape: Shape,
+    summary: Summary,
+    log: Sequence[Effect],
+) -> Report:
+    """The report without picture and notes; `finished` adds them."""
+    return Report(
+        settings,
+        str(adapter),
+        shape,
+        summary,
+        tuple(each.to_json() for each in log),
+        diagnose(summary, log, shape),
+        notes=tuple(_unseen(log)),
+        untested=UNTESTED.format(rows=0),
+    )
+
+
+def finished(
+    report: Report, picture: str, notes: Sequence[str], largest: int
+) -> Report:
+    """The same with the picture of its weakest run, more notes, and the rows of the largest batch that was tried."""
+    return replace(
+        report,
+        picture=picture,
+        notes=(*notes, *report.notes),
+        untested=UNTESTED.format(rows=largest),
+        facts={"largest_batch": largest},
+    )
+
+
+def _unseen(log: Sequence[Effect]) -> list[str]:
+    """What nothing was cut within, although it is seen as a whole."""
+    lines = sorted({each.line for each in log if each.kind is Kind.JVM})
+    where = ", ".join(map(str, lines))
+    said = f"line {where} has the JVM write; within that call nothing was cut"
+    return [said] if lines else []
