@@ -1,0 +1,74 @@
+"""How anybody else reads what the pipelines of this folder wrote, how they are fed, and how all of it is emptied."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+PARTS = {
+    "part-1": ["1 apple", "2 pear", "3 plum"],
+    "part-2": ["4 apple", "5 pear", "6 plum"],
+    "part-3": ["7 apple", "8 pear", "9 plum"],
+}
+
+
+def row(line):
+    number, _, fruit = line.partition(" ")
+    return {"id": int(number), "key": fruit}
+
+
+def lines(paths):
+    # A line that is not finished is no row.
+    return [
+        row(line)
+        for path in paths
+        for line in path.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
+
+
+def expected():
+    return [row(line) for part in PARTS.values() for line in part]
+
+
+def counts():
+    return [("apple", 3), ("pear", 3), ("plum", 3)]
+
+
+def read_all():
+    return lines(Path("store").glob("all.txt"))
+
+
+def read_parts():
+    return lines(sorted(Path("store").glob("part-*")))
+
+
+def read_manifest():
+    manifest = Path("store/manifest")
+    listed = manifest.read_text().split() if manifest.exists() else []
+    return lines([Path("store", name) for name in listed])
+
+
+def read_table():
+    if not Path("store/rows.db").exists():
+        return []
+    with closing(sqlite3.connect("store/rows.db", timeout=1)) as db:
+        found = db.execute("SELECT name FROM sqlite_master WHERE name = 'rows'")
+        if not found.fetchall():
+            return []
+        db.row_factory = sqlite3.Row
+        return [dict(each) for each in db.execute("SELECT id, key FROM rows")]
+
+
+def read_counts():
+    totals = Path("store/totals")
+    text = totals.read_text() if totals.exists() else ""
+    return [(line.split()[0], int(line.split()[1])) for line in text.splitlines()]
+
+
+def reset():
+    for name in ("input", "store"):
+        shutil.rmtree(name, ignore_errors=True)
+        Path(name).mkdir()
+    for name, part in PARTS.items():
+        Path("input", name).write_text("".join(f"{line}\n" for line in part))
