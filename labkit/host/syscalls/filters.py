@@ -1,0 +1,170 @@
+"""The seccomp filter: which calls the kernel holds and asks about, how it is put in place, and how it is answered.
+
+The filter is put on the calling *thread* and on all that it will ever start; it cannot be taken off. So only a thread
+that is about to become the watched command may install it. Source: seccomp(2), seccomp_unotify(2). This module must
+not decide what becomes of a call.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from labkit.host.syscalls.table import ANY_BIT, Architecture, Question
+
+RET_ALLOW, RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+
+_SET_MODE_FILTER, _GET_ACTION_AVAILABLE = 1, 2
+_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
+_NO_NEW_PRIVILEGES = 38
+
+_RECEIVE, _SEND, _STILL_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_NOTIFICATION = struct.Struct("<QIIiIQ6Q")
+_RESPONSE = struct.Struct("<QqiI")
+_CONTINUE = 1
+
+FOREIGN = "a 32-bit system call"
+"""The name of a call that belongs to another table than the processor's own."""
+
+
+class Instruction(NamedTuple):
+    """One instruction of classic BPF: on a jump, how many instructions to skip when it holds, and when not."""
+
+    code: int
+    holds: int
+    fails: int
+    value: int
+
+
+class Program(ctypes.Structure):
+    """`struct sock_fprog`."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
+class Notification(NamedTuple):
+    """A call that the kernel holds."""
+
+    cookie: int
+    thread: int
+    name: str
+    arguments: tuple[int, ...]
+
+
+def program(
+    here: Architecture, asked: Iterable[Question], action: int = RET_USER_NOTIF
+) -> list[Instruction]:
+    """The filter: `action` for the calls asked about and for those of another table, everything else goes on."""
+    instructions = [
+        Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
+        Instruction(_IF_EQUAL, 1, 0, here.audit),
+        Instruction(_RETURN, 0, 0, action),
+        Instruction(_LOAD, 0, 0, _NUMBER_AT),
+    ]
+    if here.foreign:
+        instructions += [
+            Instruction(_IF_AT_LEAST, 0, 1, here.foreign),
+            Instruction(_RETURN, 0, 0, action),
+        ]
+    for question in asked:
+        block = list(_block(question, action))
+        number = here.numbers[question.name]
+        instructions += [Instruction(_IF_EQUAL, 0, len(block), number), *block]
+    return [*instructions, Instruction(_RETURN, 0, 0, RET_ALLOW)]
+
+
+def _block(question: Question, action: int) -> Iterator[Instruction]:
+    """What is done when the number fits: the conditions on the arguments, then the action. Falls through to the next."""
+    left = 2 * len(question.conditions)
+    for condition in question.conditions:
+        left -= 2
+        jump = _IF_ANY_BIT if condition.relation == ANY_BIT else _IF_EQUAL
+        yield Instruction(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * condition.argument)
+        # What fails leaves the block: the conditions behind it, the action, and the load of the number.
+        yield Instruction(jump, 0, left + 1, condition.value)
+    yield Instruction(_RETURN, 0, 0, action)
+    if question.conditions:
+        yield Instruction(_LOAD, 0, 0, _NUMBER_AT)
+
+
+def install(
+    here: Architecture, instructions: list[Instruction], *, listen: bool = True
+) -> int:
+    """Puts the filter on this thread; gives the listener's descriptor (0 where nobody listens).
+
+    Raises `OSError` where the kernel or the container refuses it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    wanted = Program(len(instructions), ctypes.addressof(buffer))
+    if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "no_new_privs")
+    # Where the kernel knows it (5.19), a call that was read waits for us alone: a signal would ask about it twice.
+    flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
+    number = here.numbers["seccomp"]
+    for flag in flags:
+        descriptor: int = libc.syscall(
+            number, _SET_MODE_FILTER, flag, ctypes.byref(wanted)
+        )
+        if descriptor >= 0:
+            return descriptor
+        if ctypes.get_errno() != errno.EINVAL:
+            break
+    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def offered(here: Architecture) -> int:
+    """0 if the kernel can ask about calls, else the error's number."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    action = ctypes.c_uint32(RET_USER_NOTIF)
+    number = here.numbers["seccomp"]
+    answer = libc.syscall(number, _GET_ACTION_AVAILABLE, 0, ctypes.byref(action))
+    return 0 if answer == 0 else ctypes.get_errno()
+
+
+class Listener:
+    """The end at which held calls arrive, and are let go."""
+
+    def __init__(
+        self, descriptor: int, here: Architecture, asked: Iterable[Question]
+    ) -> None:
+        self.descriptor = descriptor
+        self._audit, self._foreign = here.audit, here.foreign
+        self._names = {here.numbers[each.name]: each.name for each in asked}
+
+    def receive(self) -> Notification | None:
+        """The next call; None where its thread died meanwhile. Ask only when the descriptor is ready."""
+        buffer = bytearray(_NOTIFICATION.size)
+        try:
+            fcntl.ioctl(self.descriptor, _RECEIVE, buffer)
+        except OSError:
+            return None
+        cookie, thread, _, number, audit, _, *arguments = _NOTIFICATION.unpack(buffer)
+        ours = audit == self._audit and not (self._foreign and number >= self._foreign)
+        name = self._names.get(number, FOREIGN) if ours else FOREIGN
+        return Notification(cookie, thread, name, tuple(arguments))
+
+    def alive(self, notification: Notification) -> bool:
+        """Whether the call is still held: what was read of its thread is read of that thread and of no later one."""
+        try:
+            fcntl.ioctl(
+                self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie)
+            )
+        except OSError:
+            return False
+        return True
+
+    def let_go(self, notification: Notification) -> bool:
+        """Lets the call happen; False where it was interrupted meanwhile, and may be asked about again."""
+        answer = _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE)
+        try:
+            fcntl.ioctl(self.descriptor, _SEND, answer)
+        except OSError:
+            return False
+        return True

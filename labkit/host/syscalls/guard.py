@@ -1,0 +1,198 @@
+"""`python -m labkit.host.syscalls.guard`: starts one watched command, and ends with it, whatever its watcher dies of.
+
+The guard is the subreaper of all that the command starts: a daemon that leaves its session and its parent becomes the
+guard's own child. So the guard knows from the kernel when nothing is left (it has no child any more), and kills until
+then. Its standard input is a socket to the watcher; when that closes, everything is killed. This module must not look
+at calls: the watcher holds the listener.
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from typing import Never
+
+import psutil
+
+from labkit.host.processes import wire
+from labkit.host.processes.sessions import Emptied, kill_all
+from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.dialogue import (
+    AllEnded,
+    Launch,
+    Listening,
+    Message,
+    Refused,
+    RootEnded,
+)
+from labkit.host.syscalls.filters import Instruction, install, program
+from labkit.host.syscalls.table import Architecture, architecture, questions
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+KILL_SECONDS = 30.0
+_LOOK_AGAIN = 0.001
+_NOT_STARTED = 127
+
+
+class Guard:
+    """One command, from its start until nothing of it is left."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._root = 0
+        self._root_ended = False
+
+    def begin(self, launch: Launch) -> None:
+        """Starts the command's process, which sends the listener itself."""
+        self._root = os.fork()
+        if not self._root:
+            become(launch, self._channel)
+
+    def serve(self) -> None:
+        """Waits until the command has ended, or until its end is wanted."""
+        awake, wake = socket.socketpair()
+        wake.settimeout(0)
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        emptied = Emptied([], [], time.time())
+        while self._reap():
+            ready, _, _ = select.select([self._channel, awake], [], [])
+            if awake in ready:
+                awake.recv(4096)
+            if self._channel in ready:  # it wants the end, or it is gone
+                emptied = kill_all(self._living, KILL_SECONDS)
+                break
+        self._say(AllEnded(emptied.killed, emptied.left, emptied.begun))
+
+    def _reap(self) -> bool:
+        """Takes note of every process that has ended; False when none is left."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    return True
+                if pid == self._root:
+                    self._root_ended = True
+                    self._say(RootEnded(os.waitstatus_to_exitcode(status)))
+        except ChildProcessError:
+            return False
+
+    def _living(self) -> list[int]:
+        """The processes that are left. Never empty as long as there is one, even if it is just changing its parent."""
+        own = psutil.Process()
+        end = time.monotonic() + KILL_SECONDS
+        while self._reap() and time.monotonic() < end:
+            living = [
+                each.pid
+                for each in own.children(recursive=True)
+                if not _is_zombie(each)
+            ]
+            if living:
+                return living
+            time.sleep(_LOOK_AGAIN)
+        return []
+
+    def _say(self, message: Message) -> None:
+        with contextlib.suppress(OSError):
+            self._channel.sendall(wire.encode(message))
+
+
+def _is_zombie(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
+def become(launch: Launch, channel: socket.socket) -> Never:
+    """In the new process: becomes the command.
+
+    The filter is put on a second thread, which then becomes the command: so the first one, which has none, can send
+    the listener out although the filter would hold exactly that call.
+    """
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        os.chdir(launch.folder)
+        output = os.open(launch.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        Birth(launch, channel).run()
+    except OSError as error:
+        refused = Refused(f"{error.filename}: {error.strerror}", error.errno or 0)
+        channel.sendall(wire.encode(refused))
+    finally:
+        os._exit(_NOT_STARTED)
+
+
+class Birth:
+    """The moment between the fork and the command's own program."""
+
+    def __init__(self, launch: Launch, channel: socket.socket) -> None:
+        self._launch = launch
+        self._channel = channel
+        self._listener = -1
+        self._refused: Refused | None = None
+        self._installed, self._sent = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        """Returns only where the command could not be started, and has said why."""
+        thread = threading.Thread(target=self._execute)
+        thread.start()
+        self._installed.wait()
+        if self._refused is None:
+            line = wire.encode(Listening(os.getpid()))
+            socket.send_fds(self._channel, [line], [self._listener])
+            self._sent.set()
+            thread.join()
+        assert self._refused is not None
+        self._channel.sendall(wire.encode(self._refused))
+
+    def _execute(self) -> None:
+        here, instructions = self._filter()
+        try:
+            self._listener = install(here, instructions)
+        except OSError as error:
+            self._refused = Refused(str(error), error.errno or 0, filtering=True)
+            return
+        finally:
+            self._installed.set()
+        self._sent.wait()
+        os.close(self._listener)
+        command = self._launch.command
+        try:
+            os.execvpe(command[0], command, self._launch.environment)  # noqa: S606
+        except OSError as error:
+            said = f"{command[0]}: {error.strerror}"
+            self._refused = Refused(said, error.errno or 0)
+
+    def _filter(self) -> tuple[Architecture, list[Instruction]]:
+        here = architecture()
+        assert here is not None
+        kinds = frozenset(CallKind(kind) for kind in self._launch.kinds)
+        return here, program(here, questions(kinds, here.numbers))
+
+
+def main() -> None:
+    """Started by `labkit.host.syscalls.watching` only."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for the watcher
+    channel = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    with channel.makefile("rb", buffering=0) as lines:
+        line = lines.readline()
+    if line:
+        guard = Guard(channel)
+        guard.begin(wire.decode(line, Launch))
+        guard.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Where the bytes of a socket go: to a server elsewhere, or to another process of the same command.
+
+Told from what the watched processes themselves ask: `connect` names the peer, `listen` makes a socket the command's
+own. So a name is looked up once for each connection, at a moment at which the listening socket must be there. A socket
+that was accepted, or made as one of a pair, is nobody's server. This module must not read memory.
+"""
+
+import ipaddress
+import socket
+import struct
+from pathlib import Path
+
+import psutil
+
+from labkit.host.syscalls.tracee import Tracee, WillFail
+
+_FAMILY = struct.Struct("=H")
+_LISTENING = "0A"
+_NAME_SERVICE = 53
+
+
+class Address(tuple[str, str, int]):
+    """Family (`inet`, `unix`), host or path, port."""
+
+    __slots__ = ()
+
+    @property
+    def is_name_service(self) -> bool:
+        """Whether a name is looked up there, which leaves nothing behind."""
+        return self[0] == "inet" and self[2] == _NAME_SERVICE
+
+    def __str__(self) -> str:
+        family, host, port = self
+        if family == "unix":
+            return f"unix:{host}"
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def address(tracee: Tracee, raw: bytes) -> Address | None:
+    """A `struct sockaddr` as a value; None for a family that leads to no server."""
+    if len(raw) < _FAMILY.size:
+        return None
+    family = _FAMILY.unpack_from(raw)[0]
+    if family == socket.AF_INET and len(raw) >= 8:
+        host = ipaddress.ip_address(raw[4:8])
+        return Address(("inet", str(host), int.from_bytes(raw[2:4])))
+    if family == socket.AF_INET6 and len(raw) >= 24:
+        wide = ipaddress.IPv6Address(raw[8:24])
+        host = wide.ipv4_mapped or wide
+        return Address(("inet", str(host), int.from_bytes(raw[2:4])))
+    if family == socket.AF_UNIX:
+        return _unix(tracee, raw[2:])
+    return None
+
+
+def _unix(tracee: Tracee, raw: bytes) -> Address | None:
+    if raw.startswith(b"\0"):
+        return Address(("unix", "@" + raw[1:].decode(errors="replace"), 0))
+    name = raw.partition(b"\0")[0].decode(errors="replace")
+    try:
+        return Address(("unix", tracee.absolute(-100, name), 0)) if name else None
+    except WillFail:
+        return None
+
+
+class Peers:
+    """Which sockets of the watched processes lead to a server, and to which one."""
+
+    def __init__(self) -> None:
+        self._own: set[int] = set()
+        self._own_names: set[str] = set()
+        self._servers: dict[int, Address] = {}
+
+    def listens(self, tracee: Tracee, inode: int) -> None:
+        """A watched process makes this socket a server's."""
+        self._own.add(inode)
+        for name in _unix_names(tracee.thread, inode):
+            raw = b"\0" + name[1:].encode() if name[0] == "@" else name.encode()
+            if (own := _unix(tracee, raw)) is not None:
+                self._own_names.add(str(own))
+
+    def connects(self, tracee: Tracee, inode: int, peer: Address | None) -> None:
+        """A watched process connects this socket."""
+        self._servers.pop(inode, None)
+        if peer is not None and not self._is_own(tracee, peer):
+            self._servers[inode] = peer
+
+    def of(self, inode: int) -> Address | None:
+        """The server to which a socket leads; None where it leads to none."""
+        return self._servers.get(inode)
+
+    def _is_own(self, tracee: Tracee, peer: Address) -> bool:
+        family, host, port = peer
+        if family == "unix":
+            return str(peer) in self._own_names
+        if peer.is_name_service:
+            return True
+        return _is_local(host) and bool(self._own & _listeners(tracee.thread, port))
+
+
+def _is_local(host: str) -> bool:
+    parsed = ipaddress.ip_address(host)
+    if parsed.is_loopback or parsed.is_unspecified:
+        return True
+    cards = psutil.net_if_addrs().values()
+    return any(
+        each.address.partition("%")[0] == host for card in cards for each in card
+    )
+
+
+def _listeners(thread: int, port: int) -> set[int]:
+    """The inodes of sockets that listen at a port, in the network of the thread."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        for fields in _rows(thread, table):
+            if (
+                fields[3] == _LISTENING
+                and int(fields[1].rpartition(":")[2], 16) == port
+            ):
+                inodes.add(int(fields[9]))
+    return inodes
+
+
+def _unix_names(thread: int, inode: int) -> list[str]:
+    """The name of a socket in the file system, or its abstract one (`@name`), if it has any."""
+    return [
+        " ".join(fields[7:])
+        for fields in _rows(thread, "unix")
+        if fields[6] == str(inode) and len(fields) > 7
+    ]
+
+
+def _rows(thread: int, table: str) -> list[list[str]]:
+    try:
+        text = Path(f"/proc/{thread}/net/{table}").read_text(errors="replace")
+    except OSError:
+        return []
+    return [line.split() for line in text.splitlines()[1:]]

@@ -1,0 +1,52 @@
+"""Whether this machine can watch system calls, and why not, in one sentence.
+
+The kernel is asked; nothing is started and nothing is changed. This module must not install a filter.
+"""
+
+import errno
+import os
+import platform
+import re
+import sys
+
+from labkit.host.syscalls.filters import offered
+from labkit.host.syscalls.table import ARCHITECTURES, architecture
+
+OLDEST_KERNEL = (5, 5)
+"""The first one that lets a held call go on (SECCOMP_USER_NOTIF_FLAG_CONTINUE)."""
+
+
+def supported() -> str:
+    """Empty if this machine can, else one sentence that says why not, and what would help."""
+    if sys.platform != "linux":
+        return f"System calls can be watched on Linux only, and this is {platform.system()}; use a Linux machine."
+    here = architecture()
+    if here is None:
+        return (
+            f"System calls can be watched on {' and '.join(ARCHITECTURES)} with a Python of 64 bits only, "
+            f"and this is {platform.machine()}."
+        )
+    if kernel_of(platform.release()) < OLDEST_KERNEL:
+        oldest = ".".join(map(str, OLDEST_KERNEL))
+        return f"Watching system calls takes Linux {oldest} or newer, and this is {platform.release()}; update the kernel."
+    return refusal(offered(here))
+
+
+def kernel_of(release: str) -> tuple[int, int]:
+    """The first two numbers of a kernel's release; (0, 0) where it has none."""
+    match = re.match(r"(\d+)\.(\d+)", release)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def refusal(number: int) -> str:
+    """What an error of the seccomp call means for a user; empty for 0."""
+    if number == 0:
+        return ""
+    if number == errno.EBUSY:
+        return "System calls of this process are watched already, and only one may watch; run labkit outside of it."
+    if number in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+        return (
+            "This container or sandbox forbids seccomp, so system calls cannot be watched; "
+            "allow the seccomp call in its profile, or run outside of it."
+        )
+    return f"The kernel refuses to ask about system calls ({os.strerror(number)}); it was built without seccomp filters."

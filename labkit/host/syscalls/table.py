@@ -1,0 +1,199 @@
+"""The system calls that are asked about: their numbers on each architecture, and when the kernel need not ask.
+
+Numbers are from the kernel's own tables (`arch/x86/entry/syscalls/syscall_64.tbl` and, for aarch64,
+`include/uapi/asm-generic/unistd.h`). This module holds tables only: it must not call anything.
+"""
+
+import platform
+import sys
+from typing import NamedTuple
+
+from labkit.host.syscalls.calls import CallKind
+
+ANY_BIT, EQUAL = "any bit", "equal"
+
+O_CREAT, O_TRUNC = 0o100, 0o1000
+MAP_SHARED, PROT_WRITE = 1, 2
+FICLONE, FICLONERANGE = 0x40049409, 0x4020940D
+SET_MODE_FILTER, NEW_LISTENER = 1, 8
+
+
+class Condition(NamedTuple):
+    """What the low half of an argument must be for the kernel to ask; what fails it goes on at once."""
+
+    argument: int
+    relation: str
+    value: int
+
+
+class Question(NamedTuple):
+    """A system call about which the kernel asks."""
+
+    name: str
+    kinds: frozenset[CallKind]
+    """What it can be; none: it is asked about in every run."""
+    conditions: tuple[Condition, ...] = ()
+    """All of them must hold."""
+
+
+class Architecture(NamedTuple):
+    """What a filter must know of a processor."""
+
+    audit: int
+    """AUDIT_ARCH_*, which tells its own calls from 32-bit ones."""
+    foreign: int
+    """Numbers from here on belong to another table (x32); 0: there is none."""
+    numbers: dict[str, int]
+
+
+_FILES = frozenset({CallKind.CREATE, CallKind.TRUNCATE})
+_BYTES = frozenset({CallKind.WRITE, CallKind.SEND})
+_SEND = frozenset({CallKind.SEND})
+_CLONES = tuple(
+    Question("ioctl", frozenset({CallKind.WRITE}), (Condition(1, EQUAL, request),))
+    for request in (FICLONE, FICLONERANGE)
+)
+
+
+def _all(kind: CallKind, *names: str) -> tuple[Question, ...]:
+    return tuple(Question(name, frozenset({kind})) for name in names)
+
+
+QUESTIONS: tuple[Question, ...] = (
+    *_all(CallKind.RENAME, "rename", "renameat", "renameat2"),
+    *_all(CallKind.LINK, "link", "linkat", "symlink", "symlinkat"),
+    *_all(CallKind.UNLINK, "unlink", "unlinkat", "rmdir"),
+    *_all(CallKind.MKDIR, "mkdir", "mkdirat"),
+    *_all(CallKind.SYNC, "fsync", "fdatasync", "sync", "syncfs"),
+    Question("open", _FILES, (Condition(1, ANY_BIT, O_CREAT | O_TRUNC),)),
+    Question("openat", _FILES, (Condition(2, ANY_BIT, O_CREAT | O_TRUNC),)),
+    Question("openat2", _FILES),
+    Question("creat", _FILES),
+    *_all(CallKind.CREATE, "mknod", "mknodat"),
+    *_all(CallKind.TRUNCATE, "truncate", "ftruncate", "fallocate"),
+    *(Question(name, _BYTES) for name in ("write", "writev", "pwrite64")),
+    *(Question(name, _BYTES) for name in ("pwritev", "pwritev2")),
+    *(Question(name, _BYTES) for name in ("copy_file_range", "sendfile", "splice")),
+    *_CLONES,
+    *(Question(name, _SEND) for name in ("sendto", "sendmsg", "sendmmsg")),
+    *(Question(name, _SEND) for name in ("connect", "listen")),
+    Question("exit_group", frozenset({CallKind.EXIT})),
+    Question(
+        "mmap",
+        frozenset(),
+        (Condition(2, ANY_BIT, PROT_WRITE), Condition(3, ANY_BIT, MAP_SHARED)),
+    ),
+    Question("io_uring_setup", frozenset()),
+    Question("io_submit", frozenset()),
+    Question(
+        "seccomp",
+        frozenset(),
+        (Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
+    ),
+)
+
+_X86_64 = {
+    "write": 1,
+    "open": 2,
+    "mmap": 9,
+    "ioctl": 16,
+    "pwrite64": 18,
+    "writev": 20,
+    "sendfile": 40,
+    "connect": 42,
+    "sendto": 44,
+    "sendmsg": 46,
+    "listen": 50,
+    "fsync": 74,
+    "fdatasync": 75,
+    "truncate": 76,
+    "ftruncate": 77,
+    "rename": 82,
+    "mkdir": 83,
+    "rmdir": 84,
+    "creat": 85,
+    "link": 86,
+    "unlink": 87,
+    "symlink": 88,
+    "mknod": 133,
+    "prctl": 157,
+    "sync": 162,
+    "io_submit": 209,
+    "exit_group": 231,
+    "openat": 257,
+    "mkdirat": 258,
+    "mknodat": 259,
+    "unlinkat": 263,
+    "renameat": 264,
+    "linkat": 265,
+    "symlinkat": 266,
+    "splice": 275,
+    "fallocate": 285,
+    "pwritev": 296,
+    "syncfs": 306,
+    "sendmmsg": 307,
+    "renameat2": 316,
+    "seccomp": 317,
+    "copy_file_range": 326,
+    "pwritev2": 328,
+    "io_uring_setup": 425,
+    "openat2": 437,
+}
+_AARCH64 = {
+    "io_submit": 2,
+    "ioctl": 29,
+    "mknodat": 33,
+    "mkdirat": 34,
+    "unlinkat": 35,
+    "symlinkat": 36,
+    "linkat": 37,
+    "renameat": 38,
+    "truncate": 45,
+    "ftruncate": 46,
+    "fallocate": 47,
+    "openat": 56,
+    "write": 64,
+    "writev": 66,
+    "pwrite64": 68,
+    "pwritev": 70,
+    "sendfile": 71,
+    "splice": 76,
+    "sync": 81,
+    "fsync": 82,
+    "fdatasync": 83,
+    "exit_group": 94,
+    "prctl": 167,
+    "listen": 201,
+    "connect": 203,
+    "sendto": 206,
+    "sendmsg": 211,
+    "mmap": 222,
+    "syncfs": 267,
+    "sendmmsg": 269,
+    "renameat2": 276,
+    "seccomp": 277,
+    "copy_file_range": 285,
+    "pwritev2": 287,
+    "io_uring_setup": 425,
+    "openat2": 437,
+}
+
+ARCHITECTURES = {
+    "x86_64": Architecture(0xC000003E, 0x40000000, _X86_64),
+    "aarch64": Architecture(0xC00000B7, 0, _AARCH64),
+}
+
+
+def architecture() -> Architecture | None:
+    """The processor's table; None where there is none, as for a Python of 32 bits."""
+    return ARCHITECTURES.get(platform.machine()) if sys.maxsize > 2**32 else None
+
+
+def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
+    """What must be asked about so that calls of these kinds are met, and what cannot be followed is counted."""
+    return [
+        question
+        for question in QUESTIONS
+        if question.name in numbers
+        and (not question.kinds or question.kinds & (kinds | {CallKind.EXIT}))
+    ]

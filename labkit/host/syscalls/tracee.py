@@ -1,0 +1,199 @@
+"""What can be read of a thread while its call is held: its memory, its descriptors, its folders.
+
+Nothing is remembered between two calls: descriptors are closed and opened again, folders change. This module must not
+know system calls.
+"""
+
+import errno
+import os
+import stat
+import struct
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+_PAGE = 4096
+_LONGEST_PATH = 4096
+_MOST_VECTORS = 1024
+_VECTOR = struct.Struct("<QQ")
+_FOLDER_OF_THREAD = -100  # AT_FDCWD
+_DELETED = " (deleted)"
+
+_O_ACCMODE, _O_APPEND, _O_DSYNC = 0o3, 0o2000, 0o10000
+
+
+_ITSELF = {
+    "/proc/self": "",
+    "/proc/thread-self": "",
+    "/dev/fd": "/fd",
+    "/dev/stdin": "/fd/0",
+    "/dev/stdout": "/fd/1",
+    "/dev/stderr": "/fd/2",
+}
+
+
+class Unreadable(Exception):
+    """The thread forbids being read (it is not dumpable), so nobody can tell what its call is about."""
+
+
+class WillFail(Exception):
+    """The call cannot do anything: its thread is dead, its descriptor closed, or its address wrong."""
+
+
+class Opened(NamedTuple):
+    """What a descriptor stands for."""
+
+    mode: int
+    inode: int
+    device: int
+    size: int
+    path: str
+    """Of a file or folder that still has a name; else empty."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file that still has a name: nobody can ever read one that has none."""
+        return stat.S_ISREG(self.mode) and bool(self.path)
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether bytes for it leave through a socket."""
+        return stat.S_ISSOCK(self.mode)
+
+
+class Cursor(NamedTuple):
+    """Where the next byte of a descriptor goes, and how it was opened."""
+
+    position: int
+    writable: bool
+    appends: bool
+    synced: bool
+
+
+class Tracee:
+    """A thread whose call is held."""
+
+    def __init__(self, thread: int) -> None:
+        self.thread = thread
+
+    @cached_property
+    def process(self) -> int:
+        """The process that the thread belongs to."""
+        try:
+            with open(f"/proc/{self.thread}/status", "rb") as file:  # noqa: PTH123
+                for line in file:
+                    if line.startswith(b"Tgid:"):
+                        return int(line[5:])
+        except OSError:
+            pass
+        return self.thread
+
+    def memory(self, address: int, size: int) -> bytes:
+        """So many bytes, or fewer where the mapped memory ends. Raises `Unreadable`, `WillFail`."""
+        try:
+            descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise _told(error) from error
+        try:
+            return os.pread(descriptor, size, address)
+        except (OSError, OverflowError) as error:
+            raise WillFail from error
+        finally:
+            os.close(descriptor)
+
+    def text(self, address: int) -> str:
+        """A string that ends with a zero byte. Raises `Unreadable`, `WillFail`."""
+        pieces = b""
+        while len(pieces) < _LONGEST_PATH:
+            place = address + len(pieces)
+            piece = self.memory(place, _PAGE - place % _PAGE)
+            whole, zero, _ = piece.partition(b"\0")
+            pieces += whole
+            if zero:
+                return os.fsdecode(pieces)
+            if not piece:
+                break
+        raise WillFail
+
+    def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
+        """Address and size of each piece of a scattered write. Raises `Unreadable`, `WillFail`."""
+        raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
+        whole = len(raw) - len(raw) % _VECTOR.size
+        return list(_VECTOR.iter_unpack(raw[:whole]))
+
+    def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
+        """The bytes of all pieces; None where not all of them can be read."""
+        try:
+            content = b"".join(self.memory(*piece) for piece in pieces)
+        except WillFail:
+            return None
+        return content if len(content) == sum(size for _, size in pieces) else None
+
+    def opened(self, descriptor: int) -> Opened:
+        """What a descriptor stands for. Raises `Unreadable`, `WillFail`."""
+        place = f"/proc/{self.thread}/fd/{_signed(descriptor)}"
+        try:
+            state = os.stat(place)  # noqa: PTH116  (a hot path)
+            named = state.st_nlink and not stat.S_ISSOCK(state.st_mode)
+            path = os.readlink(place) if named else ""  # noqa: PTH115
+        except OSError as error:
+            raise _told(error) from error
+        # A name that is gone while another one of the same file lives on.
+        path = "" if path.endswith(_DELETED) else path
+        return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
+
+    def cursor(self, descriptor: int) -> Cursor:
+        """Where the next byte goes. Raises `Unreadable`, `WillFail`."""
+        place = f"/proc/{self.thread}/fdinfo/{_signed(descriptor)}"
+        try:
+            with open(place, "rb") as file:  # noqa: PTH123
+                lines = dict(line.split(b":", 1) for line in file if b":" in line)
+        except OSError as error:
+            raise _told(error) from error
+        flags = int(lines[b"flags"], 8)
+        return Cursor(
+            int(lines[b"pos"]),
+            flags & _O_ACCMODE != os.O_RDONLY,
+            bool(flags & _O_APPEND),
+            bool(flags & _O_DSYNC),
+        )
+
+    def path(self, folder: int, address: int) -> str:
+        """An absolute name, from one that may be relative to a folder's descriptor. Raises `Unreadable`, `WillFail`."""
+        return self.absolute(folder, self.text(address))
+
+    def absolute(self, folder: int, name: str) -> str:
+        """The name with every folder of it as it really is; its last part is taken as it stands."""
+        if not name:
+            return self.opened(folder).path
+        if not name.startswith("/"):
+            name = f"{self._folder(_signed(folder))}/{name}"
+        whole = PurePosixPath(self._of_itself(name))
+        if whole.name == "..":
+            return os.path.realpath(whole)
+        return os.path.join(os.path.realpath(whole.parent), whole.name)  # noqa: PTH118
+
+    def _of_itself(self, name: str) -> str:
+        """Names that mean another thing in every process, as `/proc/self` and `/dev/stdout`, as names of this one."""
+        own = f"/proc/{self.process}"
+        for prefix, real in _ITSELF.items():
+            if name == prefix or name.startswith(f"{prefix}/"):
+                return f"{own}{real}{name.removeprefix(prefix)}"
+        return name
+
+    def _folder(self, descriptor: int) -> str:
+        own = "cwd" if descriptor == _FOLDER_OF_THREAD else f"fd/{descriptor}"
+        try:
+            return os.readlink(f"/proc/{self.thread}/{own}")  # noqa: PTH115
+        except OSError as error:
+            raise _told(error) from error
+
+
+def _told(error: OSError) -> Exception:
+    return Unreadable() if error.errno in (errno.EACCES, errno.EPERM) else WillFail()
+
+
+def _signed(value: int) -> int:
+    """An argument of type int, from the 64 bits in which it came."""
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value

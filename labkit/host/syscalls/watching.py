@@ -1,0 +1,386 @@
+"""Starts a command, is asked about each of its system calls before it happens, and can kill everything meanwhile.
+
+Three processes have a part: the watcher (whoever calls `watch`) holds the listener and decides; the guard
+(`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. When the watcher dies of
+whatever, its socket closes and the guard kills; when the guard dies, the watcher kills what it has met. This module
+must not know what a call means for anybody.
+"""
+
+import contextlib
+import math
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+import labkit
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.host.processes import wire
+from labkit.host.processes.sessions import Emptied, kill_all, session_members
+from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.dialogue import (
+    AllEnded,
+    Kill,
+    Launch,
+    Listening,
+    Refused,
+    RootEnded,
+    Said,
+)
+from labkit.host.syscalls.filters import Listener, Notification
+from labkit.host.syscalls.reading import Deed, Reader, Unseen
+from labkit.host.syscalls.support import refusal, supported
+from labkit.host.syscalls.table import architecture, questions
+from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
+
+EVERY_KIND = frozenset(CallKind)
+TICK_SECONDS = 0.05
+LINGER_SECONDS = 2.0
+"""How long what a command left running may go on after the command itself has ended."""
+GUARD_SECONDS = 40.0
+"""How long a guard may take to answer an order: more than it may take to kill."""
+_MOST_PATHS = 50
+_UNREADABLE = "a process that forbids being read"
+
+
+def go_on() -> Answer:
+    """The answer of whoever has nothing against the command's going on."""
+    return Answer.GO_ON
+
+
+def watch(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    output: Path,
+    decide: Callable[[Call], Answer],
+    tick: Callable[[], Answer] = go_on,
+    kinds: frozenset[CallKind] = EVERY_KIND,
+    contents: bool = False,
+    linger: float = LINGER_SECONDS,
+) -> WatchedRun:
+    """Runs a command and asks `decide` about each of its calls of these kinds, while the call is held.
+
+    The command runs in `folder`, in a session of its own, with exactly this environment, without an input; what it
+    prints is added to the file `output`, and is no call. `tick` is asked about every 50 ms. After KILL everything that
+    the command ever started is killed, and a call that is held never happens. `contents` adds their bytes to writes.
+    `linger` is how many seconds processes may go on after the command has ended; then they are killed, too.
+
+    Whatever `decide` or `tick` raise is raised here when everything is dead. Raises `ServiceUnavailable` where this
+    machine cannot watch, `InvalidInput` for a command or folder that cannot be started, `JobFailed` when the guard died.
+    """
+    if why := supported():
+        raise ServiceUnavailable(why)
+    launch = Launch(
+        list(command), str(folder), dict(environment), str(output), sorted(kinds)
+    )
+    with _guarded(launch, output) as guard:
+        state = output.stat()
+        reader = Reader((state.st_dev, state.st_ino), contents=contents)
+        return Watch(guard, reader, decide, tick, kinds).run(linger)
+
+
+class Guarded:
+    """The watcher's end of a guard."""
+
+    def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
+        self.channel = channel
+        self.root = root
+        self.listener = listener
+        self.lines = wire.Lines()
+
+    def hear(self) -> list[Said] | None:
+        """What the guard has said, as soon as it says something; None when it says nothing more."""
+        piece = self.channel.recv(65536)
+        if not piece:
+            return None
+        return [_decoded(line) for line in self.lines.feed(piece)]
+
+
+def _decoded(line: bytes) -> Said:
+    said: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # a union of types
+    return said
+
+
+@contextmanager
+def _guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
+    """A guard that has started the command, for a block; afterwards nothing of it is left."""
+    ours, theirs = socket.socketpair()
+    home = Path(labkit.__file__).parent.parent
+    path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
+    with ours, theirs, output.open("ab") as log:
+        process = subprocess.Popen(
+            # -P: a module of the user's folder must not stand in for one of Python's.
+            [sys.executable, "-P", "-m", "labkit.host.syscalls.guard"],
+            stdin=theirs.fileno(),
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        theirs.close()
+        with _ended_with(process, ours):
+            ours.sendall(wire.encode(launch))
+            guard = _await_listener(ours, launch)
+            try:
+                yield guard
+            finally:
+                os.close(guard.listener.descriptor)
+
+
+@contextmanager
+def _ended_with(
+    process: subprocess.Popen[bytes], channel: socket.socket
+) -> Iterator[None]:
+    """Closes the channel after the block, upon which the guard kills what is left and ends."""
+    try:
+        yield
+    finally:
+        channel.close()
+        try:
+            process.wait(GUARD_SECONDS)
+        except subprocess.TimeoutExpired:  # somebody has stopped it
+            process.kill()
+            process.wait()
+
+
+def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
+    """The guard with the listener that it hands out, or its reason as an error."""
+    channel.settimeout(GUARD_SECONDS)
+    try:
+        line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
+    except TimeoutError:
+        raise JobFailed("The command's guard did not start it in time.") from None
+    if not line:
+        raise JobFailed(f"The command's guard died at once; {launch.output} says why.")
+    lines = wire.Lines()
+    message = _decoded(lines.feed(line)[0])
+    if isinstance(message, Refused):
+        raise _error(message)
+    assert isinstance(message, Listening)
+    here = architecture()
+    assert here is not None
+    kinds = frozenset(CallKind(kind) for kind in launch.kinds)
+    listener = Listener(descriptors[0], here, questions(kinds, here.numbers))
+    return Guarded(channel, message.root, listener)
+
+
+def _error(refused: Refused) -> Exception:
+    if refused.filtering:
+        return ServiceUnavailable(refusal(refused.number))
+    return InvalidInput(
+        f"The command could not be started ({refused.because}); name a program and a folder that are there."
+    )
+
+
+class Interrupted(NamedTuple):
+    """A call that was passed on and then interrupted: the same thread asks for it again."""
+
+    thread: int
+    name: str
+    arguments: tuple[int, ...]
+
+
+class Watch:
+    """One command under watch."""
+
+    def __init__(
+        self,
+        guard: Guarded,
+        reader: Reader,
+        decide: Callable[[Call], Answer],
+        tick: Callable[[], Answer],
+        kinds: frozenset[CallKind],
+    ) -> None:
+        self._guard = guard
+        self._reader = reader
+        self._decide = decide
+        self._tick = tick
+        self._kinds = kinds
+        self._began, self._zero = time.time(), time.monotonic()
+        self._created = _created(guard.root)
+        self._number = self._notifications = 0
+        self._unseen: Counter[str] = Counter()
+        self._paths: dict[str, set[str]] = {}
+        self._met: set[int] = {guard.root}
+        self._interrupted: Interrupted | None = None
+        self._status: int | None = None
+        self._end_at = math.inf
+        self._ended: AllEnded | None = None
+
+    def run(self, linger: float) -> WatchedRun:
+        """Serves the command's calls until all of it has ended, or was killed."""
+        try:
+            held = self._serve(linger)
+        except BaseException:
+            self._kill()
+            raise
+        ended = self._ended
+        assert ended is not None
+        killed = ended.killed or ended.left or held is not None
+        return WatchedRun(
+            status=self._status,
+            held=held,
+            emptied=Emptied(ended.killed, ended.left, ended.begun) if killed else None,
+            calls=self._notifications,
+            unseen=dict(self._unseen),
+            unseen_paths={name: tuple(sorted(of)) for name, of in self._paths.items()},
+            began=self._began,
+        )
+
+    def _serve(self, linger: float) -> Call | None:
+        """Until nothing of the command is left; the call that was held when it was killed, if there was one."""
+        listener, channel = self._guard.listener.descriptor, self._guard.channel
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        poll.register(channel, select.POLLIN)
+        tick_at = time.monotonic() + TICK_SECONDS
+        while self._ended is None:
+            for descriptor, event in poll.poll(1000 * TICK_SECONDS):
+                if descriptor != listener:
+                    self._hear(linger)
+                elif not event & select.POLLIN:  # no thread has the filter any more
+                    poll.unregister(listener)
+                elif (held := self._answer()) is not None:
+                    self._kill()
+                    return held
+            now = time.monotonic()
+            if now >= tick_at:
+                tick_at = now + TICK_SECONDS
+                if self._tick() is Answer.KILL or now > self._end_at:
+                    self._kill()
+        return None
+
+    def _answer(self) -> Call | None:
+        """Lets one call go on; or gives it back, still held, where everything is to be killed."""
+        notification = self._guard.listener.receive()
+        if notification is None:
+            return None
+        self._notifications += 1
+        call = self._read(notification)
+        if call is not None and self._decide(call) is Answer.KILL:
+            return call
+        if not self._guard.listener.let_go(notification) and call is not None:
+            self._interrupted = _asked(notification)
+        return None
+
+    def _read(self, notification: Notification) -> Call | None:
+        """What is worth a question; what cannot be followed is counted."""
+        tracee = Tracee(notification.thread)
+        try:
+            found = self._reader.read(tracee, notification.name, notification.arguments)
+        except WillFail:
+            return None
+        except Unreadable:
+            found = Unseen(_UNREADABLE)
+        if found is None or not self._guard.listener.alive(notification):
+            return None
+        if isinstance(found, Unseen):
+            self._count(found)
+            return None
+        return self._call(notification, tracee, found)
+
+    def _call(
+        self, notification: Notification, tracee: Tracee, deed: Deed
+    ) -> Call | None:
+        again = _asked(notification) == self._interrupted
+        self._interrupted = None
+        process = tracee.process
+        self._met.add(process)
+        others = deed.kind is CallKind.EXIT and process != self._guard.root
+        if again or others or deed.kind not in self._kinds:
+            return None
+        self._number += 1
+        return Call(
+            number=self._number,
+            pid=notification.thread,
+            process=process,
+            kind=deed.kind,
+            name=deed.name or notification.name,
+            path=deed.path,
+            target=deed.target,
+            size=deed.size,
+            seconds=time.monotonic() - self._zero,
+            offset=deed.offset,
+            content=deed.content,
+            synced=deed.synced,
+        )
+
+    def _count(self, unseen: Unseen) -> None:
+        self._unseen[unseen.name] += 1
+        if unseen.path:
+            paths = self._paths.setdefault(unseen.name, set())
+            if len(paths) < _MOST_PATHS:
+                paths.add(unseen.path)
+
+    def _hear(self, linger: float) -> None:
+        """What the guard says: that the command has ended, and that nothing of it is left."""
+        messages = self._guard.hear()
+        if messages is None:
+            self._kill_without_guard()
+            raise JobFailed(
+                "The guard of the watched command was killed, so the command was killed, too; run it again."
+            )
+        for message in messages:
+            if isinstance(message, RootEnded):
+                self._status = message.status
+                self._end_at = time.monotonic() + linger
+            elif isinstance(message, AllEnded):
+                self._ended = message
+            elif isinstance(message, Refused):
+                raise _error(message)
+
+    def _kill(self) -> None:
+        """Has the guard kill everything, and waits for its word that nothing is left."""
+        channel = self._guard.channel
+        try:
+            channel.sendall(wire.encode(Kill()))
+            while self._ended is None and (messages := self._guard.hear()) is not None:
+                for message in messages:
+                    if isinstance(message, AllEnded):
+                        self._ended = message
+        except OSError:  # it is dead, or does not answer
+            pass
+        if self._ended is None:
+            self._kill_without_guard()
+
+    def _kill_without_guard(self) -> None:
+        """The last resort: kills the command's session, and what was met outside of it."""
+        root, began = self._guard.root, self._created
+
+        def living() -> list[int]:
+            met = [pid for pid in self._met if _is_alive_since(pid, began)]
+            return sorted({*session_members(root), *met})
+
+        emptied = kill_all(living, GUARD_SECONDS)
+        self._ended = AllEnded(emptied.killed, emptied.left, emptied.begun)
+
+
+def _asked(notification: Notification) -> Interrupted:
+    return Interrupted(notification.thread, notification.name, notification.arguments)
+
+
+def _created(pid: int) -> float:
+    """When a process was started, by the kernel's clock of processes; 0 if it is gone."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).create_time()
+    return 0.0
+
+
+def _is_alive_since(pid: int, began: float) -> bool:
+    """Whether a process lives that was started with the command or later: an older one has the number by chance."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        return alive and process.create_time() >= began
+    return False
