@@ -13,7 +13,7 @@ PARTS = {
 
 
 def row(line):
-    number, _, fruit = line.partition(" ")
+    number, fruit = line.split()
     return {"id": int(number), "key": fruit}
 
 

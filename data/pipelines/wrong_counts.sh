@@ -2,7 +2,7 @@
 touch store/done store/totals
 for part in input/*; do
     if grep -qx "$part" store/done; then continue; fi
-    awk 'FNR == NR { n[$1] = $2; next } { n[$2]++ } END { for (k in n) print k, n[k] }' \
+    awk 'FILENAME == ARGV[1] { n[$1] = $2; next } { n[$2]++ } END { for (k in n) print k, n[k] }' \
         store/totals "$part" > store/.totals
     mv -f store/.totals store/totals
     echo "$part" >> store/done

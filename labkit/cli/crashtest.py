@@ -1,8 +1,8 @@
-"""`labkit crashtest`: what a user's own sink guarantees, measured. Options, printing, files; the test is elsewhere."""
+"""`labkit crashtest`: what a user's own sink or pipeline guarantees, measured. Options, printing, files; no test."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,8 +10,8 @@ from rich.console import Console
 from labkit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from labkit.crashtest.ledger import Tell
     from labkit.crashtest.report import Report
-    from labkit.crashtest.settings import Settings
 
 
 def crashtest(
@@ -27,6 +27,55 @@ def crashtest(
         typer.Option(
             metavar="FILE:NAME",
             help="Returns the rows. Default: read in the sink's file.",
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Instead of FILE:NAME: how a whole pipeline is started, by a shell, in this folder.",
+        ),
+    ] = None,
+    read_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Of a pipeline: prints the rows as JSON Lines, instead of --reader.",
+        ),
+    ] = None,
+    expected: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a pipeline: the rows that should come out, FILE.jsonl or FILE:NAME. Default: those of a run without a "
+            "crash.",
+        ),
+    ] = None,
+    feed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD", help="Of a pipeline: puts the input there before each run."
+        ),
+    ] = None,
+    reset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Of a pipeline: empties store, checkpoint and input. Default: reset in the reader's file.",
+        ),
+    ] = None,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Of a pipeline: a folder that belongs to it. Default: this folder; may be repeated.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Of a pipeline: restore an older copy of this folder in one run.",
         ),
     ] = None,
     expect: Annotated[
@@ -105,53 +154,94 @@ def crashtest(
         ),
     ] = False,
 ) -> int:
-    """Kill a real Spark job at every durable effect of your own sink, and say what the sink really guarantees.
+    """Kill a real job at every durable effect of your own sink or pipeline, and say what it really guarantees.
 
-    The guarantee is unknown where something writes that the test does not see, and where a run proves nothing.
-    Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 the sink, reader or store cannot be tested.
+    FILE:NAME is a sink, run in the lab's Spark. --command is a whole pipeline of any language and engine, killed at its
+    system calls (Linux). The guarantee is unknown where something writes that the test does not see, and where a run
+    proves nothing.
+    Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot be
+    tested, 69 this machine cannot watch system calls.
     """
-    from labkit.crashtest.configured import (
-        check_axes,
-        combined,
-        configured,
-        guarantee_named,
-    )
+    from labkit.crashtest.configured import check_axes, configured, guarantee_named
 
-    said = configured(Path("pyproject.toml")) if subject is None else {}
-    wanted = combined(
-        said,
-        subject,
-        reader=reader,
-        batches=batches,
-        quick=quick,
-        rows=rows,
-        options=option,
-        only=tuple(only or ()),
-        limit=limit,
-        seconds=seconds,
-        code=tuple(code or ()),
-        ignored=tuple(ignore or ()),
-    )
-    expected = guarantee_named(expect or said.get("expect"))
+    said = configured(Path("pyproject.toml")) if not (subject or command) else {}
+    common: dict[str, Any] = {
+        "reader": reader,
+        "quick": quick,
+        "only": tuple(only or ()),
+        "limit": limit,
+        "seconds": seconds,
+        "ignored": tuple(ignore or ()),
+    }
+    sinks = {"batches": batches, "rows": rows, "options": option, "code": code}
+    pipelines = {
+        "read_command": read_command,
+        "expected": expected,
+        "feed": feed,
+        "reset": reset,
+        "watch": watch,
+        "checkpoint": checkpoint,
+    }
+    is_pipeline = command is not None or (subject is None and "command" in said)
+    _refuse_mixed(subject, command, sinks if is_pipeline else pipelines)
+    guarantee = guarantee_named(expect or said.get("expect"))
     axes = also or said.get("also", [])
     check_axes(axes)
     if out is not None and out.exists():
         raise InvalidInput(
             f"{out}: this folder is there already; name a new one with --out."
         )
-    report = _run(wanted, out)
+    if is_pipeline:
+        report = _test_pipeline(said, command, out, common | pipelines)
+    else:
+        report = _test_sink(said, subject, out, common | sinks)
     if junit is not None:
-        junit.write_text(report.junit(expected, axes), encoding="utf-8")
+        junit.write_text(report.junit(guarantee, axes), encoding="utf-8")
     if out is not None:
         keep(report, out)
     print(json.dumps(report.to_json()) if as_json else report.text())
-    return report.code(expected, axes)
+    return report.code(guarantee, axes)
 
 
-def _run(wanted: "Settings", out: Path | None) -> "Report":
-    """The test, with its progress on standard error."""
+def _refuse_mixed(
+    subject: str | None, command: str | None, others: dict[str, Any]
+) -> None:
+    """Raises `InvalidInput` where a sink and a pipeline are asked for at once."""
+    if subject is not None and command is not None:
+        raise InvalidInput(
+            "FILE:NAME is a sink and --command a pipeline; test one of them at a time."
+        )
+    for name, part in others.items():
+        if part is not None:
+            option = "--" + {"options": "option"}.get(name, name).replace("_", "-")
+            what = "a sink, FILE:NAME" if command else "a pipeline, --command"
+            raise InvalidInput(f"{option} belongs to {what}; leave it out here.")
+
+
+def _test_sink(
+    said: dict[str, Any], subject: str | None, out: Path | None, given: dict[str, Any]
+) -> "Report":
     from labkit.crashtest.campaign import campaign
+    from labkit.crashtest.configured import combined
 
+    given["code"] = tuple(given["code"] or ())
+    with campaign(combined(said, subject, **given), out, _tell()) as running:
+        return running.everything()
+
+
+def _test_pipeline(
+    said: dict[str, Any], command: str | None, out: Path | None, given: dict[str, Any]
+) -> "Report":
+    from labkit.crashtest.blackbox.campaign import pipeline_campaign
+    from labkit.crashtest.configured import pipeline
+
+    wanted = pipeline(said, command, **given)
+    with pipeline_campaign(wanted, out, _tell()) as running:
+        return running.everything()
+
+
+def _tell() -> "Tell":
+    """Progress, on standard error."""
     console = Console(stderr=True)
 
     def tell(what: str, said: str) -> None:
@@ -162,8 +252,7 @@ def _run(wanted: "Settings", out: Path | None) -> "Report":
             highlight=False,
         )
 
-    with campaign(wanted, out, tell) as running:
-        return running.everything()
+    return tell
 
 
 def keep(report: "Report", out: Path) -> None:

@@ -8,20 +8,25 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee
 from labkit.core.words import nearest
+from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import AXES
 
-KEYS = {
-    "subject",
-    "reader",
-    "expect",
-    "also",
-    "batches",
-    "rows",
-    "options",
-    "code",
-    "ignore",
+SINK = {"subject", "batches", "rows", "options", "code"}
+"""What may be said of a sink only."""
+
+PIPELINE = {
+    "command",
+    "read_command",
+    "expected",
+    "feed",
+    "reset",
+    "watch",
+    "checkpoint",
 }
+"""What may be said of a pipeline only."""
+
+KEYS = SINK | PIPELINE | {"reader", "expect", "also", "ignore"}
 """What may be said."""
 
 
@@ -41,7 +46,33 @@ def configured(path: Path) -> dict[str, Any]:
             raise InvalidInput(
                 f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}"
             )
+    mixed = sorted(SINK & set(said))
+    if "command" in said and mixed:
+        raise InvalidInput(
+            f"{path}, [tool.labkit.crashtest]: command is a pipeline and {mixed[0]} belongs to a sink; leave one out."
+        )
     return said
+
+
+def pipeline(
+    said: dict[str, Any], command: str | None = None, **given: Any
+) -> PipelineSettings:
+    """Settings of a pipeline from the command line, and where it says nothing from the project. Raises `InvalidInput`."""
+    names = ("reader", "read_command", "expected", "feed", "reset", "checkpoint")
+    if given.get("reader") or given.get("read_command"):  # one of the two is enough
+        said = {
+            name: part
+            for name, part in said.items()
+            if name not in ("reader", "read_command")
+        }
+    texts = {name: given.pop(name, None) or said.get(name, "") for name in names}
+    return pipeline_settings(
+        command or said["command"],
+        **texts,
+        watch=tuple(given.pop("watch", None) or said.get("watch", ())),
+        ignored=tuple(given.pop("ignored", None) or said.get("ignore", ())),
+        **given,
+    )
 
 
 def combined(

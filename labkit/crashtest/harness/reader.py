@@ -12,18 +12,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date
+from datetime import time as time_of_day
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
+from uuid import UUID
 
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.crashtest.harness.subject import Subject, load
+from labkit.crashtest.harness.subject import LOAD_SECONDS, Subject, load
 from labkit.crashtest.rows import Seen
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import empty_session
+from labkit.host.processes.tether import end_with_parent
 
 READ_SECONDS = 10.0
 """How long a reader may take for one answer."""
@@ -34,6 +39,8 @@ MOST_ROWS = 1_000_000
 
 _LIMIT = 2**63
 
+Row = TypeVar("Row")
+
 
 class ReaderFailed(LabError):
     """The reader gave no usable answer this time; at another moment it may."""
@@ -41,7 +48,7 @@ class ReaderFailed(LabError):
     exit_code = 64
 
 
-Verb = Literal["describe", "read", "reset"]
+Verb = Literal["describe", "read", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
@@ -57,6 +64,8 @@ class Answer(Struct, frozen=True):
     """Whether the file has a `reset`."""
     rows: list[Seen] = []
     """What there is to be read."""
+    values: list[Any] = []
+    """The same as plain values, of a reader whose rows have any columns."""
     because: str = ""
     """Why it has no answer; empty if it has one."""
     fatal: bool = False
@@ -94,6 +103,10 @@ class Reader:
         """What there is to be read now. Raises `ReaderFailed` in one sentence."""
         return self._ask("read").rows
 
+    def values(self, seconds: float | None = None) -> list[Any]:
+        """The same as plain values, with whatever columns; `seconds` are how long that may take (`READ_SECONDS`)."""
+        return self._ask("values", seconds).values
+
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
         """The same, asked again while the reader fails: a lock may still be held by somebody who is about to die."""
         end = time.monotonic() + seconds
@@ -109,11 +122,14 @@ class Reader:
         """Has the user's `reset` empty the store. Raises `ReaderFailed` when it fails."""
         self._ask("reset")
 
-    def _ask(self, verb: Verb) -> Answer:
+    def _ask(self, verb: Verb, seconds: float | None = None) -> Answer:
         with self._lock:
+            answer = Answer()
             if self._process is None or self._process.poll() is not None:
                 self._start()
-            answer = self._answer(verb)
+                answer = self._answer("describe", LOAD_SECONDS)
+            if verb != "describe" and not answer.because:
+                answer = self._answer(verb, seconds or READ_SECONDS)
         if answer.because:
             raise (InvalidInput if answer.fatal else ReaderFailed)(answer.because)
         return answer
@@ -135,7 +151,7 @@ class Reader:
                 start_new_session=True,
             )
 
-    def _answer(self, verb: Verb) -> Answer:
+    def _answer(self, verb: Verb, seconds: float) -> Answer:
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -143,20 +159,20 @@ class Reader:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(wire.encode(Question(verb)))
             process.stdin.flush()
-        content, end = b"", time.monotonic() + READ_SECONDS
+        content, end = b"", time.monotonic() + seconds
         while not content.endswith(b"\n"):
             if not select.select(
                 [process.stdout], [], [], max(end - time.monotonic(), 0)
             )[0]:
                 self._end()
                 return Answer(
-                    because=f"{self._subject}: {verb} took more than {READ_SECONDS:.0f} s and was stopped."
+                    because=f"{self._subject}: {_WORDS[verb]} took more than {seconds:.3g} s and was stopped."
                 )
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
                 return Answer(
-                    because=f"{self._subject}: {verb} ended the reader's process.",
+                    because=f"{self._subject}: {_WORDS[verb]} ended the reader's process.",
                     fatal=True,
                 )
             content += piece
@@ -173,14 +189,40 @@ class Reader:
                         pipe.close()
 
 
+_WORDS = {"values": "read"}
+_WORDS |= {verb: verb for verb in ("describe", "read", "reset")}
+
+
+def _as_mapping(row: Any) -> Any:
+    """A row that knows the names of its columns as a mapping; any other as it is."""
+    if hasattr(row, "asDict"):
+        return row.asDict()
+    if hasattr(row, "_asdict"):
+        return row._asdict()
+    if not isinstance(row, Mapping) and hasattr(row, "keys"):
+        return {name: row[name] for name in row.keys()}  # noqa: SIM118  # a row of sqlite3 iterates over values
+    return row
+
+
+def value(row: Any) -> Any:
+    """One row of any columns as plain data. Raises `TypeError` for what is none."""
+    row = _as_mapping(row)
+    if isinstance(row, Mapping):
+        return {str(name): value(part) for name, part in row.items()}
+    if isinstance(row, tuple | list):
+        return [value(part) for part in row]
+    if row is None or isinstance(row, bool | int | str):
+        return row
+    if isinstance(row, float):
+        return int(row) if row.is_integer() else row
+    if isinstance(row, Decimal | date | time_of_day | UUID):
+        return str(row)
+    raise TypeError(f"{type(row).__name__} is neither text nor number")
+
+
 def plain(row: Any) -> Seen:
     """One row as the user returned it. Raises `TypeError` for what is none."""
-    if hasattr(row, "asDict"):
-        row = row.asDict()
-    elif hasattr(row, "_asdict"):
-        row = row._asdict()
-    elif not isinstance(row, Mapping) and hasattr(row, "keys"):
-        row = {name: row[name] for name in row.keys()}  # noqa: SIM118  # a row of sqlite3 iterates over values
+    row = _as_mapping(row)
     if isinstance(row, Mapping):
         return Seen(
             _whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount"))
@@ -216,17 +258,9 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
     """One answer of the program."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
-        if verb == "describe":
-            if not callable(getattr(module, name, None)):
-                return Answer(
-                    because=f"{where}: there is no such function; write {name}() that returns the rows.",
-                    fatal=True,
-                )
-            return Answer(resets=callable(getattr(module, "reset", None)))
-        if verb == "reset":
-            module.reset()
-            return Answer()
-        return _rows(getattr(module, name)(), where)
+        return _answer_of(module, name, verb, where)
+    except _Refused as refused:
+        return Answer(because=str(refused), fatal=True)
     except BaseException as error:  # whatever the user's code raises is its answer
         text = " ".join(str(error).split())[:200]
         return Answer(
@@ -234,26 +268,46 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
         )
 
 
-def _rows(found: Any, where: str) -> Answer:
+def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
+    if verb == "describe":
+        if not callable(getattr(module, name, None)):
+            raise _Refused(
+                f"{where}: there is no such function; write {name}() that returns the rows."
+            )
+        return Answer(resets=callable(getattr(module, "reset", None)))
+    if verb == "reset":
+        module.reset()
+        return Answer()
+    found = getattr(module, name)()
+    if verb == "values":
+        return Answer(values=_rows(found, where, value))
+    return Answer(rows=_rows(found, where, plain))
+
+
+class _Refused(Exception):
+    """What a reader returned is no answer, now or later."""
+
+
+def _rows(found: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
+    """What the user's function returned, row by row. Raises `_Refused`."""
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if (
         found is None
         or isinstance(found, str | bytes | Mapping)
         or not hasattr(found, "__iter__")
     ):
-        because = f"{where} returned {_what(found)}; {remedy}."
-        return Answer(because=because, fatal=True)
-    rows = []
+        raise _Refused(f"{where} returned {_what(found)}; {remedy}.")
+    rows: list[Row] = []
     for row in found:
         try:
-            rows.append(plain(row))
+            rows.append(convert(row))
         except (TypeError, ValueError) as error:
-            because = f"{where} returned a row that is none ({error}); {remedy}."
-            return Answer(because=because, fatal=True)
+            raise _Refused(
+                f"{where} returned a row that is none ({error}); {remedy}."
+            ) from None
         if len(rows) > MOST_ROWS:
-            because = f"{where} returned more than {MOST_ROWS} rows; {remedy}."
-            return Answer(because=because, fatal=True)
-    return Answer(rows=rows)
+            raise _Refused(f"{where} returned more than {MOST_ROWS} rows; {remedy}.")
+    return rows
 
 
 def _what(found: Any) -> str:
@@ -264,6 +318,7 @@ def main(file: str, name: str) -> None:
     """The program: imports the file, then answers until its input ends."""
     channel = os.dup(1)
     os.dup2(2, 1)
+    end_with_parent()
     try:
         module: Any = load(file)
         failed = ""

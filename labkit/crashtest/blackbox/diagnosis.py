@@ -1,0 +1,104 @@
+"""Why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
+
+The crashes that go wrong lie between two effects: had these been one, nothing would have happened. This module reads
+results only; it must not count effects of records.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from labkit.crashtest.blackbox.points import EXIT, Point
+from labkit.crashtest.diagnosis import Diagnosis, Recipe
+from labkit.crashtest.verdict import Group, Result, Summary
+
+MARKER = Recipe(
+    "progress in the same step",
+    "Make rows and what tells that they were written (an offset, a batch number) last in one step: one transaction, "
+    "or one rename of a folder that holds both.",
+    "notebooks/06_sinks.ipynb",
+)
+OVERWRITE = Recipe(
+    "overwrite by name",
+    "Write each part of the input to a place named after it, which a second run overwrites, and make it readable by "
+    "one rename.",
+    "notebooks/06_sinks.ipynb",
+)
+AFTER = Recipe(
+    "progress after the rows",
+    "Note how far the input was read only when its rows last, and let a second run recognise them.",
+    "notebooks/01_guarantees.ipynb",
+)
+FORGIVE = Recipe(
+    "expect the crash",
+    "Let the next start find what the last one left: skip it, overwrite it or clean up first, and fail at nothing.",
+    "notebooks/01_guarantees.ipynb",
+)
+
+
+class Stretch(NamedTuple):
+    """Neighbouring places at which a crash does the same harm."""
+
+    opened: str
+    """The effect just before the first of them; empty: the command's start."""
+    closing: str
+    """The effect that closes it; `exit` where none does."""
+
+    def __str__(self) -> str:
+        return f"[{self.opened or 'the start'}] and [{self.closing}]"
+
+
+def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
+    """Of the weakest thing that was found; None if nothing was. `points`: those of single crashes, by name."""
+    weakest = summary.weakest
+    if weakest is None:
+        return None
+    axis = weakest.violated[0]
+    if weakest.group is Group.HEALTHY:
+        return Diagnosis(
+            "wrong without a crash", f"without any crash {weakest.because}", FORGIVE
+        )
+    tried = [each for each in summary.results if each.id in points and not each.unknown]
+    bad = [each for each in tried if each.found(axis)]
+    if not bad:
+        return _alone(weakest)
+    return _between(axis, stretch(tried, axis, points), bad)
+
+
+def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
+    """The first neighbouring places, of those that were tried, that violate an axis."""
+    ordered = sorted(tried, key=lambda each: points[each.id].number)
+    flags = [bool(each.found(axis)) for each in ordered]
+    first = last = flags.index(True)
+    while last + 1 < len(flags) and flags[last + 1]:
+        last += 1
+    opened = points[ordered[first].id].after
+    return Stretch(opened, ordered[last].id)
+
+
+def _alone(weakest: Result) -> Diagnosis:
+    """Of a run that no single crash is like."""
+    if weakest.group is Group.PAIR:
+        why = f"a crash during recovery does harm, and alone it was not seen to: {weakest.title}"
+        return Diagnosis("recovery", why, FORGIVE)
+    return Diagnosis("identity", f"{weakest.title}: {weakest.because}", MARKER)
+
+
+def _between(axis: str, window: Stretch, bad: Sequence[Result]) -> Diagnosis:
+    apart = f"a crash between {window} does harm: they must be one step"
+    if axis == "stuck":
+        why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
+        return Diagnosis("stuck on the replay", why, FORGIVE)
+    if axis == "lost":
+        why = f"{apart}; by then the input counts as read, and its rows are not written"
+        return Diagnosis("marker before the data", why, AFTER)
+    if axis == "regression":
+        why = f"after a crash between {window} a value can be seen to go back"
+        return Diagnosis("goes back", why, MARKER)
+    if axis.endswith("_read"):
+        why = f"rows can be read after [{window.opened}] that are taken back by the next start"
+        return Diagnosis("readable too early", why, OVERWRITE)
+    if window.closing == EXIT:
+        why = f"after [{window.opened}] nothing tells the next start that its rows are there: it writes them again"
+        return Diagnosis("replay not recognised", why, OVERWRITE)
+    why = f"{apart}; the rows are there, and nothing tells the next start so"
+    return Diagnosis("marker after the data", why, MARKER)

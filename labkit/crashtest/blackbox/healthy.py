@@ -1,0 +1,233 @@
+"""The run without a crash: what the pipeline does, whether that is right, and how far it was seen.
+
+While each of its effects is held the reader is asked, if it is quick enough. This module must not judge rows.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.effects import Effect, unordered
+from labkit.crashtest.blackbox.execution import Over, Start
+from labkit.crashtest.blackbox.expectation import Expectation, expect, some
+from labkit.crashtest.blackbox.reading import Aids
+from labkit.crashtest.blackbox.runs import (
+    Harness,
+    PipelineRun,
+    counted,
+    steady,
+    surely,
+)
+from labkit.crashtest.blackbox.seeing import (
+    Belongs,
+    Glance,
+    blind_spots,
+    doubts,
+    replaces,
+    showing,
+)
+from labkit.crashtest.harness.reader import ReaderFailed
+
+QUICK_READ = 0.5
+"""Seconds in which a reader must answer to be asked at every effect."""
+SLOWER = 5.0
+"""While an effect is held a reader may wait for a lock; it gets so many times what it usually takes, and then no more."""
+ASKING_SECONDS = 20.0
+"""For all questions at effects of one run."""
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """What is known from the run without a crash."""
+
+    run: PipelineRun
+    effects: tuple[Effect, ...]
+    expectation: Expectation
+    doubts: tuple[str, ...]
+    showing: frozenset[str]
+    """Names of the effects by which rows were seen to change."""
+    replaces: bool
+    """Whether rows went away without a crash."""
+    notes: tuple[str, ...]
+
+
+class Glances:
+    """Asks the reader before each effect, while that is held, as long as it answers quickly."""
+
+    def __init__(self, aids: Aids, usual: float) -> None:
+        """`usual`: seconds that a reading takes."""
+        self._aids, self._usual = aids, usual
+        self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
+        self.places = 0
+        self.taken: list[Glance] = [Glance(0, {})]
+
+    def __call__(self, effect: Effect) -> None:
+        """One effect that is held."""
+        happened, self.places = self.places, self.places + 1
+        if self._left <= 0.0:
+            return
+        begun = time.monotonic()
+        try:
+            values = self._aids.read(0.2 + SLOWER * self._usual)
+            self.taken.append(Glance(happened, counted(values)))
+        except ReaderFailed:
+            pass  # it was locked out; neighbours are compared instead
+        self._left -= time.monotonic() - begun
+
+    def note(self) -> list[str]:
+        """What a reader that is slow leaves open."""
+        asked = len(self.taken) - 1
+        if asked >= self.places:
+            return []
+        return [
+            f"the reader is slow or was locked out: it gave an answer at {asked} of {self.places} places"
+        ]
+
+
+def healthy(harness: Harness) -> Healthy:
+    """Makes the run. Raises `InvalidInput` if pipeline or reader do not even do without a crash."""
+    expected = harness.aids.expected()
+    usual = _empty_store(harness)
+    glances = Glances(harness.aids, usual)
+    harness.wanted = expected
+    with harness.run("healthy", "no crash") as run:
+        start = harness.start(run, ask=glances)
+        _check(harness, start)
+        harness.endless = start.over is Over.COMPLETE
+        harness.silence = start.silence
+        _read(harness, run)
+    if run.unknown:
+        raise InvalidInput(f"{_reader(harness)}: {run.unknown}.")
+    values = run.values
+    if not values:
+        raise InvalidInput(
+            f"{_reader(harness)}: the reader read nothing after the command had ended well; one of the two looks elsewhere"
+            f"{_left_behind(start)}."
+        )
+    notes = [*glances.note(), *_unsaid(harness, values, expected)]
+    harness.expectation = expect(values if expected is None else expected, values)
+    return _concluded(harness, run, glances, notes)
+
+
+def _concluded(
+    harness: Harness, run: PipelineRun, glances: Glances, notes: Sequence[str]
+) -> Healthy:
+    start, settings = run.starts[0], harness.settings
+    effects = _named_again(harness, start)
+    taken = [*glances.taken, Glance(len(effects), counted(run.values))]
+    belongs = Belongs(settings.watched, settings.ignored)
+    watched = start.watched
+    blind = blind_spots(watched.unseen, watched.unseen_paths, belongs)
+    expectation = harness.expectation
+    assert expectation is not None
+    going = replaces(taken)
+    if going:
+        notes = [
+            *notes,
+            "rows are replaced without a crash, too, so none is judged for having been there and gone",
+        ]
+    return Healthy(
+        run,
+        tuple(effects),
+        expectation,
+        tuple(doubts(taken, effects, blind, settings.watched)),
+        frozenset(showing(taken, effects)),
+        going,
+        (*notes, *_left_notes(start)),
+    )
+
+
+def _named_again(harness: Harness, start: Start) -> list[Effect]:
+    """The effects under the names that they have in every later run: by now it is known whose order is chance."""
+    harness.numbered = unordered(start.effects)
+    if harness.numbered:
+        namer = harness.namer()
+        found = [namer.name(effect.call) for effect in start.effects]
+        start.effects = [effect for effect in found if effect is not None]
+    return start.effects
+
+
+def _empty_store(harness: Harness) -> float:
+    """Sees to it that a run begins from nothing; how many seconds a reading takes. Raises `InvalidInput`."""
+    aids = harness.aids
+    aids.begin()
+    try:
+        surely(aids.read, 2.0)  # the first one may import
+        begun = time.monotonic()
+        left = surely(aids.read, 2.0)
+    except ReaderFailed as error:
+        raise InvalidInput(
+            f"{error}; when there is nothing yet, it must give no rows instead."
+        ) from None
+    if left:
+        raise InvalidInput(
+            f"{_reader(harness)}: after reset and feed, and before any run, the reader finds {len(left)} row(s), as "
+            f"{some(left, 1)}; reset must empty store, checkpoint and input."
+        )
+    return time.monotonic() - begun
+
+
+def _check(harness: Harness, start: Start) -> None:
+    """Raises `InvalidInput` for a command that does not even come to its end without a crash."""
+    if start.over is Over.ENDED and start.watched.status != 0:
+        raise InvalidInput(
+            f"--command: without any crash {harness.told(start)}; make it run once by hand first."
+        )
+    if start.over is Over.STALLED:
+        raise InvalidInput(
+            f"--command: without any crash {harness.told(start)}; a command that never ends needs --expected, so that "
+            "its end is known by its rows."
+        )
+
+
+def _read(harness: Harness, run: PipelineRun) -> None:
+    """Reads until two readings are alike, and then for the record. Raises `JobFailed` for a reader that lies."""
+    if harness.wanted is not None:
+        harness.settle()
+    steady(harness.aids.read)
+    harness.look(run, "end")
+
+
+def _unsaid(
+    harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None
+) -> list[str]:
+    """Without `--expected`: a second run without a crash must leave the same rows. Raises `InvalidInput`."""
+    if expected is not None:
+        return []
+    with harness.run("healthy-2", "no crash, once more") as again:
+        start = harness.start(again)
+        _check(harness, start)
+        _read(harness, again)
+    if again.unknown or counted(again.values) != counted(values):
+        raise InvalidInput(
+            "--expected: two runs without a crash left other rows, so nobody knows what is right; leave columns out of "
+            "the reader's rows that differ from run to run, or say with --expected what should come out."
+        )
+    return [
+        "no --expected: the rows of the run without a crash were taken for right (two runs left the same)"
+    ]
+
+
+def _reader(harness: Harness) -> str:
+    return "--read-command" if harness.settings.read_command else "--reader"
+
+
+def _left_behind(start: Start) -> str:
+    emptied = start.watched.emptied
+    count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
+    return (
+        f", or the {count} process(es) that the command left running do the work: give a command that waits for them"
+        if count
+        else ""
+    )
+
+
+def _left_notes(start: Start) -> list[str]:
+    emptied = start.watched.emptied
+    count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
+    said = (
+        f"the command left {count} process(es) running when it ended; they were ended"
+    )
+    return [said] if count else []

@@ -1,0 +1,49 @@
+"""A checkpoint that goes back: an older copy of it is restored behind rows that were written later.
+
+It is what a restored backup, or a volume that was rolled back, does to a job. This module must not judge.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from labkit.core.errors import JobFailed
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+
+
+def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
+    """A crash in the middle, a copy of the checkpoint, a start to the end; the copy is restored, and a start again."""
+    folder = harness.settings.checkpoint
+    assert folder is not None
+    harness.crash(run, middle(effects, folder))
+    if not folder.is_dir():
+        raise JobFailed(f"--checkpoint {folder}: there is no such folder after a crash")
+    older = run.folder / "checkpoint-older"
+    shutil.copytree(folder, older, symlinks=True)
+    harness.recover(run)
+    if run.stuck:
+        return
+    shutil.rmtree(folder)
+    shutil.copytree(older, folder, symlinks=True)
+    run.notes.append("the copy was restored, and the command was started again")
+    harness.recover(run)
+
+
+def middle(effects: Sequence[Effect], folder: Path) -> Point:
+    """The place behind the middle one of the effects in the checkpoint. Raises `JobFailed` if there are none."""
+    inside = [
+        number
+        for number, effect in enumerate(effects[:-1])
+        if any(
+            path and Path(path).is_relative_to(folder)
+            for path in (effect.call.target, effect.call.path)
+        )
+    ]
+    if not inside:
+        raise JobFailed(
+            f"--checkpoint {folder}: without a crash nothing was written there, or it lies in no watched folder"
+        )
+    following = effects[inside[len(inside) // 2] + 1]
+    return Point(following.name, 0)

@@ -1,0 +1,259 @@
+"""Runs of a pipeline: it is started from nothing, killed at its places, started again, and read in between.
+
+A run counts only with evidence: the place was reached, every process died there by signal 9, and what came later was
+read when nothing of it ran any more. This module must not judge, and must not choose the places.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from labkit.core.errors import JobFailed
+from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.execution import (
+    Ask,
+    Execution,
+    Expected,
+    Over,
+    Silence,
+    Start,
+    evidence,
+    reached,
+)
+from labkit.crashtest.blackbox.expectation import Expectation, expect, text
+from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.reading import Aids, ending, last_words
+from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.harness.leftovers import MARK, end, strays
+from labkit.crashtest.harness.reader import ReaderFailed
+from labkit.crashtest.harness.runs import NEVER_REACHED, SETTLED
+
+_PAUSE = 0.1
+"""Seconds between two looks at rows that may still arrive."""
+
+READ_AGAIN = 10.0
+"""How long a reader that fails is asked again when everything is quiet."""
+
+
+class Reading(NamedTuple):
+    """What was read at a quiet moment."""
+
+    at: float
+    start: int
+    """From 1: which start of the pipeline was the last one."""
+    values: tuple[Any, ...]
+    moment: str
+
+
+@dataclass
+class PipelineRun:
+    """One run under way, or over."""
+
+    id: str
+    title: str
+    folder: Path
+    starts: list[Start] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    crashes: list[dict[str, Any]] = field(default_factory=list)
+    stuck: str = ""
+    """Why the pipeline did not go on after a crash; empty if it did."""
+    unknown: str = ""
+    """Why the run proves nothing; empty if it does."""
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def last(self) -> Start:
+        """The newest start."""
+        return self.starts[-1]
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What was read last."""
+        return self.readings[-1].values
+
+
+class Harness:
+    """Pipeline, reader and store of one test; `run` gives one run of it."""
+
+    def __init__(
+        self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str
+    ) -> None:
+        self.settings, self.aids = settings, aids
+        self._folder, self._mark = folder, mark
+        self.wanted: list[Any] | None = None
+        """The rows that are due, as the person gave them; None: nothing was said."""
+        self.expectation: Expectation | None = None
+        """The same in the shape that the run without a crash has shown; None before that."""
+        self.endless: bool | None = None
+        """Whether the command never ends by itself; None before the run without a crash."""
+        self.silence = Silence()
+        self.numbered: frozenset[str] = frozenset()
+        """Places whose files keep their numbers, since their order is chance."""
+        self.strays: list[str] = []
+        self._count = 0
+
+    @contextmanager
+    def run(self, name: str, title: str) -> Iterator[PipelineRun]:
+        """Everything empty and fed, for one run."""
+        self._count += 1
+        begun = time.monotonic()
+        run = PipelineRun(name, title, self._folder / f"{self._count:03}")
+        run.folder.mkdir(parents=True)
+        (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
+        self.aids.begin()
+        try:
+            yield run
+        except (JobFailed, ReaderFailed) as error:
+            run.unknown = str(error)
+        finally:
+            self._sweep()
+        run.seconds = time.monotonic() - begun
+
+    def _sweep(self) -> None:
+        """Ends what a start left behind, if even its guard did not know of it."""
+        left = strays(self._mark)
+        if left:
+            end(left)
+            self.strays.append(
+                f"{len(left)} process(es) outlived their start of the pipeline; they were ended"
+            )
+
+    def start(
+        self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None
+    ) -> Start:
+        """Starts the pipeline and sees it out, or kills it at a place."""
+        number = len(run.starts) + 1
+        expected = Expected(self.is_complete, self.endless, self.silence)
+        namer = self.namer()
+        execution = Execution(self.settings, namer, expected, at, ask)
+        log = run.folder / f"start-{number}.log"
+        log.touch()
+        run.starts.append(execution.run({MARK: self._mark}, log))
+        return run.last
+
+    def namer(self) -> Namer:
+        """What names the calls of one start."""
+        settings = self.settings
+        return Namer(settings.watched, settings.ignored, self.numbered)
+
+    def is_complete(self) -> bool:
+        """Whether every row that is due can be read now."""
+        values = self.aids.read()
+        return self._expects(values).is_complete(values) if values else False
+
+    def _expects(self, values: Sequence[Any]) -> Expectation:
+        """What is due, in the shape of what was read, as long as no run has shown it."""
+        if self.expectation is not None:
+            return self.expectation
+        return expect(self.wanted or (), values)
+
+    def crash(self, run: PipelineRun, at: Point) -> None:
+        """Starts the pipeline and kills it at a place, with evidence. Raises `JobFailed` if it was not reached."""
+        start = self.start(run, at)
+        if not reached(start, at):
+            raise JobFailed(f"{NEVER_REACHED}: {self.told(start)}")
+        emptied = start.watched.emptied
+        if emptied is None or emptied.left:
+            raise JobFailed(
+                f"not every process died at {at.name}: {emptied.left if emptied else 'none was killed'}"
+            )
+        run.crashes.append(evidence(start, at))
+        self.look(run, f"crash {len(run.crashes)}")
+
+    def told(self, start: Start) -> str:
+        """How a start was over, in words."""
+        if start.over is Over.ENDED:
+            return f"{ending(start.watched.status)}; {last_words(start.log)}"
+        if start.over is Over.STALLED:
+            return f"it did nothing for {self.settings.limit:.3g} s (--limit allows more); {last_words(start.log)}"
+        return str(start.over.value)
+
+    def recover(self, run: PipelineRun) -> None:
+        """Starts the same command again, and once more if it fails, as whoever runs it would."""
+        start = self.start(run)
+        if self._failed(start):
+            run.notes.append(
+                f"after the crash {self.told(start)}; it was started once more"
+            )
+            start = self.start(run)
+        if self._failed(start):
+            run.stuck = self.told(start)
+        elif start.over is Over.ENDED and self.settle():
+            self._once_more(run)
+        self.look(run, "end")
+
+    def _once_more(self, run: PipelineRun) -> None:
+        """Rows are missing although the command ended well: a job of many starts may bring them with the next one."""
+        run.notes.append(
+            "the restarted command ended well and rows were missing; it was started once more"
+        )
+        start = self.start(run)
+        if self._failed(start):
+            run.stuck = self.told(start)
+        self.settle()
+
+    @staticmethod
+    def _failed(start: Start) -> bool:
+        return start.over is Over.STALLED or (
+            start.over is Over.ENDED and start.watched.status != 0
+        )
+
+    def settle(self) -> int:
+        """Waits while rows are missing that may still arrive; how many are missing then."""
+        finish = time.monotonic() + SETTLED
+        while True:
+            values = surely(self.aids.read)
+            missing = self._expects(values).misses(values) if values else 1
+            if not missing or time.monotonic() > finish:
+                return missing
+            time.sleep(_PAUSE)
+
+    def look(self, run: PipelineRun, moment: str) -> None:
+        """Reads now, when nothing of the pipeline runs. Raises `ReaderFailed` if there is no answer even then."""
+        values = surely(self.aids.read)
+        run.readings.append(
+            Reading(time.time(), len(run.starts), tuple(values), moment)
+        )
+
+
+def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
+    """The same, asked again while the reader fails: a lock may still be held by somebody who is about to die."""
+    finish = time.monotonic() + seconds
+    while True:
+        try:
+            return read()
+        except ReaderFailed:
+            if time.monotonic() > finish:
+                raise
+        time.sleep(_PAUSE)
+
+
+def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
+    """What is read twice alike, while nothing runs. Raises `JobFailed` if that never comes."""
+    finish = time.monotonic() + seconds
+    values = surely(read)
+    while True:
+        time.sleep(_PAUSE)
+        again = surely(read)
+        if counted(again) == counted(values):
+            return again
+        if time.monotonic() > finish:
+            raise JobFailed(
+                f"it returned other rows each time ({len(values)}, then {len(again)} rows) although nothing ran"
+            )
+        values = again
+
+
+def counted(values: Sequence[Any]) -> Counter[str]:
+    """Each row as text, and how often it is there."""
+    return Counter(map(text, values))
+
+
+def effects_of(run: PipelineRun, start: int) -> list[Effect]:
+    """The effects of one start of a run, from 1; none if there was no such start."""
+    return run.starts[start - 1].effects if len(run.starts) >= start else []

@@ -1,0 +1,132 @@
+"""What a person may say about the test of a pipeline, checked before anything starts.
+
+This module must not start anything.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.harness.subject import Subject
+
+CHECKPOINT = "copied_checkpoint"
+"""The run in which an older copy of the checkpoint is restored; its name is that of the same run of a sink."""
+
+NAMED = ("healthy", CHECKPOINT)
+"""Runs that have a name instead of a point."""
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """One test: a pipeline, its reader, what is due, and how much of it is to be tried."""
+
+    pipeline: str
+    """The command, as a shell takes it."""
+    folder: Path
+    """Where every command runs."""
+    reader: Subject | None = None
+    """A function that returns the rows; None: `read_command` prints them."""
+    read_command: str = ""
+    expected: str = ""
+    """Where the rows that are due come from, `FILE.jsonl` or `FILE:NAME`; empty: from the run without a crash."""
+    feed: str = ""
+    reset: str = ""
+    watched: tuple[Path, ...] = ()
+    checkpoint: Path | None = None
+    ignored: tuple[str, ...] = ()
+    quick: bool = False
+    only: tuple[str, ...] = ()
+    limit: float = 30.0
+    """Seconds in which the pipeline must do something."""
+    seconds: float = 0.0
+    """Seconds for all runs; 0: as long as the runs that are planned take."""
+
+    @property
+    def subject(self) -> str:
+        """The name of what is under test."""
+        return self.pipeline
+
+    def command(self, only: str = "") -> str:
+        """The one command that repeats the test, or one run of it."""
+        options = [("--command", self.pipeline), *self._rows_said()]
+        options += [("--feed", self.feed), ("--reset", self.reset)]
+        if self.watched != (self.folder,):
+            options += [("--watch", str(each)) for each in self.watched]
+        options.append(("--checkpoint", str(self.checkpoint or "")))
+        options += [("--ignore", each) for each in self.ignored]
+        options.append(("--only", only))
+        parts = [f"{name} {shlex.quote(said)}" for name, said in options if said]
+        quick = ["--quick"] if self.quick and not only else []
+        return " ".join(["labkit crashtest", *parts, *quick])
+
+    def _rows_said(self) -> list[tuple[str, str]]:
+        reader = f"{self.reader.file}:{self.reader.name}" if self.reader else ""
+        return [
+            ("--reader", reader),
+            ("--read-command", self.read_command),
+            ("--expected", self.expected),
+        ]
+
+
+def pipeline_settings(
+    command: str,
+    *,
+    reader: str | None = None,
+    read_command: str = "",
+    expected: str = "",
+    feed: str = "",
+    reset: str = "",
+    watch: Sequence[str] = (),
+    checkpoint: str = "",
+    ignored: Sequence[str] = (),
+    quick: bool = False,
+    only: Sequence[str] = (),
+    limit: float = 30.0,
+    seconds: float = 0.0,
+) -> PipelineSettings:
+    """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
+    folder = Path.cwd()
+    if not command.strip():
+        raise InvalidInput("--command: it is empty; write how the pipeline is started.")
+    if bool(reader) == bool(read_command):
+        raise InvalidInput(
+            "--command needs one way to read what came out: --reader FILE:NAME, a function that returns the rows, or "
+            "--read-command 'CMD', which prints them as JSON Lines."
+        )
+    if limit <= 0 or seconds < 0:
+        raise InvalidInput("--limit and --seconds must be more than 0.")
+    return PipelineSettings(
+        pipeline=command,
+        folder=folder,
+        reader=Subject.parse(reader, "--reader") if reader else None,
+        read_command=read_command,
+        expected=_source(expected),
+        feed=feed,
+        reset=reset,
+        watched=tuple(_folder(each, "--watch") for each in watch) or (folder,),
+        checkpoint=Path(checkpoint).resolve() if checkpoint else None,
+        ignored=tuple(ignored),
+        quick=quick,
+        only=tuple(only),
+        limit=limit,
+        seconds=seconds,
+    )
+
+
+def _folder(text: str, option: str) -> Path:
+    """A folder that belongs to the pipeline. It may be made by the pipeline itself, so it need not be there yet."""
+    path = Path(text).resolve()
+    if path.exists() and not path.is_dir():
+        raise InvalidInput(
+            f"{option} {text}: this is a file; name the folder it is in."
+        )
+    return path
+
+
+def _source(text: str) -> str:
+    """Where the expected rows come from, if anything was said."""
+    if text and not Path(text).is_file():
+        Subject.parse(text, "--expected")
+    return text

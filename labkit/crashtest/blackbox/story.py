@@ -1,0 +1,71 @@
+"""What happened in one run of a pipeline, in order: its starts, effects and crashes, and what the reader saw.
+
+This module only tells what was recorded; it must not judge.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.runs import PipelineRun
+from labkit.crashtest.timeline import Line
+from labkit.sim.rules import Event
+
+FIRST, LAST = 4, 8
+"""Effects of a start that are told: the first ones and the last ones."""
+
+
+def lines(run: PipelineRun) -> list[Line]:
+    """Everything of one run, in order of time."""
+    found = [*_starts(run), *_crashes(run), *_readings(run)]
+    return sorted(found, key=lambda line: line.at)
+
+
+def _starts(run: PipelineRun) -> Iterator[Line]:
+    for number, start in enumerate(run.starts, start=1):
+        began = start.watched.began
+        word = "is started" if number == 1 else f"is started again ({number})"
+        event = Event.STEP if number == 1 else Event.RESTART
+        yield Line(began, "engine", f"the command {word}", event)
+        for place, effect in enumerate(start.effects):
+            left_out = len(start.effects) - FIRST - LAST
+            if FIRST <= place < FIRST + left_out:
+                if place == FIRST:
+                    more = f"... {left_out} more effects"
+                    yield Line(began + effect.call.seconds, "sink", more)
+                continue
+            yield Line(began + effect.call.seconds, "sink", said(effect))
+
+
+def said(effect: Effect) -> str:
+    """An effect in a few words."""
+    call = effect.call
+    size = f", {call.size} bytes" if call.size > 0 else ""
+    file = f" ({effect.file}{size})" if effect.file else ""
+    return f"{effect.name}{file}"
+
+
+def _crashes(run: PipelineRun) -> Iterator[Line]:
+    for crash in run.crashes:
+        words = f"SIGKILL to every process of the pipeline before {crash['point']}"
+        yield Line(crash["at"], "engine", words, Event.CRASH)
+
+
+def _readings(run: PipelineRun) -> Iterator[Line]:
+    for reading in run.readings:
+        words = f"reads {len(reading.values)} row(s) ({reading.moment})"
+        yield Line(reading.at, "reader", words)
+
+
+def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
+    """Effects as plain data, for a report."""
+    return [
+        {
+            "name": each.name,
+            "kind": each.kind.value,
+            "file": each.file,
+            "call": each.call.name,
+            "size": each.call.size,
+            "seconds": round(each.call.seconds, 4),
+        }
+        for each in effects
+    ]

@@ -1,0 +1,225 @@
+"""The parts of a test of a pipeline: names, places, what is seen, why it is weak. Nothing is started."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.crashtest.blackbox.diagnosis import diagnose
+from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.execution import Silence
+from labkit.crashtest.blackbox.points import EXIT, Point, choose, pairs, points
+from labkit.crashtest.blackbox.seeing import (
+    Belongs,
+    Glance,
+    blind_spots,
+    doubts,
+    replaces,
+    showing,
+)
+from labkit.crashtest.blackbox.settings import pipeline_settings
+from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.host.syscalls.calls import Call, CallKind
+
+STORE = Path("/job/store")
+
+
+def call(kind: CallKind, path: str = "", target: str = "") -> Call:
+    return Call(1, 1, 1, kind, str(kind), path, target, 0, 0.0)
+
+
+def effects(*said: str) -> list[Effect]:
+    """As in `write all.txt`, `rename a b`, `send 127.0.0.1:1`, `exit`."""
+    namer = Namer([STORE])
+    found = []
+    for one in said:
+        kind, *names = one.split()
+        if kind == "send":
+            asked = call(CallKind.SEND, "", names[0])
+        else:
+            asked = call(CallKind(kind), *(str(STORE / name) for name in names))
+        named = namer.name(asked)
+        assert named is not None
+        found.append(named)
+    return found
+
+
+def test_every_place_is_before_an_effect_or_the_end() -> None:
+    found = points(effects("create a", "write a", "write a", "exit"))
+    assert [each.name for each in found] == [
+        "create a #1",
+        "write a #1",
+        "write a #2",
+        EXIT,
+    ]
+    assert [each.after for each in found] == [
+        "",
+        "create a #1",
+        "write a #1",
+        "write a #2",
+    ]
+    assert str(found[-1]) == "at the end of the command, after write a #2"
+
+
+def test_a_command_that_never_ends_has_an_end_too() -> None:
+    assert [each.name for each in points(effects("write a"))] == ["write a #1", EXIT]
+
+
+def many() -> list[Effect]:
+    return effects(*["write log", "sync log"] * 100, "rename .a a", "write log", "exit")
+
+
+def test_few_places_are_those_behind_changes_before_renames_and_the_end() -> None:
+    plan = choose(many(), {"rename a #1"}, 6)
+    names = [each.name for each in plan.chosen]
+    assert plan.found == 203
+    assert len(names) == 6
+    assert {"rename a #1", "write log #101", EXIT} <= set(names)
+    assert "write log #1" in names
+
+
+def test_all_places_are_chosen_where_they_are_few_and_in_their_order() -> None:
+    plan = choose(many()[-5:], set(), 60)
+    assert plan.chosen == tuple(points(many()[-5:]))
+
+
+def test_of_many_that_are_alike_the_last_and_the_first_two_come_first() -> None:
+    plan = choose(effects(*["rename .a a"] * 30), set(), 4)
+    names = [each.name for each in plan.chosen]
+    assert names == ["rename a #1", "rename a #2", "rename a #30", EXIT]
+
+
+def test_second_crashes_are_spread_over_the_first_ones() -> None:
+    recovery = effects(*["write a"] * 9, "exit")
+    first = [Point(f"p{number}", number) for number in range(4)]
+    chosen, found = pairs(dict.fromkeys(first, recovery), 4)
+    assert found == 4 * 9
+    assert {each.first for each in chosen} == set(first)
+    assert pairs(dict.fromkeys(first, recovery), 4)[0] == chosen
+
+
+WRITES = effects("create a", "write a", "sync a", "write a", "exit")
+
+
+def glances(*rows: int) -> list[Glance]:
+    """How many rows there were before each effect, and at the end."""
+    seen = [
+        Glance(n, {f"row {m}": 1 for m in range(count)}) for n, count in enumerate(rows)
+    ]
+    return [Glance(0, {}), *seen]
+
+
+def test_rows_that_an_effect_explains_raise_no_doubt() -> None:
+    taken = glances(0, 0, 2, 2, 3, 3)
+    assert doubts(taken, WRITES, {}, [STORE]) == []
+    assert showing(taken, WRITES) == {"write a #1", "write a #2"}
+    assert not replaces(taken)
+
+
+def test_rows_that_appear_where_only_a_sync_was_seen_do() -> None:
+    (said,) = doubts(glances(0, 0, 0, 2, 3, 3), WRITES, {}, [STORE])
+    assert (
+        "2 row(s) appeared between [before sync a #1] and [before write a #2]" in said
+    )
+    (said,) = doubts(glances(3, 3, 3, 3, 3, 3), WRITES, {}, [STORE])
+    assert "3 row(s) appeared between [before create a #1]" in said
+
+
+def test_what_was_sent_to_a_server_may_be_seen_a_little_later() -> None:
+    sent = effects("send 127.0.0.1:1", *["sync a"] * 8)
+    assert doubts(glances(0, 0, 0, 1, 1, 1, 1, 1, 1), sent, {}, [STORE]) == []
+    assert doubts(glances(0, 0, 0, 0, 0, 0, 0, 1, 1), sent, {}, [STORE]) != []
+
+
+def test_nothing_that_was_seen_is_a_doubt() -> None:
+    (said,) = doubts([], effects("exit"), {}, [STORE])
+    assert "no durable effect was seen in /job/store" in said
+
+
+def test_what_the_kernel_cannot_tell_is_a_doubt_for_the_pipeline_s_files_only() -> None:
+    belongs = Belongs([STORE], ["*.log"])
+    paths = {
+        "mmap": ("/job/store/a", "/tmp/x", "/job/store/a.log", "/job/store/db-shm")
+    }
+    assert blind_spots(["mmap"], paths, belongs) == {"mmap": ["/job/store/a"]}
+    assert blind_spots(["mmap"], {"mmap": ("/tmp/x",)}, belongs) == {}
+    assert blind_spots(["io_uring"], {}, belongs) == {"io_uring": []}
+    (said,) = doubts([], WRITES, {"mmap": ["/job/store/a"]}, [STORE])
+    assert "cannot be followed: mmap (a; --ignore GLOB" in said
+
+
+def result(name: str, *seen: int) -> Result:
+    records = [Record(number, f"k{number}", 0) for number in range(3)]
+    events = [Observation(*records[number], 0, 1) for number in seen]
+    verdict = judge(records, History([*events, Reading("end")]))
+    return Result(name, name, Group.CRASH, verdict=verdict)
+
+
+def found(*runs: tuple[str, Sequence[int]]) -> tuple[str, str]:
+    results = [result(name, *seen) for name, seen in runs]
+    after = ["", *(name for name, _ in runs)]
+    named = {name: Point(name, n, after[n]) for n, (name, _) in enumerate(runs)}
+    diagnosis = diagnose(summarise(results, Coverage(3, 0, 3, 3)), named)
+    return ("", "") if diagnosis is None else (diagnosis.code, diagnosis.why)
+
+
+GOOD, TWICE, FEWER = (0, 1, 2), (0, 0, 1, 2), (0, 1)
+
+
+def test_the_diagnosis_names_the_effects_between_which_a_crash_does_harm() -> None:
+    code, why = found(("data", GOOD), ("mark", TWICE), (EXIT, GOOD))
+    assert code == "marker after the data"
+    assert "between [data] and [mark]" in why
+    code, why = found(("mark", GOOD), ("data", FEWER), (EXIT, GOOD))
+    assert code == "marker before the data"
+    assert found(("a", GOOD), ("b", TWICE), (EXIT, TWICE))[0] == "replay not recognised"
+    assert found(("a", GOOD), (EXIT, GOOD)) == ("", "")
+
+
+def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
+    silence = Silence()
+    silence.note(0.0, 8.0)
+    silence.note(8.0, 8.5)
+    assert silence.allowed(begun=False) == 1.0 + 3 * 8.0
+    assert silence.allowed(begun=True) == 1.0 + 3 * 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"command": " "}, "it is empty"),
+        ({}, "one way to read what came out"),
+        ({"reader": "rows.py:read", "read_command": "cat"}, "one way to read"),
+        ({"reader": "nowhere.py:read"}, "there is no file nowhere.py"),
+        ({"read_command": "cat", "expected": "rows.jsonl"}, "write a file and a name"),
+        ({"read_command": "cat", "limit": 0}, "must be more than 0"),
+        ({"read_command": "cat", "watch": ["rows.py"]}, "name the folder it is in"),
+    ],
+)
+def test_what_makes_no_test_is_said_in_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, object],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.py").touch()
+    with pytest.raises(InvalidInput, match=sentence):
+        pipeline_settings(**{"command": "true", **given})  # type: ignore[arg-type]
+
+
+def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = pipeline_settings(
+        "sh job.sh | cat", read_command="cat out", reset="rm -f out", quick=True
+    )
+    assert settings.command() == (
+        "labkit crashtest --command 'sh job.sh | cat' --read-command 'cat out' --reset 'rm -f out' --quick"
+    )
+    only = settings.command("rename part-<n> #2")
+    assert only.endswith("--reset 'rm -f out' --only 'rename part-<n> #2'")
