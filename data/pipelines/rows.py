@@ -19,12 +19,7 @@ def row(line):
 
 def lines(paths):
     # A line that is not finished is no row.
-    return [
-        row(line)
-        for path in paths
-        for line in path.read_text().splitlines(keepends=True)
-        if line.endswith("\n")
-    ]
+    return [row(line) for path in paths for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def expected():
