@@ -1,0 +1,101 @@
+"""`labkit effects`: in which order a pipeline writes plan, data and decision, and what it syncs. Options and printing."""
+
+import json
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labkit.cli.common import Json, Out
+from labkit.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from labkit.crashtest.blackbox.xray import XRay
+
+_FAILED, _UNKNOWN = 1, 2
+_TAIL = 10
+"""Lines of a failed command's output that are shown."""
+
+
+def effects(
+    command: Annotated[
+        str,
+        typer.Option(
+            "--command", metavar="CMD", help="How the pipeline is run, by a shell."
+        ),
+    ],
+    watch: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of the pipeline; may be repeated. Default: the current one.",
+        ),
+    ] = None,
+    lane: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=GLOB",
+            help="What paths are for, as decision='manifests/*'; may be repeated.",
+        ),
+    ] = None,
+    limit: Annotated[
+        float,
+        typer.Option(
+            help="Seconds of silence after which a command that does not end is killed."
+        ),
+    ] = 30.0,
+    as_json: Json = False,
+    out: Out = None,
+) -> int:
+    """Run a pipeline once, and show its durable effects in order: plan, data, decision, and what a power cut may take.
+
+    Nothing is killed. Works for whatever runs on Linux: Spark, Flink, shell, C. Exit 0 done, 1 the command failed,
+    2 no durable effect was seen, 64 bad input, 69 system calls cannot be watched here.
+    """
+    from labkit.crashtest.blackbox.lanes import Lanes
+    from labkit.crashtest.blackbox.xray import xray
+
+    folders = [_folder(each) for each in watch or [Path()]]
+    lanes = Lanes(lane or ())
+    if out is not None and out.exists():
+        raise InvalidInput(
+            f"{out}: this folder is there already; name a new one with --out."
+        )
+    with ExitStack() as stack:
+        place = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        place.mkdir(parents=True, exist_ok=True)
+        log = place / "command.log"
+        found = xray(command, folders, log, lanes=lanes, limit=limit)
+        if out is not None:
+            _keep(found, out)
+        print(json.dumps(found.to_json()) if as_json else found.text())
+        return _code(found, log)
+
+
+def _folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise InvalidInput(
+            f"--watch {path}: there is no such folder; name one that the pipeline writes to, and make it first."
+        )
+    return path.resolve()
+
+
+def _keep(found: "XRay", out: Path) -> None:
+    (out / "effects.txt").write_text(found.text() + "\n", encoding="utf-8")
+    (out / "effects.json").write_text(
+        json.dumps(found.to_json(), indent=2), encoding="utf-8"
+    )
+    (out / "effects.svg").write_text(found.picture(), encoding="utf-8")
+
+
+def _code(found: "XRay", log: Path) -> int:
+    """The exit code; of a failed command its last words on standard error."""
+    if found.watched.status:
+        words = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in words[-_TAIL:]:
+            typer.echo(f"    {line}", err=True)
+        return _FAILED
+    only_end = all(each.kind.value == "exit" for each in found.effects)
+    return _UNKNOWN if only_end else 0

@@ -1,0 +1,71 @@
+"""Which effect of a run survives a loss of power, and from which later effect on.
+
+By POSIX's word alone: contents of a file last when the file was synced, names in a folder when the folder was. File
+systems often give more; a program that relies on that loses data elsewhere. A SIGKILL loses none of it. This module
+must not look at any disk.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.host.syscalls.calls import CallKind
+
+CONTENTS = frozenset({CallKind.WRITE, CallKind.TRUNCATE})
+NAMES = frozenset(
+    {
+        CallKind.CREATE,
+        CallKind.RENAME,
+        CallKind.LINK,
+        CallKind.UNLINK,
+        CallKind.MKDIR,
+    }
+)
+
+
+def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
+    """For each effect the SYNC that makes it last (of a durable write the write itself); None: there was none."""
+    return Syncs(effects).found
+
+
+class Syncs:
+    """Goes through the effects of a run once, in their order."""
+
+    def __init__(self, effects: Sequence[Effect]) -> None:
+        self.found: list[Effect | None] = [None] * len(effects)
+        self._waiting: dict[str, list[int]] = {}
+        for place, effect in enumerate(effects):
+            if effect.kind is CallKind.SYNC:
+                self._sync(effect)
+            elif effect.kind in CONTENTS:
+                self._write(place, effect)
+            elif effect.kind in NAMES:
+                self._name(place, effect)
+
+    def _sync(self, effect: Effect) -> None:
+        everything = effect.call.name in ("sync", "syncfs")
+        paths = list(self._waiting) if everything else [effect.call.path]
+        for path in paths:
+            for place in self._waiting.pop(path, []):
+                self.found[place] = effect
+
+    def _write(self, place: int, effect: Effect) -> None:
+        if effect.call.synced:
+            self.found[place] = effect
+        else:
+            self._waiting.setdefault(effect.call.path, []).append(place)
+
+    def _name(self, place: int, effect: Effect) -> None:
+        call = effect.call
+        if effect.kind is CallKind.RENAME:
+            self._move(call.path, call.target)
+        named = call.target or call.path
+        self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
+
+    def _move(self, old: str, new: str) -> None:
+        """What waits for a file goes on waiting for it under its new name; so does what lies in a folder."""
+        self._waiting.pop(new, None)  # the file that had the name is gone
+        for path in list(self._waiting):
+            if path == old or path.startswith(f"{old}/"):
+                moved = new + path.removeprefix(old)
+                self._waiting.setdefault(moved, []).extend(self._waiting.pop(path))

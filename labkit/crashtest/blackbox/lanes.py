@@ -1,0 +1,120 @@
+"""What an effect is for, told by the shape of its path: a small table of what engines and table formats are known to write.
+
+A shape is a pattern of the masked path (`offsets/<n>`), below whatever folder. The first row that fits counts; whoever
+knows better says so with `NAME=GLOB`, which comes before the table. What no row names is `other`: this module must
+not guess from contents.
+"""
+
+import fnmatch
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.effects import Effect, family
+from labkit.host.syscalls.calls import CallKind
+
+PLAN, STATE, DATA, DECISION, VISIBLE, SEND, OTHER = (
+    "plan",
+    "state",
+    "data",
+    "decision",
+    "visible",
+    "send",
+    "other",
+)
+
+LANES = {
+    PLAN: "which records the next step holds",
+    STATE: "what an operator remembers",
+    DATA: "rows, staged or written in place",
+    DECISION: "that a step counts",
+    VISIBLE: "what shows rows to readers after the decision, or the notification of it",
+    SEND: "bytes for a server; what becomes of them there is not seen",
+    OTHER: "everything that no row of the table names",
+}
+"""Every lane with what it holds, from top to bottom."""
+
+
+class Shape(NamedTuple):
+    """One row: effects of these kinds (none: of all) on such a path belong to a lane."""
+
+    lane: str
+    pattern: str
+    of: str
+    """Who writes so."""
+    kinds: frozenset[CallKind] = frozenset()
+
+
+_RENAMES = frozenset({CallKind.RENAME, CallKind.LINK})
+
+SHAPES: tuple[Shape, ...] = (
+    Shape(DECISION, "_spark_metadata/*", "Spark's file sink: its log of committed files"),
+    Shape(PLAN, "offsets/*", "Spark's offset log"),
+    Shape(PLAN, "sources/*", "Spark's sources: their own logs"),
+    Shape(DECISION, "commits/*", "Spark's commit log"),
+    Shape(STATE, "state/*", "Spark's state store"),
+    Shape(STATE, "*.changelog", "Spark's state store"),
+    Shape(DECISION, "*_metadata", "Flink: a checkpoint is complete"),
+    Shape(STATE, "chk-<n>/*", "Flink's state"),
+    Shape(STATE, "shared/*", "Flink's state"),
+    Shape(STATE, "taskowned/*", "Flink's state"),
+    Shape(DATA, ".*.inprogress*", "Flink's file sink: pending files", frozenset(CallKind) - _RENAMES),
+    Shape(DECISION, "_delta_log/*.json", "Delta's log"),
+    Shape(DECISION, "_delta_log/*", "Delta's log"),
+    Shape(DECISION, "metadata/*.metadata.json", "Iceberg: a snapshot counts"),
+    Shape(DECISION, "metadata/version-hint.text", "Iceberg: a snapshot counts"),
+    Shape(DATA, "metadata/*.avro", "Iceberg's manifests"),
+    Shape(DECISION, ".hoodie/*", "Hudi's timeline"),
+    Shape(DATA, "_temporary/*", "Hadoop's committers: attempts of tasks", frozenset(CallKind) - _RENAMES),
+    Shape(DECISION, "*_SUCCESS", "Hadoop's committers: the job is done"),
+    Shape(DATA, "_temporary/*", "Hadoop's committers: attempts of tasks"),
+    Shape(VISIBLE, "part-*", "engines: a finished file gets its name", _RENAMES),
+    Shape(DATA, "part-*", "engines"),
+    Shape(DATA, "*.parquet", "engines"),
+    Shape(DATA, "*.orc", "engines"),
+    Shape(DECISION, "*-journal", "SQLite: its removal commits", frozenset({CallKind.UNLINK, CallKind.TRUNCATE})),
+    Shape(PLAN, "*-journal", "SQLite: how to go back"),
+    Shape(DATA, "*-wal", "SQLite's log"),
+)  # fmt: skip
+"""The table. To add an engine is to add rows."""
+
+
+class Lanes:
+    """Tells the lane of an effect, by the user's own rows and the table's."""
+
+    def __init__(self, own: Sequence[str] = ()) -> None:
+        """`own`: rows as `NAME=GLOB`. Raises `InvalidInput` for one that is none."""
+        self._shapes = (*map(_own, own), *SHAPES)
+
+    def of(self, effect: Effect) -> str:
+        """The lane; `send` for whatever goes to a server, unless a row of the user's names the peer."""
+        if effect.kind is CallKind.EXIT:
+            return OTHER
+        for shape in self._shapes:
+            wanted = not shape.kinds or effect.kind in shape.kinds
+            if wanted and _fits(shape.pattern, effect):
+                return shape.lane
+        return SEND if effect.kind is CallKind.SEND else OTHER
+
+    def names(self) -> list[str]:
+        """Every lane, the user's own ones at the end."""
+        return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
+
+
+def _own(text: str) -> Shape:
+    name, sign, pattern = text.partition("=")
+    if not (sign and name.strip() and pattern.strip()):
+        raise InvalidInput(
+            f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; the names are {', '.join(LANES)}."
+        )
+    return Shape(name.strip(), pattern.strip(), "named with --lane")
+
+
+def _fits(pattern: str, effect: Effect) -> bool:
+    """Whether a path, or any end of it that begins with a whole name, has this shape."""
+    for path in {effect.where, effect.file, family(effect.where)}:
+        parts = path.split("/")
+        ends = ("/".join(parts[place:]) for place in range(len(parts)))
+        if any(fnmatch.fnmatchcase(end, pattern) for end in ends):
+            return True
+    return False

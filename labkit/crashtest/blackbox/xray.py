@@ -1,0 +1,241 @@
+"""A pipeline's durable effects in one undisturbed run: in which order it writes plan, data and decision, and what it syncs.
+
+Nothing is killed and nothing is judged here; the one exception is a command that does nothing more and does not end.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from labkit.crashtest.blackbox.durability import CONTENTS, NAMES, synced_by
+from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.lanes import LANES, Lanes
+from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.watching import watch
+from labkit.sim.rules import Event
+from labkit.view.spacetime import Diagram, Step, svg
+
+LIMIT_SECONDS = 30.0
+MOST_STEPS = 300
+"""More would not be a picture."""
+_SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
+"""How a space-time diagram draws them: a dot, and a diamond."""
+
+
+class Line(NamedTuple):
+    """One effect, or several of a kind on one file in a row."""
+
+    first: Effect
+    lane: str
+    times: int
+    size: int
+    synced: bool | None
+    """None where the question makes no sense: a sync itself, bytes for a server, the end."""
+
+    def said(self) -> str:
+        """What was done, in a few words."""
+        kind, place = self.first.kind.value, self.first.file or self.first.where
+        if self.first.kind is CallKind.EXIT:
+            return f"the command ends with status {self.first.call.size}"
+        times = f" ({self.times} times)" if self.times > 1 else ""
+        size = (
+            f", {self.size} bytes"
+            if self.first.kind in (CallKind.WRITE, CallKind.SEND)
+            else ""
+        )
+        return f"{kind} {place}{size}{times}"
+
+    def lasts(self) -> str:
+        """Whether a loss of power may take it, in words."""
+        if self.synced is None:
+            return ""
+        return "synced" if self.synced else "not synced"
+
+
+@dataclass(frozen=True)
+class XRay:
+    """What one run did."""
+
+    command: str
+    folders: tuple[Path, ...]
+    effects: tuple[Effect, ...]
+    lanes: Lanes
+    watched: WatchedRun
+    silent: bool
+    """Whether it was ended because it did nothing more."""
+
+    def lines(self) -> list[Line]:
+        """The effects in order; those of a kind on one file in a row are one line."""
+        syncs = synced_by(self.effects)
+        rows = [
+            (each, self.lanes.of(each), _lasts(each, sync))
+            for each, sync in zip(self.effects, syncs, strict=True)
+        ]
+        lines = []
+        for _, group in groupby(rows, key=_alike):
+            alike = list(group)
+            first, lane, lasts = alike[0]
+            size = sum(each.call.size for each, _, _ in alike)
+            lines.append(Line(first, lane, len(alike), size, lasts))
+        return lines
+
+    def notes(self) -> list[str]:
+        """What must be known to read the lines rightly."""
+        return list(self._notes())
+
+    def _notes(self) -> Iterator[str]:
+        folders = ", ".join(map(str, self.folders))
+        lasting = [each for each in self.effects if each.kind is not CallKind.EXIT]
+        if not lasting:
+            yield f"no durable effect was seen in {folders}: --watch DIR names the folder of output and checkpoint."
+        if lasting and not any(each.kind is CallKind.SYNC for each in lasting):
+            yield "nothing was synced at all: a loss of power may take any of it, in any order."
+        if self.silent:
+            yield "the command did nothing more and did not end, so it was killed; its effects up to then are shown."
+        elif self.watched.status:
+            yield f"the command ended with status {self.watched.status}, so this may not be all that it does."
+        for name, times in self.watched.unseen.items():
+            paths = self.watched.unseen_paths.get(name, ())
+            of = f" ({', '.join(paths[:3])})" if paths else ""
+            yield f"not followed: {name}, {times} time(s){of}."
+
+    def text(self) -> str:
+        """The lines for a terminal."""
+        lines = self.lines()
+        wide = max([4, *(len(line.lane) for line in lines)])
+        shown = [
+            f"{line.first.call.seconds:9.3f} s  {line.lane:<{wide}}  {line.said()}"
+            + (f"  [{line.lasts()}]" if line.lasts() else "")
+            for line in lines
+        ]
+        return "\n".join(
+            [
+                f"effects of: {self.command}",
+                *shown,
+                *(f"Note: {n}" for n in self.notes()),
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        syncs = synced_by(self.effects)
+        return {
+            "command": self.command,
+            "folders": [str(folder) for folder in self.folders],
+            "status": self.watched.status,
+            "lanes": {name: LANES.get(name, "") for name in self.lanes.names()},
+            "effects": [
+                self._row(each, sync)
+                for each, sync in zip(self.effects, syncs, strict=True)
+            ],
+            "unseen": dict(self.watched.unseen),
+            "unseen_files": {
+                name: list(of) for name, of in self.watched.unseen_paths.items()
+            },
+            "notes": self.notes(),
+        }
+
+    def _row(self, effect: Effect, sync: Effect | None) -> dict[str, Any]:
+        call = effect.call
+        return {
+            "number": call.number,
+            "seconds": round(call.seconds, 4),
+            "lane": self.lanes.of(effect),
+            "name": effect.name,
+            "kind": effect.kind.value,
+            "system_call": call.name,
+            "path": call.path,
+            "target": call.target,
+            "bytes": call.size if effect.kind in (CallKind.WRITE, CallKind.SEND) else 0,
+            "process": call.process,
+            "synced": _lasts(effect, sync),
+            "synced_by": sync.call.number if sync else None,
+        }
+
+    def picture(self) -> str:
+        """The lines as an SVG document: a line a lane; a dot is synced, a diamond may be lost with the power."""
+        lines = self.lines()
+        used = {line.lane for line in lines[:MOST_STEPS]}
+        names = {name: name for name in self.lanes.names() if name in used}
+        steps = tuple(
+            Step(
+                line.lane,
+                _UNSYNCED if line.synced is False else _SYNCED,
+                (),
+                f"{line.said()}{f' [{line.lasts()}]' if line.lasts() else ''}",
+            )
+            for line in lines[:MOST_STEPS]
+        )
+        left = len(lines) - len(steps)
+        more = f"; the first {len(steps)} of {len(lines)}" if left else ""
+        title = f"Durable effects of {self.command}: a diamond is not synced{more}"
+        return svg(Diagram(names, steps), title=title)
+
+
+def _alike(row: tuple[Effect, str, bool | None]) -> object:
+    effect, lane, lasts = row
+    return effect.kind, effect.where, effect.file, lane, lasts
+
+
+def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
+    return sync is not None if effect.kind in CONTENTS | NAMES else None
+
+
+class Recorder:
+    """Names the calls of a run, and ends one that does nothing more."""
+
+    def __init__(self, folders: Sequence[Path], limit: float) -> None:
+        self._namer = Namer(folders)
+        self._limit = limit
+        self._last = time.monotonic()
+        self.effects: list[Effect] = []
+        self.silent = False
+
+    def decide(self, call: Call) -> Answer:
+        """Every call goes on."""
+        self._last = time.monotonic()
+        effect = self._namer.name(call)
+        if effect is not None:
+            self.effects.append(effect)
+        return Answer.GO_ON
+
+    def tick(self) -> Answer:
+        """Whether to go on waiting."""
+        self.silent = time.monotonic() - self._last > self._limit
+        return Answer.KILL if self.silent else Answer.GO_ON
+
+
+def xray(
+    command: str,
+    folders: Sequence[Path],
+    output: Path,
+    *,
+    lanes: Lanes,
+    limit: float = LIMIT_SECONDS,
+    run: Callable[..., WatchedRun] = watch,
+) -> XRay:
+    """Runs a command once, by a shell in the current folder. What it prints goes to the file `output`.
+
+    Raises what `watch` raises.
+    """
+    recorder = Recorder(folders, limit)
+    watched = run(
+        ["/bin/sh", "-c", command],
+        folder=Path.cwd(),
+        environment=dict(os.environ),
+        output=output,
+        decide=recorder.decide,
+        tick=recorder.tick,
+    )
+    return XRay(
+        command,
+        tuple(folders),
+        tuple(recorder.effects),
+        lanes,
+        watched,
+        recorder.silent,
+    )
