@@ -19,7 +19,8 @@ def crashtest(
         str | None,
         typer.Argument(
             metavar="FILE:NAME",
-            help="A foreachBatch function, ForeachWriter or Python DataSource; or package.module:NAME, or pyproject.toml's.",
+            help="A foreachBatch function, ForeachWriter, Python DataSource, or a function that gets the stream and "
+            "starts a query; or package.module:NAME, or pyproject.toml's.",
         ),
     ] = None,
     reader: Annotated[
@@ -101,7 +102,23 @@ def crashtest(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="An option for a data source; may be repeated."
+            metavar="NAME=VALUE",
+            help="An option for a data source, a format or a table; may be repeated.",
+        ),
+    ] = None,
+    sink_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Instead of FILE:NAME: the sink is writeStream.format(NAME).",
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of FILE:NAME: the sink is writeStream.toTable(NAME).",
         ),
     ] = None,
     only: Annotated[
@@ -122,6 +139,26 @@ def crashtest(
         typer.Option(
             metavar="GLOB",
             help="Files, or HOST:PORT, that are no part of the sink, as *.csv.tmp.",
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Configuration for the test's Spark sessions; may be repeated.",
+        ),
+    ] = None,
+    jars: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATHS", help="Jars for the sessions, separated by commas."
+        ),
+    ] = None,
+    packages: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COORDINATES",
+            help="Packages of Maven, group:artifact:version, separated by commas.",
         ),
     ] = None,
     quick: Annotated[
@@ -164,7 +201,8 @@ def crashtest(
     """
     from labkit.crashtest.configured import check_axes, configured, guarantee_named
 
-    said = configured(Path("pyproject.toml")) if not (subject or command) else {}
+    named = subject or command or sink_format or table
+    said = {} if named else configured(Path("pyproject.toml"))
     common: dict[str, Any] = {
         "reader": reader,
         "quick": quick,
@@ -173,7 +211,17 @@ def crashtest(
         "seconds": seconds,
         "ignored": tuple(ignore or ()),
     }
-    sinks = {"batches": batches, "rows": rows, "options": option, "code": code}
+    sinks = {
+        "batches": batches,
+        "rows": rows,
+        "options": option,
+        "code": code,
+        "conf": conf,
+        "jars": jars,
+        "packages": packages,
+        "sink_format": sink_format,
+        "table": table,
+    }
     pipelines = {
         "read_command": read_command,
         "expected": expected,
@@ -182,7 +230,7 @@ def crashtest(
         "watch": watch,
         "checkpoint": checkpoint,
     }
-    is_pipeline = command is not None or (subject is None and "command" in said)
+    is_pipeline = command is not None or (named is None and "command" in said)
     _refuse_mixed(subject, command, sinks if is_pipeline else pipelines)
     guarantee = guarantee_named(expect or said.get("expect"))
     axes = also or said.get("also", [])
@@ -213,7 +261,7 @@ def _refuse_mixed(
         )
     for name, part in others.items():
         if part is not None:
-            option = "--" + {"options": "option"}.get(name, name).replace("_", "-")
+            option = "--" + {"options": "option", "sink_format": "format"}.get(name, name).replace("_", "-")
             what = "a sink, FILE:NAME" if command else "a pipeline, --command"
             raise InvalidInput(f"{option} belongs to {what}; leave it out here.")
 

@@ -25,7 +25,8 @@ from labkit.crashtest.harness.runs import (
     check_store,
     forget,
 )
-from labkit.crashtest.harness.subject import Adapter, examine
+from labkit.crashtest.harness.subject import IN_JVM, Adapter, examine
+from labkit.crashtest.harness.tasks import DriverTask
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.jobs import Job, pair_job, unknown
 from labkit.crashtest.judging import judged, ours, point_readings
@@ -116,7 +117,10 @@ class Campaign:
             )
         self.log = self.harness.healthy_log = run.effects()
         found = doubts(
-            point_readings(run), read_logged(run.log), imports(Path(sink.file))
+            point_readings(run),
+            read_logged(run.log),
+            imports(Path(self.settings.subject.file)),
+            in_jvm=self.adapter in IN_JVM,
         )
         asked, places = len(run.watcher.readings), len(askable(self.log))
         if asked < places:
@@ -320,14 +324,16 @@ def campaign(
         )
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
-        find_java()
-        adapter = examine(wanted.subject)
+        java = find_java()
+        adapter = wanted.adapter or examine(wanted.subject)
+        spark = wanted.spark.resolved(java)
         reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
         before = check_store(reader)
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
+        task = DriverTask(adapter, str(Path.cwd()), spark.conf, list(spark.jars))
         pool = DriverPool(
-            adapter,
+            task,
             place / "drivers",
             project=wanted.project.text(),
             mark=uuid.uuid4().hex,
@@ -349,7 +355,7 @@ def _reset(reader: Reader) -> None:
 
 
 def crash_test(
-    subject: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any
+    subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any
 ) -> Report:
     """Tests a sink, `FILE:NAME`; `more` is what `labkit.crashtest.settings.settings` takes.
 

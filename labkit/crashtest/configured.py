@@ -12,7 +12,18 @@ from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settin
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import AXES
 
-SINK = {"subject", "batches", "rows", "options", "code"}
+SINK = {
+    "subject",
+    "batches",
+    "rows",
+    "options",
+    "code",
+    "conf",
+    "jars",
+    "packages",
+    "format",
+    "table",
+}
 """What may be said of a sink only."""
 
 PIPELINE = {
@@ -79,20 +90,26 @@ def combined(
     said: dict[str, Any], subject: str | None = None, **given: Any
 ) -> Settings:
     """Settings from the command line, and where it says nothing from the project. Raises `InvalidInput`."""
-    subject = subject or said.get("subject")
-    if subject is None:
-        raise InvalidInput(
-            "which sink? Write FILE:NAME, as in sink.py:write_batch, or name it in pyproject.toml."
-        )
+    by_name = {
+        "sink_format": given.pop("sink_format", None),
+        "table": given.pop("table", None),
+    }
+    if not subject and not any(by_name.values()):
+        subject = said.get("subject")
+        by_name = {"sink_format": said.get("format"), "table": said.get("table")}
     rows = given.pop("rows", None) or said.get("rows")
     return settings(
-        subject,
+        subject or "",
+        **by_name,
         reader=given.pop("reader", None) or said.get("reader"),
         batches=given.pop("batches", None) or said.get("batches", 3),
         rows=None if rows is None else Path(rows),
         options=tuple(given.pop("options", None) or said.get("options", ())),
         code=tuple(given.pop("code", None) or said.get("code", ())),
         ignored=tuple(given.pop("ignored", None) or said.get("ignore", ())),
+        conf=tuple(given.pop("conf", None) or said.get("conf", ())),
+        jars=tuple(given.pop("jars", None) or said.get("jars", ())),
+        packages=tuple(given.pop("packages", None) or said.get("packages", ())),
         **given,
     )
 

@@ -52,6 +52,8 @@ UNSEEN = (
 )
 """Other libraries that write where the test does not see it."""
 
+IN_JVM = " (the sink writes in the JVM, where nothing is seen)"
+
 FEW = 2
 """Places that a sentence names."""
 
@@ -149,20 +151,26 @@ def doubts(
     readings: Sequence[PointReading],
     logged: Sequence[Logged],
     imported: Iterable[str] = (),
+    *,
+    in_jvm: bool = False,
 ) -> list[str]:
-    """Why nothing may be said of the guarantee, a sentence each; none if all that the sink does was seen."""
+    """Why nothing may be said of the guarantee, a sentence each; none if all that the sink does was seen.
+
+    `in_jvm`: whether the sink is one of the JVM's.
+    """
     found = []
+    remedy = _help(imported) or (IN_JVM if in_jvm else "")
     unseen = gaps(readings, logged)
     effects = [each.effect for each in logged]
     if unseen:
         named = "; ".join(map(str, unseen[:FEW]))
         more = f"; and {len(unseen) - FEW} more" if len(unseen) > FEW else ""
         found.append(
-            f"something writes unseen: without a crash {named}{more}, and no effect was seen there{_help(imported)}"
+            f"something writes unseen: without a crash {named}{more}, and no effect was seen there{remedy}"
         )
     elif not any(each.kind in DURABLE for each in effects):
         found.append(
-            f"no durable effect of the sink was seen, so nothing inside of its calls was cut{_help(imported)}"
+            f"no durable effect of the sink was seen, so nothing inside of its calls was cut{remedy}"
         )
     peers = {each.target: each.by() for each in effects if each.kind is Kind.NETWORK}
     found += [

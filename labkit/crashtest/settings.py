@@ -5,9 +5,10 @@ from functools import cached_property
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.harness.subject import Subject
+from labkit.crashtest.harness.subject import BY_NAME, Adapter, Subject
 from labkit.crashtest.instrument.effects import check_id
 from labkit.crashtest.instrument.project import Project
+from labkit.crashtest.spark_options import SparkOptions, spark_options
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: both queries of a variant have their own digits."""
@@ -32,6 +33,11 @@ class Settings:
     """Folders whose code counts as the sink's, beside the project."""
     ignored: tuple[str, ...] = ()
     """Patterns of files and peers whose effects are none of the sink's."""
+    spark: SparkOptions = field(default_factory=SparkOptions)
+    """What the sessions of the test's drivers get."""
+    adapter: Adapter | None = None
+    """How Spark calls the sink; None: found out from the file. Of a format or a table `subject` has the reader's file
+    and the sink's own name."""
 
     @cached_property
     def project(self) -> Project:
@@ -50,14 +56,18 @@ class Settings:
 
     def command(self, only: str = "") -> str:
         """The one command that repeats the test, or one run of it."""
-        parts = [f"labkit crashtest {self.subject.file}:{self.subject.name}"]
-        if self.reader != Subject(self.subject.file, "read"):
+        named = f"--{self.adapter} {self.subject.name}"
+        file = f"{self.subject.file}:{self.subject.name}"
+        by_name = self.adapter in BY_NAME
+        parts = ["labkit crashtest", named if by_name else file]
+        if by_name or self.reader != Subject(self.subject.file, "read"):
             parts.append(f"--reader {self.reader.file}:{self.reader.name}")
         if self.batches != 3:
             parts.append(f"--batches {self.batches}")
         if self.rows is not None:
             parts.append(f"--rows {self.rows}")
         parts += [f"--option {name}={value}" for name, value in self.options.items()]
+        parts += self.spark.words()
         parts += [f"--code {folder}" for folder in self.code]
         parts += [f"--ignore '{pattern}'" for pattern in self.ignored]
         if only:
@@ -68,8 +78,10 @@ class Settings:
 
 
 def settings(
-    subject: str,
+    subject: str = "",
     *,
+    sink_format: str | None = None,
+    table: str | None = None,
     reader: str | None = None,
     batches: int = 3,
     quick: bool = False,
@@ -80,9 +92,12 @@ def settings(
     seconds: float = 0.0,
     code: tuple[str, ...] = (),
     ignored: tuple[str, ...] = (),
+    conf: tuple[str, ...] = (),
+    jars: tuple[str, ...] = (),
+    packages: tuple[str, ...] = (),
 ) -> Settings:
     """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
-    sink = Subject.parse(subject)
+    adapter, sink = _sink(subject, sink_format, table, reader)
     if not 1 <= batches <= MOST_BATCHES:
         raise InvalidInput(
             f"--batches {batches}: from 1 to {MOST_BATCHES}; two show most, three show a later one."
@@ -109,7 +124,28 @@ def settings(
         seconds=seconds,
         code=tuple(str(Path(folder).resolve()) for folder in code),
         ignored=ignored,
+        spark=spark_options(conf, jars, packages),
+        adapter=adapter,
     )
+
+
+def _sink(
+    subject: str, sink_format: str | None, table: str | None, reader: str | None
+) -> tuple[Adapter | None, Subject]:
+    """What is to be tested: a name in a file, or one of Spark's own sinks. Raises `InvalidInput` unless it is one."""
+    if sum(map(bool, (subject, sink_format, table))) != 1:
+        raise InvalidInput(
+            "which sink? Write one of FILE:NAME, as in sink.py:write_batch, --format NAME and --table NAME."
+        )
+    if subject:
+        return None, Subject.parse(subject)
+    adapter = Adapter.FORMAT if sink_format else Adapter.TABLE
+    if reader is None:
+        raise InvalidInput(
+            f"--{adapter}: who reads what was written? Name a function with --reader FILE:NAME."
+        )
+    file, name = Subject.parse(reader, "--reader").file, sink_format or table or ""
+    return adapter, Subject(file, name, f"{adapter} {name}")
 
 
 def _options(texts: tuple[str, ...]) -> dict[str, str]:

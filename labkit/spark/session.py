@@ -146,14 +146,14 @@ def start_session(
     scratch: Path,
     partitions: int,
     log: IO[bytes],
-    profile: str = "small",
+    profile: str | Profile = "small",
     *,
     archive: bool = True,
 ) -> "SparkSession":
     """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
 
-    `profile` is one of `PROFILES`, or `stock`. `archive`: whether to use the class-data archive, if there is one and
-    LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found or the JVM does not come up.
+    `profile`: by its name in `PROFILES`, or as it is; or `stock`. `archive`: whether to use the class-data archive, if
+    there is one and LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found, or no JVM comes up.
     """
     allowed = fast_start()
     java = find_java()
@@ -164,7 +164,8 @@ def start_session(
     configuration = every_run(master, scratch, partitions) | cluster.executors(
         master, java, _python_path()
     )
-    chosen = PROFILES[profile] if allowed.zygote else PROFILES[profile].without_forks()
+    wanted = PROFILES[profile] if isinstance(profile, str) else profile
+    chosen = wanted if allowed.zygote else wanted.without_forks()
     if archive and allowed.archive:
         chosen = chosen.extended(use_archive(java))
     if chosen.connector:

@@ -48,6 +48,9 @@ def subject(folder: Path, text: str, name: str = "sink") -> Subject:
             Adapter.WRITER,
         ),
         (SOURCE, "Full", Adapter.SOURCE),
+        ("def sink(s): return s.writeStream.format('x')", "sink", Adapter.STREAM),
+        ("def sink(s: 'DataStreamWriter'): ...", "sink", Adapter.STREAM),
+        ("def sink(s: 'DataFrame'): return go(s)", "sink", Adapter.STREAM),
         (
             "print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...",
             "sink",
@@ -127,6 +130,37 @@ def test_a_sink_in_a_package_is_named_by_file_or_module(
     assert Subject.parse("shop.jobs.orders:sink") == by_file
     assert by_file.file == str(folder / "orders.py")
     assert examine(by_file) is Adapter.BATCH
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({}, "which sink?"),
+        ({"sink_format": "json", "table": "t"}, "Write one of FILE:NAME"),
+        ({"sink_format": "json"}, "--format: who reads what was written?"),
+        ({"table": "t", "reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
+    ],
+)
+def test_one_sink_and_its_reader_must_be_named(
+    more: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        settings(**more)  # type: ignore[arg-type]
+    assert sentence in str(refused.value)
+
+
+def test_a_sink_of_spark_s_own_is_known_by_its_name(tmp_path: Path) -> None:
+    made = subject(tmp_path, "", "rows")
+    wanted = settings(
+        sink_format="parquet", reader=f"{made.file}:rows", options=("path=out",)
+    )
+    assert str(wanted.subject) == "format parquet"
+    assert wanted.command() == (
+        f"labkit crashtest --format parquet --reader {made.file}:rows --option path=out"
+    )
+    said = {"table": "orders", "reader": f"{made.file}:rows"}
+    assert str(combined(said).subject) == "table orders"
+    assert str(combined(said, sink_format="csv").subject) == "format csv"
 
 
 def test_a_folder_of_code_that_is_not_there_is_refused(tmp_path: Path) -> None:

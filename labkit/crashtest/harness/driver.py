@@ -12,15 +12,22 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.leftovers import opened
-from labkit.crashtest.harness.subject import Adapter, load
+from labkit.crashtest.harness.subject import (
+    IN_JVM,
+    Adapter,
+    Subject,
+    find,
+    load,
+)
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.crashtest.instrument.effects import RECOVER, Kind
 from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, record_hit, recorder
 from labkit.crashtest.rows import FILES, SCHEMA, generate
+from labkit.crashtest.spark_options import SparkOptions
 from labkit.host.processes import wire
 from labkit.host.processes.events import (
     AwaitsKill,
@@ -39,12 +46,17 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.start import reason, register
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from labkit.crashtest.instrument.streams import Starter
 
 _POLL = 0.01
 _STOPPED = 2.0
 """Seconds between two looks after which this process must have been stopped; the sink could do nothing either."""
+
+_LATER = 5.0
+"""Seconds that the code which has started a query may go on behind the query's end."""
 
 MASTER = "local[1,2]"
 """One task at a time, so that tasks write in partition order; a task that fails is tried a second time."""
@@ -74,9 +86,10 @@ class SinkQuery:
         self._progress, self._since = (0, 0), time.monotonic()
         self._looked = self._since
         self._told = False
+        self._starter: Starter | None = None
         self._query = self._start(spark)
 
-    def _start(self, spark: "SparkSession") -> "StreamingQuery":
+    def _start(self, spark: "SparkSession") -> "StreamingQuery | None":
         task = self._task
         spark.sparkContext.setLocalProperty(
             PROPERTY, json.dumps(self._ticket.to_json())
@@ -88,17 +101,11 @@ class SinkQuery:
             .option("maxFilesPerTrigger", FILES)
             .json(task.input)
         )
-        writer = rows.writeStream.trigger(availableNow=True).option(
-            "checkpointLocation", task.checkpoint
-        )
-        return enter(
-            spark,
-            writer,
-            task.adapter,
-            self._ticket,
-            name=task.sink,
-            options=task.options,
-        )
+        entry = Entry(task.adapter, self._ticket, task.sink, task.options)
+        if task.adapter in IN_JVM:
+            self._starter = entry.starter(rows, task.checkpoint)
+            return None
+        return entry.start(spark, rows, task.checkpoint)
 
     def poll(self) -> bool:
         """Whether the query is over. Never returns once it waits at its point. Raises what it failed with."""
@@ -108,9 +115,13 @@ class SinkQuery:
                 say_reached(self._ticket)
                 park()
             self._say_stopped()
-        if self._query.isActive:
+        if self._query is None and self._starter is not None:
+            self._query = self._starter.query()
+        if self._query is None or self._query.isActive:
             self._check_hung()
             return False
+        if self._starter is not None and not self._starter.end(_LATER):
+            hung.append(f"the code that started the query {self.name}")
         error = self._query.exception()
         if error is not None:
             raise error
@@ -146,25 +157,57 @@ class SinkQuery:
             )
 
 
-def enter(
-    spark: "SparkSession",
-    writer: Any,
-    adapter: Adapter,
-    ticket: Ticket,
-    *,
-    name: str,
-    options: dict[str, str],
-) -> "StreamingQuery":
-    """Starts a query on a sink behind its adapter."""
-    from labkit.crashtest.instrument import adapters
+class Entry(NamedTuple):
+    """How the rows of a query come into a sink."""
 
-    if adapter is Adapter.BATCH:
-        return writer.foreachBatch(adapters.BatchDoor(ticket, name)).start()
-    if adapter is Adapter.WRITER:
-        return writer.foreach(adapters.WriterDoor(ticket, name)).start()
-    register(spark, adapters.SourceDoor)
-    ours = {adapters.TICKET: adapters.as_option(ticket), adapters.NAME: name}
-    return writer.format(adapters.FORMAT).options(**options, **ours).start()
+    adapter: Adapter
+    ticket: Ticket
+    name: str
+    """In the user's file; of a format or a table its own."""
+    options: dict[str, str]
+
+    def start(
+        self, spark: "SparkSession", rows: "DataFrame", checkpoint: str
+    ) -> "StreamingQuery":
+        """Starts a query on a sink behind its adapter."""
+        from labkit.crashtest.instrument import adapters
+
+        writer = rows.writeStream.trigger(availableNow=True).option(
+            "checkpointLocation", checkpoint
+        )
+        if self.adapter is Adapter.BATCH:
+            door = adapters.BatchDoor(self.ticket, self.name)
+            return writer.foreachBatch(door).start()
+        if self.adapter is Adapter.WRITER:
+            return writer.foreach(adapters.WriterDoor(self.ticket, self.name)).start()
+        register(spark, adapters.SourceDoor)
+        ours = {
+            adapters.TICKET: adapters.as_option(self.ticket),
+            adapters.NAME: self.name,
+        }
+        more = {**self.options, **ours}
+        return writer.format(adapters.FORMAT).options(**more).start()
+
+    def starter(self, rows: "DataFrame", checkpoint: str) -> "Starter":
+        """Has the user's code start its query on the rows, or starts one on a sink that is known by its name."""
+        from labkit.crashtest.instrument import adapters
+        from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
+
+        adapters.ready(self.ticket)
+        context = rows.sparkSession.sparkContext
+        suffix = Path(checkpoint).name.removeprefix("checkpoint")
+
+        def run() -> object:
+            # Local properties belong to a thread; this is one that Python has started.
+            context.setLocalProperty(PROPERTY, json.dumps(self.ticket.to_json()))
+            if self.adapter is Adapter.FORMAT:
+                return rows.writeStream.format(self.name).options(**self.options)
+            if self.adapter is Adapter.TABLE:
+                return rows.writeStream.options(**self.options).toTable(self.name)
+            function = find(Subject(self.ticket.file, self.name))
+            return function(rows.writeStream if wants_writer(function) else rows)
+
+        return Starter(run, Start(self.ticket, checkpoint, suffix, []))
 
 
 def recover(ticket: Ticket, checkpoint: str) -> None:
@@ -191,12 +234,16 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
         .option("maxFilesPerTrigger", FILES)
         .json(str(folder / "input"))
     )
-    writer = rows.writeStream.trigger(availableNow=True).option(
-        "checkpointLocation", str(folder / "checkpoint")
-    )
-    enter(
-        spark, writer, adapter, ticket, name=adapter.name.lower(), options={}
-    ).awaitTermination()
+    wanted = Adapter.STREAM if adapter in IN_JVM else adapter
+    entry = Entry(wanted, ticket, wanted.name.lower(), {})
+    checkpoint = str(folder / "checkpoint")
+    if wanted in IN_JVM:
+        starter = entry.starter(rows, checkpoint)
+        while (query := starter.query()) is None:
+            time.sleep(_POLL)
+    else:
+        query = entry.start(spark, rows, checkpoint)
+    query.awaitTermination()
 
 
 def run(launch: Launch) -> None:
@@ -207,7 +254,8 @@ def run(launch: Launch) -> None:
     task = wire.decode(launch.task, DriverTask)
     os.chdir(task.cwd)
     scratch = Path(launch.scratch)
-    spark = start_session(MASTER, scratch, FILES, sys.stderr.buffer, "crashtest")
+    profile = SparkOptions(task.conf, tuple(task.jars)).profile()
+    spark = start_session(MASTER, scratch, FILES, sys.stderr.buffer, profile)
     warm_up(spark, task.adapter, scratch)
     report(Ready())
     usual = opened(scratch)

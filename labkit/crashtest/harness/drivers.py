@@ -11,7 +11,7 @@ import psutil
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.leftovers import MARK, end, strays
-from labkit.crashtest.harness.subject import SUBJECT, Adapter
+from labkit.crashtest.harness.subject import SUBJECT
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.host.processes import wire
 from labkit.host.processes.events import AnyEvent, Ending
@@ -29,14 +29,14 @@ class Driver:
     """One driver, from its start to the proof of its end."""
 
     def __init__(
-        self, adapter: Adapter, scratch: Path, log: Path, *, project: str, mark: str
+        self, task: DriverTask, scratch: Path, log: Path, *, project: str, mark: str
     ) -> None:
         self.mark, self.log = mark, log
         launch = Launch(
             module="labkit.crashtest.harness.driver",
             scratch=str(scratch),
             log=str(log),
-            task=wire.raw(DriverTask(adapter, str(Path.cwd()))),
+            task=wire.raw(task),
             environment={MARK: mark, SUBJECT: project},
         )
         self._standby = Standby(launch, PATIENCE)
@@ -72,10 +72,10 @@ class DriverPool:
     """Keeps drivers getting warm. Closing it ends those that nobody took."""
 
     def __init__(
-        self, adapter: Adapter, folder: Path, *, project: str, mark: str
+        self, task: DriverTask, folder: Path, *, project: str, mark: str
     ) -> None:
         """`project`: the text of whose code counts (`labkit.crashtest.instrument.project`)."""
-        self._adapter, self._folder, self._mark = adapter, folder, mark
+        self._task, self._folder, self._mark = task, folder, mark
         self._project = project
         self._waiting: list[Driver] = []
         self._count = 0
@@ -103,7 +103,7 @@ class DriverPool:
             mark = f"{self._mark}-{self._count}"
             self._waiting.append(
                 Driver(
-                    self._adapter,
+                    self._task,
                     self._folder / name,
                     log,
                     project=self._project,

@@ -19,6 +19,11 @@ def writer(_row: Any) -> None:
     """A function of a row."""
 
 
+def stream(rows: Any) -> Any:
+    """A function that starts a query."""
+    return rows.writeStream.format("noop")
+
+
 class Nowhere(DataSourceStreamWriter):
     """Reads its rows and forgets them."""
 

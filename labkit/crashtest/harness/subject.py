@@ -39,6 +39,18 @@ class Adapter(StrEnum):
     BATCH = "foreachBatch"
     WRITER = "foreach"
     SOURCE = "data source"
+    STREAM = "writeStream"
+    """A function that is given the stream and starts a query on it, or returns what starts one."""
+    FORMAT = "format"
+    TABLE = "table"
+    """Of these two the sink is one of Spark's, known by its name alone."""
+
+
+BY_NAME = (Adapter.FORMAT, Adapter.TABLE)
+"""Those for which there is no code of the user's."""
+
+IN_JVM = (Adapter.STREAM, *BY_NAME)
+"""Those whose sink may lie in the JVM, where nothing is seen."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,8 @@ class Subject:
 
     file: str
     name: str
+    said: str = ""
+    """What a person calls it; empty: by file and name."""
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
@@ -67,7 +81,7 @@ class Subject:
         return cls(str(path.resolve()), name)
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.name}"
+        return self.said or f"{Path(self.file).name}:{self.name}"
 
 
 def file_of_module(module: str) -> Path | None:
@@ -158,15 +172,31 @@ def adapter_of(found: Any, where: object) -> Adapter:
     if inspect.isclass(found) or not callable(found):
         raise InvalidInput(
             f"{where}: {_what(found)} is not a sink; name a function (DataFrame, batch id) for foreachBatch, an object "
-            "or class with process(row) for foreach, or a Python DataSource class with streamWriter."
+            "or class with process(row) for foreach, a Python DataSource class with streamWriter, or a function "
+            "(stream) that returns stream.writeStream with its format."
         )
     wanted = _parameters(found)
     if wanted not in (1, 2):
         raise InvalidInput(
             f"{where}: a function of {wanted} parameters; foreachBatch calls it with (DataFrame, batch id), "
-            "foreach with (row)."
+            "foreach with (row), and one that starts the query gets the stream."
         )
-    return Adapter.BATCH if wanted == 2 else Adapter.WRITER
+    if wanted == 2:
+        return Adapter.BATCH
+    return Adapter.STREAM if _starts_query(found) else Adapter.WRITER
+
+
+def _starts_query(function: Any) -> bool:
+    """Whether a function of one parameter takes a stream: it says so, or it asks its parameter for `writeStream`."""
+    code = getattr(function, "__code__", None)
+    if code is not None and {"writeStream", "toTable"} & set(code.co_names):
+        return True
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    said = str(parameters[0].annotation) if parameters else ""
+    return "DataFrame" in said or "DataStreamWriter" in said
 
 
 def _is_data_source(found: type) -> bool:

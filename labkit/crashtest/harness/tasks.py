@@ -15,6 +15,9 @@ class DriverTask(Struct, frozen=True):
     adapter: Adapter
     cwd: str
     """The folder in which the user's file expects to run."""
+    conf: dict[str, str] = {}
+    jars: list[str] = []
+    """What the user's session needs (`labkit.crashtest.spark_options`)."""
 
 
 class QueryTask(Struct, frozen=True):

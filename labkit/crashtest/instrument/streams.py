@@ -1,0 +1,201 @@
+"""A query that the user's own code starts: `stream.writeStream.format(...)`, `toTable`, or a foreachBatch function there.
+
+While that code runs, what it starts gets the run's checkpoint and trigger instead of its own, and the last step before
+the sink is one that hands the rows on as they are and records that a task begins, and that it has given all of its
+rows to the sink. So a job can be killed in the middle of a sink that lies in the JVM, though nothing that it does is
+seen. This module must not write anything for the sink.
+"""
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark import TaskContext
+
+from labkit.crashtest.instrument.recorder import Ticket, recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+IN_CALL = "labkit.crashtest.call"
+"""The local property that tells tasks of a foreachBatch function from those that write into the sink itself."""
+
+
+class Start(NamedTuple):
+    """What a query that is started gets."""
+
+    ticket: Ticket
+    checkpoint: str
+    suffix: str
+    """Behind a name that the user's code gives the query: two queries of a session must not have one name."""
+    started: list["StreamingQuery"]
+    """The queries that were started."""
+
+
+_starting = threading.local()
+
+
+def _current() -> Start | None:
+    """What this thread is to start, if it runs the user's code for that."""
+    found: Start | None = getattr(_starting, "now", None)
+    return found
+
+
+@contextmanager
+def starting(start: Start) -> Iterator[None]:
+    """Whatever query this thread starts in the block is the run's."""
+    _instrument()
+    _starting.now = start
+    try:
+        yield
+    finally:
+        _starting.now = None
+
+
+class Passage:
+    """The last step before the sink: rows go through as they are."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self._ticket = ticket.to_json()
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        context = TaskContext.get()
+        assert context is not None
+        if context.getLocalProperty(IN_CALL):
+            yield from batches
+            return
+        batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+        ticket = Ticket.from_json(self._ticket)
+        with recorder.call(ticket, batch, f"task {context.partitionId()}"):
+            yield from batches
+
+
+@functools.cache
+def _instrument() -> None:
+    """Puts what is described above around PySpark's own classes, in this process, once."""
+    from pyspark.sql.classic.dataframe import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    _give_passage(DataFrame)
+    for name in ("start", "toTable"):
+        setattr(DataStreamWriter, name, _around_start(getattr(DataStreamWriter, name)))
+    for name, around in (
+        ("queryName", _around_name),
+        ("foreachBatch", _around_function),
+    ):
+        setattr(DataStreamWriter, name, around(getattr(DataStreamWriter, name)))
+
+
+def _give_passage(owner: Any) -> None:
+    plain = owner.writeStream.fget
+
+    def write_stream(self: "DataFrame") -> Any:
+        start = _current()
+        if start is None:
+            return plain(self)
+        return plain(self.mapInArrow(Passage(start.ticket), self.schema))
+
+    owner.writeStream = property(write_stream, doc=owner.writeStream.__doc__)
+
+
+def _around_start(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def started(self: Any, *arguments: Any, **named: Any) -> Any:
+        start = _current()
+        if start is None:
+            return plain(self, *arguments, **named)
+        kept = {
+            name: value
+            for name, value in named.items()
+            if name.lower() != "checkpointlocation"
+        }
+        self.trigger(availableNow=True)
+        query = plain(self, *arguments, **kept, checkpointLocation=start.checkpoint)
+        start.started.append(query)
+        return query
+
+    return started
+
+
+def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def named(self: Any, queryName: str) -> Any:
+        start = _current()
+        return plain(self, queryName + (start.suffix if start else ""))
+
+    return named
+
+
+def _around_function(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def given(self: Any, func: Callable[["DataFrame", int], None]) -> Any:
+        start = _current()
+        return plain(self, func if start is None else _recorded(func, start.ticket))
+
+    return given
+
+
+def _recorded(
+    function: Callable[["DataFrame", int], None], ticket: Ticket
+) -> Callable[["DataFrame", int], None]:
+    @functools.wraps(function)
+    def call(frame: "DataFrame", batch: int) -> None:
+        context = frame.sparkSession.sparkContext
+        context.setLocalProperty(IN_CALL, "yes")
+        with recorder.call(ticket, batch, "call"):
+            function(frame, batch)
+
+    return call
+
+
+class Starter:
+    """Runs the user's code that starts a query, in a thread of its own: it may wait there for the query's end."""
+
+    def __init__(self, run: Callable[[], Any], start: Start) -> None:
+        """`run` is called once; it returns a writer, a query, or nothing."""
+        self._run, self._start = run, start
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def query(self) -> "StreamingQuery | None":
+        """The query that was started; None: not yet. Raises what the user's code raised instead."""
+        if self._start.started:
+            return self._start.started[0]
+        if self._thread.is_alive():
+            return None
+        if self._failed is not None:
+            raise self._failed
+        return self._start.started[0] if self._start.started else self._nothing()
+
+    @staticmethod
+    def _nothing() -> "StreamingQuery":
+        raise TypeError(
+            "the function started no query; return what it builds, as in return stream.writeStream.format(...)"
+        )
+
+    def end(self, seconds: float) -> bool:
+        """Whether the user's code is over too, so many seconds after its query."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        try:
+            with starting(self._start):
+                returned = self._run()
+                if not self._start.started and hasattr(returned, "toTable"):
+                    returned.start()
+        except (
+            BaseException
+        ) as error:  # what the user's code raises is the run's result
+            self._failed = error
+
+
+def wants_writer(function: Callable[..., Any]) -> bool:
+    """Whether a function says by its annotation that it takes a DataStreamWriter instead of a DataFrame."""
+    [parameter, *_] = inspect.signature(function).parameters.values()
+    return "DataStreamWriter" in str(parameter.annotation)

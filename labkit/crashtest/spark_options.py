@@ -1,0 +1,217 @@
+"""What a user's own Spark session needs for the sink: configuration, jars, packages of Maven (--conf, --jars, --packages).
+
+Packages are resolved once, before the test, by Spark's own SparkSubmit, and every driver of the test then gets the same
+jars. This module must not start a session.
+"""
+
+import re
+import shlex
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labkit.core.errors import InvalidInput
+from labkit.host.class_data import spark_jars
+from labkit.host.java import Java
+from labkit.spark.cluster import to_properties
+from labkit.spark.session import PROFILES, Profile
+
+RESOLVE_SECONDS = 300.0
+"""How long packages may take to be resolved and fetched."""
+
+OURS = {
+    "spark.master": "the test runs its tasks one after the other in one process",
+    "spark.submit.deployMode": "the driver is what the test kills",
+    "spark.remote": "the test starts its own driver",
+    "spark.api.mode": "the test starts its own driver",
+    "spark.driver.host": "the test talks over loopback only",
+    "spark.driver.bindAddress": "the test talks over loopback only",
+    "spark.local.dir": "each driver has a folder of its own, which is removed",
+    "spark.python.daemon.module": "the test's own daemon records what tasks do",
+    "spark.python.use.daemon": "the test's own daemon records what tasks do",
+    "spark.pyspark.python": "tasks run the interpreter of the test",
+    "spark.pyspark.driver.python": "tasks run the interpreter of the test",
+    "spark.sql.streaming.checkpointLocation": "each run has a checkpoint of its own",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without rows would move every point",
+    "spark.sql.files.minPartitionNum": "the test deals each batch to two tasks",
+    "spark.jars": "name jars with --jars",
+    "spark.jars.packages": "name packages with --packages",
+    "spark.driver.extraClassPath": "name jars with --jars",
+    "spark.executor.extraClassPath": "name jars with --jars",
+}
+"""What the test decides by itself, and why, or what to say instead."""
+
+_MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
+_PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+_LISTED = re.compile(r"\.jar$")
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """What the sessions of a test get beside what the test sets itself."""
+
+    conf: dict[str, str] = field(default_factory=dict)
+    jars: tuple[str, ...] = ()
+    """Absolute paths."""
+    packages: tuple[str, ...] = ()
+    """group:artifact:version, not yet resolved."""
+
+    def words(self) -> list[str]:
+        """For a command line."""
+        conf = [
+            f"--conf {shlex.quote(f'{key}={value}')}"
+            for key, value in self.conf.items()
+        ]
+        jars = [f"--jars {shlex.quote(jar)}" for jar in self.jars]
+        return [*conf, *jars, *(f"--packages {each}" for each in self.packages)]
+
+    def resolved(self, java: Java) -> "SparkOptions":
+        """The same, with the jars of its packages. Raises `InvalidInput` if they cannot be had."""
+        if not self.packages:
+            return self
+        more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
+        return replace(self, jars=(*self.jars, *more), packages=())
+
+    def profile(self) -> Profile:
+        """How a driver's JVM is set up for them; what belongs to the JVM itself becomes options of it."""
+        usual, conf = PROFILES["crashtest"], dict(self.conf)
+        options = []
+        memory = conf.pop("spark.driver.memory", "")
+        if memory:
+            options.append(f"-Xmx{memory.lower().removesuffix('b')}")
+        options += shlex.split(conf.pop("spark.driver.extraJavaOptions", ""))
+        if self.jars:
+            conf["spark.jars"] = ",".join(self.jars)
+        return replace(
+            usual,
+            options=(*usual.options, *options),
+            configuration=usual.configuration | conf,
+        )
+
+
+def spark_options(
+    conf: Sequence[str] = (), jars: Sequence[str] = (), packages: Sequence[str] = ()
+) -> SparkOptions:
+    """Options from what a person typed; lists may be separated by commas, as Spark takes them.
+
+    Raises `InvalidInput` in one sentence.
+    """
+    return SparkOptions(
+        dict(_setting(text) for text in conf),
+        tuple(dict.fromkeys(_jar(path) for path in _separated(jars))),
+        tuple(dict.fromkeys(_package(each) for each in _separated(packages))),
+    )
+
+
+def _separated(texts: Sequence[str]) -> list[str]:
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark.") or key != key.strip():
+        raise InvalidInput(
+            f"--conf {text[:80]}: write spark.key=value, as in --conf spark.sql.session.timeZone=UTC."
+        )
+    if key in OURS:
+        raise InvalidInput(f"--conf {key}: the test sets this itself; {OURS[key]}.")
+    if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
+        raise InvalidInput(
+            f"--conf {text[:80]}: write the memory as Spark does, as in spark.driver.memory=2g."
+        )
+    if key == "spark.driver.extraJavaOptions":
+        try:
+            shlex.split(value)
+        except ValueError as error:
+            raise InvalidInput(f"--conf {text[:80]}: {error}.") from None
+    return key, value
+
+
+def _jar(path: str) -> str:
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise InvalidInput(f"--jars {path[:200]}: there is no such file.")
+    if not zipfile.is_zipfile(file):
+        raise InvalidInput(f"--jars {path[:200]}: not a jar; it is no zip file.")
+    return str(file.resolve())
+
+
+def _package(text: str) -> str:
+    if not _PACKAGE.fullmatch(text):
+        raise InvalidInput(
+            f"--packages {text[:80]}: write group:artifact:version, as in org.postgresql:postgresql:42.7.8."
+        )
+    return text
+
+
+def resolve(options: SparkOptions, java: Java) -> list[str]:
+    """The jars of the packages and of what they need, found by SparkSubmit as for every job of Spark.
+
+    What is in Ivy's cache, or in ~/.m2, needs no network. Raises `InvalidInput` if a package cannot be had.
+    """
+    names = ", ".join(options.packages)
+    with TemporaryDirectory(prefix="labkit-packages-") as folder:
+        file = Path(folder, "spark.properties")
+        file.write_text(to_properties(_of_ivy(options.conf)), encoding="ascii")
+        command = [
+            *(str(java.path), "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}"),
+            *("-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"),
+            *("--verbose", "--master", "local[1]", "--properties-file", str(file)),
+            *("--packages", ",".join(options.packages)),
+            # A main class that does nothing: what SparkSubmit does before it is all that is wanted.
+            *("--class", "org.apache.ivy.Main", "spark-internal", "-version"),
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=RESOLVE_SECONDS,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            raise InvalidInput(
+                f"--packages {names}: resolving took more than {RESOLVE_SECONDS:.0f} s; fetch the jars by hand and "
+                "name them with --jars."
+            ) from None
+    said = done.stdout + done.stderr
+    found = _class_path(said)
+    if done.returncode or not found:
+        raise InvalidInput(
+            f"--packages {names}: neither in Ivy's cache nor to be had from a repository ({_complaint(said)}); connect "
+            "this machine once, or name the jars with --jars."
+        )
+    return found
+
+
+def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
+    """Where to look for packages, as the user has set it."""
+    return {
+        key: value
+        for key, value in conf.items()
+        if key.startswith(("spark.jars.", "spark.hadoop."))
+    }
+
+
+def _class_path(said: str) -> list[str]:
+    """The jars that SparkSubmit lists as the class path of its main class."""
+    _, _, after = said.partition("Classpath elements:\n")
+    found = []
+    for line in after.splitlines():
+        path = line.strip().removeprefix("file://")
+        if not _LISTED.search(path):
+            break
+        found.append(path)
+    return found
+
+
+def _complaint(said: str) -> str:
+    """The line in which Ivy says what is wrong."""
+    lines = [line.strip(" \t:") for line in said.splitlines()]
+    telling = [line for line in lines if "not found" in line or "Exception" in line]
+    return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160]

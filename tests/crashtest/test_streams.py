@@ -1,0 +1,124 @@
+"""Sinks of Spark's own, and queries that the user's code starts: cut in the middle, though nothing of them is seen."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from crashtest_processes import left_over
+
+from labkit.core.judge import Guarantee
+from labkit.crashtest.campaign import campaign, crash_test
+from labkit.crashtest.instrument.effects import BOUNDS, Kind
+from labkit.crashtest.settings import settings
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
+
+READER = """
+import json, shutil
+from pathlib import Path
+STORE = Path(__file__).with_name("store")
+def read():
+    return [json.loads(line) for path in sorted(STORE.glob("**/part-*.json")) for line in path.read_text().splitlines()]
+def reset():
+    shutil.rmtree(STORE, ignore_errors=True)
+"""
+
+
+def test_a_format_is_tested_by_its_name(tmp_path: Path) -> None:
+    """The folder is listed by its reader, so a task that comes again is seen twice."""
+    file = tmp_path / "reader.py"
+    file.write_text(READER)
+    report = crash_test(
+        sink_format="json",
+        options=(f"path={tmp_path / 'store'}",),
+        reader=f"{file}:read",
+        batches=2,
+        only=("b0.task1.begins", "b1.engine.commits"),
+        folder=tmp_path / "out",
+    )
+    print(report.text())
+    assert report.guarantee is Guarantee.UNKNOWN
+    found = {each.id: each.violated for each in report.summary.results}
+    assert found["b0.task1.begins"] == ("duplicate", "fractured_read")
+    assert found["b1.engine.commits"] == ()
+    seeing = next(each for each in report.summary.results if each.id == "seeing")
+    assert "the sink writes in the JVM" in seeing.unknown
+    assert left_over() == []
+
+
+TABLE = """
+import json, shutil
+from pathlib import Path
+import pyarrow.parquet
+HERE = Path(__file__).parent
+def read():
+    logs = sorted((HERE / "warehouse" / "orders" / "_spark_metadata").glob("[0-9]*"))
+    lines = [line for log in logs for line in log.read_text().splitlines()[1:]]
+    files = [json.loads(line)["path"].removeprefix("file://") for line in lines]
+    return [row for file in files for row in pyarrow.parquet.read_table(file).to_pylist()]
+def reset():
+    for name in ("warehouse", "metastore"):
+        shutil.rmtree(HERE / name, ignore_errors=True)
+"""
+
+
+def test_a_table_is_tested_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "reader.py"
+    file.write_text(TABLE)
+    place = tmp_path / "metastore"
+    wanted = settings(
+        table="orders",
+        reader=f"{file}:read",
+        batches=2,
+        conf=(
+            "spark.sql.catalogImplementation=hive",
+            f"spark.sql.warehouse.dir={tmp_path / 'warehouse'}",
+            f"spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={place};create=true",
+        ),
+    )
+    with campaign(wanted, tmp_path / "out") as running:
+        assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
+        places = [job.id for job in running.jobs()]
+    assert {"b0.task0.begins", "b0.task1.returns", "b1.engine.commits"} <= set(places)
+
+
+STARTS = """
+import json, os
+from pathlib import Path
+STORE = Path(__file__).with_name("store")
+def put(df, batch):
+    STORE.mkdir(exist_ok=True)
+    (STORE / f"part-{os.urandom(4).hex()}.json").write_text(
+        "".join(json.dumps(row.asDict()) + "\\n" for row in df.collect()))
+def start(stream):
+    query = stream.writeStream.queryName("orders").foreachBatch(put).trigger(processingTime="1 second")
+    query.start(checkpointLocation="elsewhere").awaitTermination()
+"""
+
+
+def test_a_function_that_starts_and_awaits_its_query_is_tested_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its foreachBatch function is recorded; its own checkpoint, trigger and name do not stand in the way."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "job.py"
+    file.write_text(STARTS + READER.partition("STORE = ")[2].partition("\n")[2])
+    file.write_text(
+        file.read_text().replace("import json, os", "import json, os, shutil")
+    )
+    with campaign(settings(f"{file}:start", batches=2), tmp_path / "out") as running:
+        assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
+        effects = [each for each in running.log if each.kind not in BOUNDS]
+        assert {each.where for each in running.log} == {"call"}
+        assert [each.kind for each in effects if each.batch == 1][-2:] == [
+            Kind.CREATE,
+            Kind.WRITE,
+        ]
+        assert [each.id for each in running.results] == ["healthy"]  # all of it is seen
+        jobs = {job.id: job for job in running.jobs()}
+        assert running.run(jobs["b0.call.returns"]).violated == ("duplicate",)
+        assert not running.run(jobs["two_queries"]).unknown
+    assert not (tmp_path / "elsewhere").exists()
+    assert json.dumps(left_over()) == "[]"
+    shutil.rmtree(tmp_path / "store")
