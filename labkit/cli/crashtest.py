@@ -161,6 +161,13 @@ def crashtest(
             help="Packages of Maven, group:artifact:version, separated by commas.",
         ),
     ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines",
+            help="Also kill before lines of your own code; done anyway where something writes unseen.",
+        ),
+    ] = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -221,6 +228,7 @@ def crashtest(
         "packages": packages,
         "sink_format": sink_format,
         "table": table,
+        "lines": lines or None,
     }
     pipelines = {
         "read_command": read_command,

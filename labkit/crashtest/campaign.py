@@ -25,30 +25,28 @@ from labkit.crashtest.harness.runs import (
     check_store,
     forget,
 )
-from labkit.crashtest.harness.subject import IN_JVM, Adapter, examine
+from labkit.crashtest.harness.subject import Adapter, examine
 from labkit.crashtest.harness.tasks import DriverTask
+from labkit.crashtest.healthy import Healthy, healthy_run
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.jobs import Job, pair_job, unknown
-from labkit.crashtest.judging import judged, ours, point_readings
+from labkit.crashtest.judging import judged
 from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.points import (
+    BESIDE,
     PAIRS,
     QUICK_PAIRS,
     Pair,
     choose,
     large_points,
+    line_points,
     pairs,
     points,
     retry_point,
+    with_lines,
 )
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import LARGE, Rows, Shape, shape_of
-from labkit.crashtest.seeing import (
-    askable,
-    doubts,
-    imports,
-    read_logged,
-)
+from labkit.crashtest.rows import LARGE, Rows, Shape
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
 from labkit.crashtest.sink_report import finished, sink_report
 from labkit.crashtest.timeline import Line, lines, picture, text
@@ -70,6 +68,8 @@ class Campaign:
     ) -> None:
         self.settings, self.adapter, self.harness = wanted, adapter, harness
         self.shape = Shape.ROWS
+        self.first: Healthy | None = None
+        """The run without a crash; None: it was not made yet."""
         self.log: list[Effect] = []
         self.found = 0
         self.pairs_found = 0
@@ -87,56 +87,23 @@ class Campaign:
 
     def healthy(self) -> Result:
         """The recorded run. Raises `InvalidInput` if the sink or the reader does not even do without a crash."""
-        self.ledger.tell("run", "a run without a crash, to find the points")
-        with self.harness.run("healthy", "no crash") as run:
-            self.harness.execute(run)
-            if not run.raised:
-                self.harness.settle(run)
-        sink = self.settings.subject
-        if run.raised:
-            raise InvalidInput(
-                f"{sink}: without any crash the sink raised {run.raised}; make it run once by hand first."
-            )
-        if run.unknown:
-            raise InvalidInput(
-                f"{sink}: the run without a crash did not come to its end: {run.unknown}"
-            )
-        seen = run.watcher.samples[-1].seen
-        if not seen:
-            raise InvalidInput(
-                f"{self.settings.reader}: the reader read nothing after the sink was given "
-                f"{len(run.rows.expected())} rows and raised no error; one of the two looks elsewhere."
-            )
-        self.shape = shape_of(
-            ours(run, run.watcher.samples[-1:], self.harness.reader.resets)[0].seen,
-            run.rows,
-        )
-        if self.shape is Shape.SUMS and not self.harness.reader.resets:
-            raise InvalidInput(
-                f"{self.settings.reader}: sums of several runs cannot be told apart; write a reset() too."
-            )
-        self.log = self.harness.healthy_log = run.effects()
-        found = doubts(
-            point_readings(run),
-            read_logged(run.log),
-            imports(Path(self.settings.subject.file)),
-            in_jvm=self.adapter in IN_JVM,
-        )
-        asked, places = len(run.watcher.readings), len(askable(self.log))
-        if asked < places:
-            self._slow.append(
-                f"the reader is slow or was locked out: it gave an answer at {asked} of more than {places} places"
-            )
+        first = healthy_run(self.settings, self.adapter, self.harness, self.ledger.tell)
+        self.first, self.shape = first, first.shape
+        self.log = self.harness.healthy_log = list(first.log)
+        self._slow += first.slow
         job = Job("healthy", "no crash", Group.HEALTHY)
-        healthy = self.ledger.keep(self._judged(job, run))
-        if found:
+        healthy = self.ledger.keep(self._judged(job, first.run))
+        if first.doubts:
             seeing = Job("seeing", "what the test sees of the sink", Group.SEEING)
-            self.ledger.keep(unknown(seeing, "; ".join(found)))
+            self.ledger.keep(unknown(seeing, "; ".join(first.doubts)))
         return healthy
 
     def jobs(self) -> list[Job]:
         """What there is to be run after the healthy run, second crashes apart."""
-        plan = choose(self.log, self.settings.batches, quick=self.settings.quick)
+        batches = self.settings.batches
+        plan = choose(self.log, batches, quick=self.settings.quick)
+        if self.harness.lines:
+            plan = with_lines(plan, self._recorded(), self._lines(), batches)
         self.found = plan.found
         jobs = [
             Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen
@@ -151,6 +118,16 @@ class Campaign:
                 Job(name, said, Group.IDENTITY if name in DEMANDED else Group.CONDITION)
             )
         return jobs
+
+    def _lines(self) -> Sequence[Point]:
+        """The places before lines that are to be tried."""
+        beside = self.first.beside if self.first is not None else ()
+        if self.settings.lines and not self.settings.only:
+            return line_points(self._recorded(), beside)
+        return beside[:BESIDE]
+
+    def _recorded(self) -> Sequence[Effect]:
+        return self.first.recorded if self.first is not None else self.log
 
     def second_crashes(self) -> list[Job]:
         """Pairs of crashes, found in the recoveries from the single ones that were run."""
@@ -252,7 +229,10 @@ class Campaign:
             yield from (job for job in jobs if job.group is Group.CONDITION)
             return
         known = {
-            point.id: point for point in points(self.log, range(self.settings.batches))
+            point.id: point
+            for point in points(
+                self._recorded(), range(self.settings.batches), lines=True
+            )
         }
         for name in only:
             yield from self._one(name, jobs, known)

@@ -251,8 +251,8 @@ def _reached(effect: Effect, point: Point) -> bool:
     if point.kind is Kind.COMMITS:
         return True
     here, there = (
-        (place(point.where), point.number),
-        (place(effect.where), effect.number),
+        (place(point.where), point.place),
+        (place(effect.where), effect.place),
     )
     return there < here or (there == here and point.side is Side.AFTER)
 

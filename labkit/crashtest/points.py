@@ -23,6 +23,9 @@ from labkit.crashtest.instrument.effects import (
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
 LARGE_POINTS = 2
+BESIDE, LINES = 8, 40
+"""Places before lines: of those beside something unseen, and in all."""
+
 SEED = 7
 
 
@@ -45,9 +48,17 @@ def read_log(path: Path) -> list[Effect]:
 
 
 def points(
-    log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1
+    log: Sequence[Effect],
+    batches: Iterable[int],
+    *,
+    driver: int = 1,
+    lines: bool = False,
 ) -> list[Point]:
-    """Every place before and after every effect, at the edges of every call, and behind every `commits/N`, in order."""
+    """Every place before and after every effect, at the edges of every call, and behind every `commits/N`, in order.
+
+    `lines`: also those before lines, where they were recorded.
+    """
+    left_out = {Kind.UNSEEN} if lines else {Kind.UNSEEN, Kind.LINE}
     found: list[Point] = []
     for batch in batches:
         of_driver = [
@@ -57,14 +68,21 @@ def points(
             and each.driver == driver
             and not each.failed
             and not each.late
+            and each.kind not in left_out
         ]
         of_batch = [each for each in of_driver if driver > 1 or each.where != RECOVER]
-        for each in sorted(of_batch, key=lambda each: (place(each.where), each.number)):
-            sides = (Side.AFTER,) if each.kind in BOUNDS else (Side.BEFORE, Side.AFTER)
-            found += [each.point(side) for side in sides]
+        for each in sorted(of_batch, key=lambda each: (place(each.where), each.place)):
+            found += [each.point(side) for side in _sides(each.kind)]
         if of_batch:
             found.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
     return list(dict.fromkeys(found))
+
+
+def _sides(kind: Kind) -> tuple[Side, ...]:
+    """On which sides of an effect of this kind there is a place."""
+    if kind in BOUNDS:
+        return (Side.AFTER,)
+    return (Side.BEFORE,) if kind is Kind.LINE else (Side.BEFORE, Side.AFTER)
 
 
 def place(where: str) -> tuple[int, int]:
@@ -98,6 +116,23 @@ def _line(point: Point) -> object:
         point.line,
         point.side,
     )
+
+
+def with_lines(
+    plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batches: int
+) -> Plan:
+    """The plan with places before lines as well, `log` being one in which these were recorded."""
+    every = points(log, range(batches), lines=True)
+    both = {*plan.chosen, *wanted}
+    return Plan(tuple(point for point in every if point in both), len(every))
+
+
+def line_points(log: Sequence[Effect], beside: Sequence[Point]) -> list[Point]:
+    """Places before lines: those `beside` which something was written unseen, then the others of the first batch."""
+    every = [point for point in points(log, [0], lines=True) if point.kind is Kind.LINE]
+    chosen = [point for point in beside if point.batch < 2][:BESIDE]
+    others = [point for point in thin(every) if point not in chosen]
+    return chosen + others[: LINES - len(chosen)]
 
 
 def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
@@ -233,11 +268,12 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
             and each.where.startswith("task ")
             and each.line
             and not each.late
+            and each.kind not in (Kind.LINE, Kind.UNSEEN)
         ]
         lasting = [
             each
             for each in of_tasks
-            if each.kind in DURABLE or each.kind is Kind.PREPARE
+            if each.kind in DURABLE - {Kind.UNSEEN} or each.kind is Kind.PREPARE
         ] or of_tasks
         if lasting:
             return lasting[-1].point(Side.AFTER)
@@ -274,7 +310,7 @@ def unfinished(point: Point, log: Sequence[Effect]) -> bool:
             continue
         if each.late:
             continue
-        there, here = (place(each.where), each.number), (order, point.number)
+        there, here = (place(each.where), each.place), (order, point.place)
         if there > here or (there == here and point.side is Side.BEFORE):
             return True
     return False

@@ -13,12 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.crashtest.instrument.calls import TIMES
 from labkit.crashtest.instrument.effects import (
     DURABLE,
     LISTENER,
     SHOWING,
     Effect,
     Kind,
+    Point,
 )
 from labkit.crashtest.rows import Seen
 
@@ -65,6 +67,8 @@ class PointReading(NamedTuple):
     position: int
     """Bytes of the run's log when the sink began to wait: the effects before them have happened, no others."""
     seen: tuple[Seen, ...]
+    at: Point | None = None
+    """The point itself; None: the start or the end of the run."""
 
 
 class Logged(NamedTuple):
@@ -81,6 +85,12 @@ class Gap(NamedTuple):
     later: str
     appeared: int
     gone: int
+    edges: tuple[Point, ...] = ()
+    """Both points, where they are places of the sink."""
+
+    def by_line(self) -> bool:
+        """Whether it lies between two places one of which is before a line: so it belongs to one statement."""
+        return any(edge.kind is Kind.LINE for edge in self.edges)
 
     def __str__(self) -> str:
         changes = [
@@ -112,9 +122,31 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
         if before == after or _explained(earlier.position, later.position, logged):
             continue
         appeared, gone = after - before, before - after
-        gap = Gap(earlier.point, later.point, appeared.total(), gone.total())
+        edges = tuple(each.at for each in (earlier, later) if each.at is not None)
+        gap = Gap(earlier.point, later.point, appeared.total(), gone.total(), edges)
         found.append(gap)
     return found
+
+
+def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
+    """What the lines must have done beside which rows changed unseen, one effect for each line."""
+    lines = [
+        gap.edges[0] for gap in found if gap.edges and gap.edges[0].kind is Kind.LINE
+    ]
+    return [
+        Effect(
+            point.batch,
+            point.where,
+            point.number,
+            Kind.UNSEEN,
+            "",
+            point.line,
+            point.nth,
+            file=point.file,
+            step=point.step,
+        )
+        for point in lines
+    ]
 
 
 def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
@@ -165,8 +197,13 @@ def doubts(
     if unseen:
         named = "; ".join(map(str, unseen[:FEW]))
         more = f"; and {len(unseen) - FEW} more" if len(unseen) > FEW else ""
+        cut = (
+            "; the job was killed before and behind these lines, and never within one"
+            if any(each.by_line() for each in unseen)
+            else ""
+        )
         found.append(
-            f"something writes unseen: without a crash {named}{more}, and no effect was seen there{remedy}"
+            f"something writes unseen: without a crash {named}{more}, and no effect was seen there{remedy}{cut}"
         )
     elif not any(each.kind in DURABLE for each in effects):
         found.append(
@@ -199,7 +236,9 @@ def askable(effects: Iterable[Effect]) -> list[Effect]:
     return [
         each
         for each in effects
-        if not each.late and (each.kind is not Kind.SEND or each.nth == 1)
+        if not each.late
+        and (each.kind is not Kind.SEND or each.nth == 1)
+        and (each.kind is not Kind.LINE or each.nth <= TIMES)
     ]
 
 

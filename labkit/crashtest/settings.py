@@ -35,6 +35,8 @@ class Settings:
     """Patterns of files and peers whose effects are none of the sink's."""
     spark: SparkOptions = field(default_factory=SparkOptions)
     """What the sessions of the test's drivers get."""
+    lines: bool = False
+    """Whether places before lines are taken, too, also where all effects are seen."""
     adapter: Adapter | None = None
     """How Spark calls the sink; None: found out from the file. Of a format or a table `subject` has the reader's file
     and the sink's own name."""
@@ -70,6 +72,8 @@ class Settings:
         parts += self.spark.words()
         parts += [f"--code {folder}" for folder in self.code]
         parts += [f"--ignore '{pattern}'" for pattern in self.ignored]
+        if self.lines:
+            parts.append("--lines")
         if only:
             parts.append(f"--only {only}")
         elif self.quick:
@@ -95,6 +99,7 @@ def settings(
     conf: tuple[str, ...] = (),
     jars: tuple[str, ...] = (),
     packages: tuple[str, ...] = (),
+    lines: bool = False,
 ) -> Settings:
     """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
     adapter, sink = _sink(subject, sink_format, table, reader)
@@ -126,6 +131,7 @@ def settings(
         ignored=ignored,
         spark=spark_options(conf, jars, packages),
         adapter=adapter,
+        lines=lines or any(".line" in one for one in only),
     )
 
 

@@ -43,6 +43,8 @@ def _effects(run: Run) -> Iterator[Line]:
             effect = Effect.from_json(data)
         except (ValueError, KeyError):
             continue
+        if effect.kind is Kind.LINE:
+            continue
         if effect.driver > driver:
             driver = effect.driver
             yield Line(

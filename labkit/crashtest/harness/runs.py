@@ -22,7 +22,7 @@ from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.harness.tasks import QueryTask
 from labkit.crashtest.harness.watching import Watcher
-from labkit.crashtest.instrument.effects import Effect, Point
+from labkit.crashtest.instrument.effects import Effect, Kind, Point
 from labkit.crashtest.instrument.recorder import Ticket
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.rows import (
@@ -110,6 +110,8 @@ class Harness:
         self.healthy_log: list[Effect] = []
         """What a run without a crash did; set as soon as it is known."""
         self.strays: list[str] = []
+        self.lines = settings.lines
+        """Whether lines of the project are places, too."""
 
     def close(self) -> None:
         """Ends the drivers."""
@@ -270,6 +272,7 @@ class Harness:
             then,
             *self.settings.project[1:],
             asks="" if self.healthy_log else str(run.folder / "asks"),
+            lines=self.lines and self._needs_lines(point),
         )
         return QueryTask(
             name=f"{run.id}-{number}{suffix}",
@@ -282,6 +285,10 @@ class Harness:
             options=self.settings.options,
             limit=self.settings.limit,
         )
+
+    def _needs_lines(self, point: Point | None) -> bool:
+        """Where lines are recorded: in the run without a crash, and in one that is to die at a line."""
+        return not self.healthy_log or (point is not None and point.kind is Kind.LINE)
 
     def record_crash(self, run: Run, number: int, point: Point, ending: Ending) -> None:
         """Checks the evidence of one crash and keeps it, then looks. Raises `JobFailed` when anything does not hold."""

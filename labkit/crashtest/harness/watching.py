@@ -92,7 +92,9 @@ class Watcher:
             except FileNotFoundError:
                 continue  # the job went on meanwhile, so this reading belongs to no point
             point = Point.from_json(question["point"])
-            self.readings.append(PointReading(str(point), question["position"], seen))
+            self.readings.append(
+                PointReading(str(point), question["position"], seen, point)
+            )
 
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
         """Reads now, when everything is quiet. Raises `ReaderFailed` if the reader has no answer even then."""

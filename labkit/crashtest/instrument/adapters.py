@@ -22,7 +22,8 @@ from pyspark.sql.datasource import (
 
 from labkit.crashtest.harness.subject import Subject, find, load
 from labkit.crashtest.instrument import files, install
-from labkit.crashtest.instrument.recorder import Call, Ticket, recorder
+from labkit.crashtest.instrument.calls import Call
+from labkit.crashtest.instrument.recorder import Ticket, recorder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,6 +7,7 @@ An effect is told from outside of the user's code, by wrappers around what write
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
@@ -47,6 +48,10 @@ class Kind(StrEnum):
     """A DataFrame is written by the JVM. What happens inside is not seen, so nothing is cut there."""
     NETWORK = "network"
     """Bytes were sent to another host or process. What became of them there is not seen."""
+    LINE = "line"
+    """A line of the project is about to be executed. Nothing has happened; it is a place beside what is not seen."""
+    UNSEEN = "unseen write"
+    """What a line must have done, since rows changed between it and the next one. Nothing within it is cut."""
 
 
 LISTENER = "listener"
@@ -56,7 +61,15 @@ RECOVER = "recover"
 """Where what the file's own `recover(checkpoint)` does, before the query starts, belongs."""
 
 DURABLE = frozenset(
-    {Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM}
+    {
+        Kind.WRITE,
+        Kind.RENAME,
+        Kind.LINK,
+        Kind.COMMIT,
+        Kind.FLUSH,
+        Kind.JVM,
+        Kind.UNSEEN,
+    }
 )
 """What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
 
@@ -90,6 +103,13 @@ class Effect:
     """The file of the project that has the line; empty: the sink's own file."""
     late: bool = False
     """Whether the call to which it belongs had returned before it began."""
+    step: int = 0
+    """Of a line: how many lines were executed since effect `number`. With `number` the order within a call."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place in the order of its call."""
+        return self.number, self.step
 
     def by(self) -> str:
         """Which line has the effect, in words."""
@@ -124,20 +144,22 @@ class Effect:
             "failed",
         )
         known = {name: data[name] for name in names}
-        more = {name: data[name] for name in ("file", "late") if name in data}
+        more = {name: data[name] for name in ("file", "late", "step") if name in data}
         return cls(kind=Kind(data["kind"]), **known, **more)
 
     def point(self, side: "Side") -> "Point":
-        """The place on one side of this effect."""
+        """The place on one side of this effect. What a line does unseen begins where the line does."""
+        kind = Kind.LINE if self.kind is Kind.UNSEEN else self.kind
         return Point(
             self.batch,
             self.where,
             self.number,
-            self.kind,
+            kind,
             side,
             self.line,
             self.nth,
             self.file,
+            self.step,
         )
 
 
@@ -159,11 +181,21 @@ class Point(NamedTuple):
     line: int = 0
     nth: int = 1
     file: str = ""
+    step: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place in the order of its call."""
+        return self.number, self.step
 
     @property
     def id(self) -> str:
-        """Short and stable: `b1.call.3.after`, `b0.task0.begins`, `b2.engine.commits`."""
+        """Short and stable: `b1.call.3.after`, `b0.task0.begins`, `b2.engine.commits`, `b0.call.line34.before`."""
         where = self.where.replace(" ", "")
+        if self.kind is Kind.LINE:
+            again = f".{self.nth}" if self.nth > 1 else ""
+            of = f"@{PurePath(self.file).stem}" if self.file else ""
+            return f"b{self.batch}.{where}.line{self.line}{again}{of}.{self.side}"
         if self.kind in BOUNDS:
             return f"b{self.batch}.{where}.{self.kind.value.removesuffix('/N')}"
         return f"b{self.batch}.{where}.{self.number}.{self.side}"
@@ -174,6 +206,9 @@ class Point(NamedTuple):
         if self.kind in BOUNDS:
             return f"batch {self.batch}, {self.where} {self.kind}"
         of = f" of {self.file}" if self.file else ""
+        if self.kind is Kind.LINE:
+            again = f", time {self.nth}" if self.nth > 1 else ""
+            return f"batch {self.batch}, {self.where}, {self.side} line {self.line}{of}{again}"
         by = f" by line {self.line}{of}" if self.line else ""
         return f"batch {self.batch}, {self.where}, {self.side} effect {self.number} ({self.kind}{by})"
 
@@ -183,6 +218,8 @@ class Point(NamedTuple):
             return False
         if self.kind in BOUNDS or effect.kind in BOUNDS:
             return self.kind is effect.kind
+        if (self.kind is Kind.LINE) is not (effect.kind is Kind.LINE):
+            return False
         return (self.file, self.line, self.nth) == (
             effect.file,
             effect.line,
@@ -203,7 +240,8 @@ BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
 """Not effects of the sink, but the edges of its calls and of the engine's own log."""
 
 _ID = re.compile(
-    r"(?:large\.)?b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after))"
+    r"(?:large\.)?b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after)"
+    r"|line\d+(?:\.\d+)?(?:@[\w-]+)?\.before)"
 )
 
 

@@ -8,22 +8,24 @@ waits on both sides of every effect until the user's reader was asked. Used by d
 import the user's file.
 """
 
+import functools
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from labkit.crashtest.instrument.asking import Asker
+from labkit.crashtest.instrument.calls import TIMES, Call
 from labkit.crashtest.instrument.effects import LISTENER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.lines import LineTracer
 from labkit.crashtest.instrument.project import Project
 
 PROPERTY = "labkit.crashtest"
@@ -57,6 +59,8 @@ class Ticket:
     """With `file` the user's project: an effect is the sink's if a frame of it is on the stack."""
     asks: str = ""
     """The folder in which the process asks for a reading at each point; empty: it does not wait for any."""
+    lines: bool = False
+    """Whether the lines of the project are places, too."""
 
     @property
     def project(self) -> Project:
@@ -73,37 +77,6 @@ class Ticket:
         lists = {name: tuple(data[name]) for name in ("folders", "more", "ignored")}
         armed = data["armed"] and Point.from_json(data["armed"])
         return cls(**{**data, **lists, "armed": armed})
-
-
-@dataclass
-class Call:
-    """One call of the sink that is under way in this process."""
-
-    ticket: Ticket
-    batch: int
-    where: str
-    count: int = 0
-    lines: Counter[tuple[str, int]] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def next(self, kind: Kind, place: tuple[str, int], *, late: bool = False) -> Effect:
-        """The next effect, numbered from 1, as it is before it has happened. `place`: file and line of the project."""
-        file, line = place
-        with self.lock:
-            self.count += 1
-            self.lines[place] += 1
-            return Effect(
-                self.batch,
-                self.where,
-                self.count,
-                kind,
-                "",
-                line,
-                self.lines[place],
-                self.ticket.driver,
-                file=file,
-                late=late,
-            )
 
 
 class Recorder:
@@ -136,10 +109,18 @@ class Recorder:
         found = Call(ticket, batch, where)
         self._bound(found, Kind.BEGIN)
         self._calls.append(found)
+        if ticket.lines:
+            passed = functools.partial(self._line, found)
+            found.tracer = LineTracer(ticket.project, passed)
+            found.tracer.start()
         return found
 
     def end(self, call: Call, *, failed: bool = False) -> None:
         """A call of the sink is over."""
+        if call.tracer is not None:
+            call.tracer.stop()
+        for effect in call.last.values():
+            self._log(call.ticket, effect)
         self._calls.remove(call)
         self._ended = call
         self._bound(call, Kind.RETURN, failed=failed)
@@ -153,6 +134,21 @@ class Recorder:
         self._asker.ask(call.ticket, effect, Side.AFTER)
         if not failed:
             self._reach(call.ticket, effect, Side.AFTER)
+
+    def _line(self, call: Call, frame: FrameType) -> None:
+        """A line of the project is about to be executed; what an effect calls is a part of that effect."""
+        if getattr(self._inside, "yes", False):
+            return
+        place = call.ticket.project.line(frame)
+        effect = call.line(place)
+        armed = call.ticket.armed
+        here = armed is not None and armed.is_here(effect, Side.BEFORE)
+        if effect.nth > TIMES and not here:
+            call.last[place] = effect
+            return
+        self._log(call.ticket, effect)
+        self._asker.ask(call.ticket, effect, Side.BEFORE)
+        self._reach(call.ticket, effect, Side.BEFORE)
 
     @contextmanager
     def effect(

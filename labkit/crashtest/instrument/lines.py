@@ -1,0 +1,51 @@
+"""Tells when a line of the user's project is about to be executed, in the threads of one call of the sink.
+
+So a place can be found, and reached, beside a statement whose library writes where no instrument sees it. By
+`sys.settrace`, which every Python has; what is not the project's runs untraced, but for one question a function call.
+This module must not decide what is done at a line.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from labkit.crashtest.instrument.project import Project, counts
+
+Tracer = Callable[[FrameType, str, Any], Any]
+
+
+class LineTracer:
+    """The lines of one call, from `start` to `stop`, which one thread calls; threads begun meanwhile are traced too."""
+
+    def __init__(self, project: Project, passed: Callable[[FrameType], None]) -> None:
+        """`passed` is called before each line, in the thread that executes it."""
+        self._project, self._passed = project, passed
+        self._over = False
+
+    def start(self) -> None:
+        """From the next function call on."""
+        threading.settrace(self._called)
+        sys.settrace(self._called)
+
+    def stop(self) -> None:
+        """No line is told any more, also of threads that outlive the call."""
+        self._over = True
+        sys.settrace(None)
+        threading.settrace(None)
+
+    def _called(self, frame: FrameType, _event: str, _argument: Any) -> Tracer | None:
+        if self._over:
+            return None
+        file, project = frame.f_code.co_filename, self._project
+        ours = file == project.file or counts(file, project.folders, project.more)
+        imported = frame.f_code.co_name == "<module>"
+        return self._executed if ours and not imported else None
+
+    def _executed(self, frame: FrameType, event: str, _argument: Any) -> Tracer | None:
+        if self._over:
+            return None
+        if event == "line":
+            self._passed(frame)
+        return self._executed
