@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign
+from labkit.crashtest.harness.drivers import last_words
 from labkit.crashtest.harness.outcomes import Finished, follow
-from labkit.crashtest.harness.runs import Harness, Run, _last_words
+from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.jobs import Job
@@ -195,11 +196,11 @@ def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:
     assert list(running.large_jobs()) == []
 
 
-def test_the_last_words_of_a_driver_are_told(tmp_path: Path) -> None:
+def test_thelast_words_of_a_driver_are_told(tmp_path: Path) -> None:
     log = tmp_path / "driver-1.log"
-    assert "its log is empty" in _last_words(log)
+    assert "its log is empty" in last_words(log)
     log.write_text("begin\nFatal Python error: out of fuel\n\n")
-    assert _last_words(log) == (
+    assert last_words(log) == (
         'its log ends with "Fatal Python error: out of fuel" (--out DIR keeps all of it, in drivers/driver-1.log).'
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from labkit.core.errors import JobFailed
+from labkit.core.errors import LabError
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.subject import SUBJECT
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
@@ -88,9 +88,10 @@ class DriverPool:
         taken = self._waiting.pop(0)
         try:
             taken.await_ready()
-        except JobFailed:
+        except LabError as error:
             taken.close()
-            raise
+            told = str(error).replace(f"{taken.log} says why", "").rstrip("; .")
+            raise type(error)(f"{told}; {last_words(taken.log)}") from error
         self.fill(self._most)
         return taken
 
@@ -115,3 +116,11 @@ class DriverPool:
         """Ends the drivers that wait."""
         while self._waiting:
             self._waiting.pop().close()
+
+
+def last_words(log: Path) -> str:
+    """The end of a driver's log, since the folder of a test is removed unless the user named one."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"
+    return f"{said} (--out DIR keeps all of it, in drivers/{log.name})."

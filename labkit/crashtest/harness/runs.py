@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.crashtest.harness.drivers import Driver, DriverPool
+from labkit.crashtest.harness.drivers import Driver, DriverPool, last_words
 from labkit.crashtest.harness.evidence import check_point_logs, read_evidence
 from labkit.crashtest.harness.outcomes import Finished, Outcome, follow
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
@@ -239,7 +239,7 @@ class Harness:
         if isinstance(outcome, Died | Unwanted):
             self.end(driver)
             raise JobFailed(
-                f"the sink ended its driver's process; {_last_words(driver.log)}"
+                f"the sink ended its driver's process; {last_words(driver.log)}"
             )
         self.keep_idle(driver, outcome)
         failed = outcome.failed if isinstance(outcome, Finished) else ""
@@ -326,14 +326,6 @@ class Harness:
                 "reached_by": reached["pid"],
             }
         )
-
-
-def _last_words(log: Path) -> str:
-    """The end of a driver's log, since the folder of a test is removed unless the user named one."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"
-    return f"{said} (--out DIR keeps all of it, in drivers/{log.name})."
 
 
 def check_store(reader: Reader) -> int:

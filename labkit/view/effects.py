@@ -1,0 +1,104 @@
+"""What a program did, from top to bottom, and the places at which it was killed, told apart by what came of it.
+
+Signs and words say what shades say, so that nothing is told by colour alone. This module must not judge.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from labkit.view.measure import width
+from labkit.view.svg import document, number, words
+
+ROW = 20
+LANE = 18
+TEXT = 36
+SIZE = 13
+SPACE = 24
+"""Pixels: the height of a row, where the lane is and where its texts begin, their size, the space between columns."""
+
+SHADES = {
+    "exactly-once": ("#2e7d32", "✓"),
+    "at-least-once": ("#b26a00", "+"),
+    "at-most-once": ("#7b1fa2", "−"),
+    "none": ("#b71c1c", "±"),
+    "unknown": ("#616161", "?"),
+}
+"""Of a verdict: its shade and its sign."""
+
+STYLE = (
+    "text{font:13px sans-serif;fill:#222}text.c{font:12px monospace;fill:#444}text.e{font-weight:bold}"
+    "text.k{font-size:12px}.l{stroke:#bbb;stroke-width:2}.d{fill:#222}.t{fill:#fff;stroke:#222;stroke-width:1.5}"
+    ".w{stroke:#222;stroke-width:2}"
+)
+
+
+class What(StrEnum):
+    """What a row shows."""
+
+    EDGE = "edge"
+    """A call begins or ends, or the engine writes something down."""
+    LASTING = "lasting"
+    """An effect that outlives the process."""
+    PASSING = "passing"
+    """One that nothing outlives, yet."""
+    KILL = "kill"
+    """A place at which the program was killed."""
+
+
+class Row(NamedTuple):
+    """One row, in order of time."""
+
+    what: What
+    said: str
+    code: str = ""
+    """The line of the user's that does it, with its number."""
+    verdict: str = ""
+    """Of a kill: what came of it."""
+
+
+def effect_line(rows: Sequence[Row], *, title: str) -> str:
+    """The rows as an SVG document."""
+    texts = [_text(row) for row in rows]
+    column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
+    code = max((width(row.code, 12) for row in rows), default=0)
+    high = ROW * (len(rows) + 1)
+    drawn = [
+        f'<line class="l" x1="{LANE}" x2="{LANE}" y1="{ROW / 2}" y2="{high - ROW / 2}"/>'
+    ]
+    for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        y = ROW * (place + 1)
+        drawn.append(_sign(row, y))
+        drawn.append(_said(row, text, y + 4))
+        if row.code:
+            drawn.append(words(column + SPACE, y + 4, row.code, "c"))
+    wide = column + SPACE + code + SPACE
+    desc = f"{len(rows)} rows: effects of a sink in order, and the places at which its job was killed"
+    return document("".join(drawn), wide, high, title=title, desc=desc, style=STYLE)
+
+
+def _text(row: Row) -> str:
+    return f"{row.said}: {row.verdict}" if row.what is What.KILL else row.said
+
+
+def _said(row: Row, text: str, y: float) -> str:
+    if row.what is What.KILL:
+        shade, _ = SHADES[row.verdict]
+        return words(TEXT, y, text, "k").replace("<text", f'<text style="fill:{shade}"')
+    return words(TEXT, y, text, "e" if row.what is What.EDGE else "")
+
+
+def _sign(row: Row, y: float) -> str:
+    match row.what:
+        case What.EDGE:
+            return f'<line class="w" x1="{LANE - 8}" x2="{LANE + 8}" y1="{number(y)}" y2="{number(y)}"/>'
+        case What.LASTING | What.PASSING:
+            kind = "d" if row.what is What.LASTING else "t"
+            return f'<circle class="{kind}" cx="{LANE}" cy="{number(y)}" r="5"/>'
+        case What.KILL:
+            shade, sign = SHADES[row.verdict]
+            box = f'<rect x="{LANE - 7}" y="{number(y - 7)}" width="14" height="14" rx="3" fill="{shade}"/>'
+            style = "fill:#fff;text-anchor:middle;font-weight:bold"
+            return box + words(LANE, y + 5, sign).replace(
+                "<text", f'<text style="{style}"'
+            )
