@@ -60,6 +60,8 @@ UNTESTED = (
 UNJUDGED = ("precommitted_read", "fractured_read")
 """Which rows belong together nobody said, so a part of them is told from all of them by nothing."""
 
+_NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which rows belong together"
+
 QUICK_SECONDS, WHOLE_SECONDS = 170.0, 900.0
 """What all runs may take, unless those that are planned need more."""
 
@@ -238,7 +240,7 @@ class Campaign:
             tuple(plain(seen.effects)),
             diagnose(summary, self.points),
             drawn,
-            tuple(dict.fromkeys([*seen.notes, *self.harness.strays])),
+            tuple(dict.fromkeys([*seen.notes, *self.harness.strays, _NOT_JUDGED])),
             UNTESTED,
         )
 

@@ -73,7 +73,7 @@ class Start:
 class Expected:
     """What a start is to be compared with while it goes on."""
 
-    is_complete: Callable[[], bool]
+    misses_nothing: Callable[[], bool]
     """Whether every row that is due can be read. May raise `ReaderFailed`: then it cannot be said now."""
     endless: bool | None = None
     """Whether the command never ends by itself; None: nobody knows yet."""
@@ -165,7 +165,7 @@ class Execution:
         if now - since < allowed:
             return False
         try:
-            return self._expected.is_complete()
+            return self._expected.misses_nothing()
         except (ReaderFailed, InvalidInput):
             return False
         finally:

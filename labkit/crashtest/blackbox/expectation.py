@@ -78,12 +78,6 @@ class Expectation:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
-    def is_complete(self, values: Sequence[Any]) -> bool:
-        """Whether every row that is due is there, and none too often."""
-        seen = Counter(row.id for row in self.seen(values))
-        due = self.due()
-        return -1 not in seen and all(seen[place] == 1 for place in due)
-
     def misses(self, values: Sequence[Any]) -> int:
         """How many rows that are due are not there."""
         there = {row.id for row in self.seen(values)}

@@ -176,9 +176,12 @@ def _check(harness: Harness, start: Start) -> None:
             f"--command: without any crash {harness.told(start)}; make it run once by hand first."
         )
     if start.over is Over.STALLED:
+        known = "rows of --expected were still missing then"
+        needed = (
+            "one that never ends needs --expected, so that its end is known by its rows"
+        )
         raise InvalidInput(
-            f"--command: without any crash {harness.told(start)}; a command that never ends needs --expected, so that "
-            "its end is known by its rows."
+            f"--command: without any crash {harness.told(start)}; {needed if harness.wanted is None else known}."
         )
 
 

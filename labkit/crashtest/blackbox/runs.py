@@ -128,7 +128,7 @@ class Harness:
     ) -> Start:
         """Starts the pipeline and sees it out, or kills it at a place."""
         number = len(run.starts) + 1
-        expected = Expected(self.is_complete, self.endless, self.silence)
+        expected = Expected(self.misses_nothing, self.endless, self.silence)
         namer = self.namer()
         execution = Execution(self.settings, namer, expected, at, ask)
         log = run.folder / f"start-{number}.log"
@@ -141,10 +141,10 @@ class Harness:
         settings = self.settings
         return Namer(settings.watched, settings.ignored, self.numbered)
 
-    def is_complete(self) -> bool:
-        """Whether every row that is due can be read now."""
+    def misses_nothing(self) -> bool:
+        """Whether every row that is due can be read now; there may be others, too."""
         values = self.aids.read()
-        return self._expects(values).is_complete(values) if values else False
+        return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
         """What is due, in the shape of what was read, as long as no run has shown it."""
@@ -197,11 +197,11 @@ class Harness:
             run.stuck = self.told(start)
         self.settle()
 
-    @staticmethod
-    def _failed(start: Start) -> bool:
-        return start.over is Over.STALLED or (
-            start.over is Over.ENDED and start.watched.status != 0
-        )
+    def _failed(self, start: Start) -> bool:
+        """Whether it failed or hangs. One that never ends by itself does nothing in the end; what is missing is lost."""
+        if start.over is Over.STALLED:
+            return not self.endless
+        return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self) -> int:
         """Waits while rows are missing that may still arrive; how many are missing then."""

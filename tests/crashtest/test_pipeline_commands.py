@@ -1,0 +1,244 @@
+"""`labkit crashtest --command`: exit codes, files, one sentence for what cannot be tested, and nothing is left behind."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from crashtest_processes import left_over
+from pipeline_samples import copied, expected
+from waiting import until
+
+from labkit.host.syscalls.support import supported
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if why := supported():
+        pytest.skip(why)
+    copied(tmp_path, monkeypatch)
+    yield
+    until(lambda: left_over() == [], "the end of what a test has started", 20)
+
+
+def words(command: str, *more: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "labkit", "crashtest", "--command", command),
+        *("--watch", "store", "--watch", "input", *more),
+    ]
+
+
+def sample(name: str, *more: str) -> list[str]:
+    wanted = expected()[name]
+    rows = ["--reader", f"rows.py:{wanted['reader']}", "--expected", "rows.py:expected"]
+    return words(wanted["command"], *rows, *more)
+
+
+def run(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
+    print(done.stdout, done.stderr)
+    return done
+
+
+def refused(command: list[str], *sentences: str) -> None:
+    """Holds a command against what it must say: one sentence, exit code 64, nothing on standard output."""
+    done = run(command)
+    assert done.returncode == 64, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    for sentence in sentences:
+        assert sentence in last
+    assert last.startswith("labkit: ")
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+BY_HAND = ["--reader", "rows.py:read_all"]
+"""A reader whose file has a reset."""
+
+
+@pytest.mark.parametrize(
+    ("command", "sentences"),
+    [
+        (
+            "no-such-command",
+            ["exit code 127, so there is no such command", "not found"],
+        ),
+        ("./right_move.sh", ["exit code 126, so it may not be run"]),
+        ("echo out of fuel; exit 3", ["ended with exit code 3", '"out of fuel"']),
+        ("kill -9 $$", ["died of signal 9"]),
+        ("true", ["the reader read nothing after the command had ended well"]),
+        (
+            "(sleep 3; cp input/part-1 store/all.txt) &",
+            ["the 1 process(es) that the command left running"],
+        ),
+        (
+            "ulimit -f 0; cat input/part-1 > store/all.txt",
+            ["without any crash", "make it run once by hand first"],
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_a_command_that_does_not_even_do_without_a_crash(
+    command: str, sentences: list[str]
+) -> None:
+    refused(words(command, *BY_HAND, "--expected", "rows.py:expected"), *sentences)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["sleep 600", "while :; do :; done"])
+def test_a_command_that_never_ends_and_does_nothing(command: str) -> None:
+    said = "it did nothing for 3 s (--limit allows more)"
+    refused(words(command, *BY_HAND, "--limit", "3"), said, "needs --expected")
+
+
+READERS = {
+    "lies": (
+        "import random\ndef read():\n    return [random.random()] if Path('store/part-1').exists() else []",
+        "it returned other rows each time",
+    ),
+    "hangs": (
+        "import time\ndef read():\n    time.sleep(600)",
+        "read took more than 10 s and was stopped",
+    ),
+    "raises": ("def read():\n    return open('store/all.txt').read()", "FileNotFound"),
+    "is none": ("def read():\n    return 1", "returned a int; return an iterable"),
+    "ends": ("import os\ndef read():\n    os._exit(3)", "ended the reader's process"),
+    "sees other rows": (
+        "def read():\n    return [[len(list(Path('store').iterdir()))]]",
+        "before any run, the reader finds 1 row(s)",
+    ),
+    "no reset": ("def read():\n    return []", "say with --reset 'CMD'"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", READERS)
+def test_a_reader_that_cannot_be_relied_on(kind: str) -> None:
+    text, sentence = READERS[kind]
+    reset = "" if kind == "no reset" else "from rows import reset\n"
+    Path("bad.py").write_text(f"from pathlib import Path\n{reset}{text}\n")
+    refused(words("sh right_move.sh", "--reader", "bad.py:read"), sentence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--feed", "exit 3"], "--feed: it ended with exit code 3"),
+        (["--reset", "nowhere"], "--reset: it ended with exit code 127"),
+        (["--reader", "rows.py:nothing"], "there is no such function"),
+        (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
+        (["--expected", "empty"], "there is no row in it"),
+        (["--expected", "broken"], "line 2: write one JSON value a line"),
+        (["--only", "write nowhere #1"], "has no such place"),
+    ],
+)
+def test_what_stands_beside_the_pipeline_is_checked_too(
+    more: list[str], sentence: str
+) -> None:
+    Path("empty").touch()
+    Path("broken").write_text("[1]\n[\n")
+    refused(sample("right_move", *more), sentence)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["sink.py:sink"], "test one of them at a time"),
+        (["--batches", "2"], "--batches belongs to a sink"),
+        (["--option", "a=b"], "--option belongs to a sink"),
+        (["--read-command", "cat"], "one way to read what came out"),
+    ],
+)
+def test_a_sink_and_a_pipeline_are_told_apart(more: list[str], sentence: str) -> None:
+    refused(sample("right_move", *more), sentence)
+
+
+@pytest.mark.slow
+def test_rows_may_be_printed_by_a_command_and_files_be_kept(tmp_path: Path) -> None:
+    """No Python of the user's at all; what the run without a crash left is taken for right."""
+    out, junit = tmp_path / "out", tmp_path / "junit.xml"
+    read = 'cat store/part-* 2>/dev/null | awk \'{ print "{\\"id\\": " $1 "}" }\''
+    command = words(
+        "sh wrong_exists.sh",
+        *("--read-command", read, "--reset", "rm -rf store input; mkdir store input"),
+        *("--feed", "for n in 1 2; do echo $n row > input/part-$n; done"),
+        *("--only", "write store/part-1 #1", "--expect", "exactly-once", "--json"),
+        *("--out", str(out), "--junit", str(junit)),
+    )
+    done = run(command)
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert report["in_these_runs"] == "at-most-once"
+    assert report["runs"][0]["lost"] == [0]
+    assert any("no --expected" in note for note in report["notes"])
+    assert "run 2 of 2, about" in done.stderr
+    assert ET.parse(junit).getroot().attrib["failures"] == "1"
+    assert {each.name for each in out.iterdir()} >= {
+        *("report.txt", "report.json", "badge.svg", "weakest.svg", "runs")
+    }
+
+
+@pytest.mark.slow
+def test_the_table_of_the_project_names_a_pipeline_too() -> None:
+    Path("pyproject.toml").write_text(
+        '[tool.labkit.crashtest]\ncommand = "sh right_move.sh"\nreader = "rows.py:read_parts"\n'
+        'expected = "rows.py:expected"\nwatch = ["store", "input"]\nexpect = "exactly-once"\n'
+    )
+    done = run([*words("x")[:4], "--only", "rename store/part-1 #1", "--json"])
+    assert done.returncode == 2, done.stderr
+    assert json.loads(done.stdout)["in_these_runs"] == "exactly-once"
+
+
+def alive(mark: str) -> list[int]:
+    """Processes whose command line or folder names this test's folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if mark in process.environ().get("PWD", "") or mark in process.cwd():
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def kill_at_a_moment(folder: Path, seconds: float) -> None:
+    """Starts a test of a pipeline in the folder, and kills the tester alone after so many seconds of it."""
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), PWD=str(folder))
+    tester = subprocess.Popen(
+        sample("wrong_endless", "--limit", "30"),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert tester.stderr is not None
+    tester.stderr.readline()  # the first run begins
+    time.sleep(seconds)  # the moment is what is tried here
+    os.kill(tester.pid, signal.SIGKILL)
+    tester.wait()
+    tester.stderr.close()
+    until(lambda: alive(str(folder)) == [], f"nothing left after {seconds} s", 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_left_of_a_test_that_is_killed_at_a_random_moment(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(5):
+        kill_at_a_moment(tmp_path / "job", chance.uniform(0, 3))

@@ -1,0 +1,50 @@
+"""The sample pipelines in data/pipelines, each copied to a folder of its own and tested there as a user would."""
+
+import os
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.crashtest.blackbox.campaign import crash_test_pipeline
+from labkit.crashtest.report import Report
+
+PIPELINES = Path(__file__).parents[2] / "data" / "pipelines"
+
+
+def expected() -> dict[str, dict[str, Any]]:
+    """What is expected of each pipeline, by the name of its file."""
+    text = (PIPELINES / "expected.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def copied(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own with all of them, from now on the working folder, and this Python before others."""
+    place = folder / "job"
+    shutil.copytree(PIPELINES, place)
+    patch.chdir(place)
+    python = Path(sys.executable).parent
+    patch.setenv("PATH", f"{python}{os.pathsep}{os.environ['PATH']}")
+    return place
+
+
+def options(name: str) -> dict[str, Any]:
+    """What the test of a sample is told, as on the command line."""
+    wanted = expected()[name]
+    return {
+        "reader": f"rows.py:{wanted['reader']}",
+        "expected": f"rows.py:{wanted.get('expected', 'expected')}",
+        "feed": wanted.get("feed", ""),
+        "watch": ["input", "store"],
+        "limit": wanted.get("limit", 60),
+        "seconds": 900,
+        "quick": True,
+    }
+
+
+def tested(name: str, **more: Any) -> Report:
+    """The report of a sample, in the working folder."""
+    return crash_test_pipeline(expected()[name]["command"], **options(name) | more)
