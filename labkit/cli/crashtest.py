@@ -269,7 +269,9 @@ def _refuse_mixed(
         )
     for name, part in others.items():
         if part is not None:
-            option = "--" + {"options": "option", "sink_format": "format"}.get(name, name).replace("_", "-")
+            option = "--" + {"options": "option", "sink_format": "format"}.get(
+                name, name
+            ).replace("_", "-")
             what = "a sink, FILE:NAME" if command else "a pipeline, --command"
             raise InvalidInput(f"{option} belongs to {what}; leave it out here.")
 
