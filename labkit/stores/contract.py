@@ -58,7 +58,7 @@ class Store(Protocol):
         """Rows of transactions that are neither committed nor aborted."""
 
     def close(self) -> None:
-        """Lets go of files and connections. A closed store is not used again."""
+        """Closes files and connections. A closed store is not used again."""
 
 
 @runtime_checkable
@@ -136,14 +136,14 @@ class Fencing(Protocol):
     """Transactions of a driver that was replaced are refused by the store itself, wherever its processes may live."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on refuses what earlier incarnations of the query begin; what they began is left to recovery.
+        """Refuses, from now on, what earlier incarnations of the query begin; what they began is left to recovery.
 
         Raises `JobFailed` when a later incarnation has done so already.
         """
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
-    """The refusal of a driver that was replaced."""
+    """The error for a driver that was replaced and still wants to write."""
     return JobFailed(
         f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
     )
@@ -154,7 +154,7 @@ class Expiring(Protocol):
     """Transactions that the store aborts by itself once they have been open for too long, prepared or not."""
 
     def expire_after(self, seconds: float) -> None:
-        """From now on a transaction of this store may be open for so long, counted from its first row."""
+        """Sets for how many seconds a transaction may be open from now on, counted from its first row."""
 
     def unfinished(self) -> list[str]:
         """What the server itself says is open now."""

@@ -90,6 +90,8 @@ class StagedFile:
         """Makes the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
+            # Under the lock an abort comes either before the rename, which then finds
+            # no file, or after it; it can never pass between the look and the rename.
             self.rename(self.path.with_suffix(PREPARED))
             durable.sync_folder(self.path.parent)
 
@@ -98,6 +100,9 @@ class StagedFile:
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.flush()
+            # The rows must be on the disk before the rename that announces them: after
+            # a loss of power a new name with missing rows would be a promise that was
+            # not kept.
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
@@ -106,6 +111,8 @@ class StagedFile:
             raise JobFailed(
                 f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another."
             )
+        # The descriptor is closed after the rename: until then it keeps the inode alive
+        # that the look above compares.
         self.path.rename(target)
         self._file.close()
 
@@ -128,6 +135,9 @@ class StagedFile:
 
     def _is_there(self) -> bool:
         try:
+            # An abort may have removed the file and another writer may have begun under
+            # its name, so the name alone proves nothing: the inode says whether it is
+            # still ours.
             return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
         except FileNotFoundError:
             return False
@@ -162,6 +172,8 @@ class FilesStore:
         """Makes the appended rows durable and lets go of all files. A transaction that is open stays unfinished."""
         for staged in self._staged:
             staged.close()
+        # The attribute is cleared first, so that a failing fsync cannot lead to a
+        # second close of a number that another file may have by then.
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with durable.explained(self._log):
@@ -195,8 +207,11 @@ class FilesStore:
             staged = self._stage(handle, ATOMIC)
         try:
             yield staged.write
+            # The fsync is outside of the lock: it may take long, and other writers need
+            # the lock for a moment only.
             staged.seal()
             with self._changing():
+                # Another writer of the batch may have committed while this one wrote.
                 self._refuse_marked(handle)
                 staged.rename(self._next_path(handle))
                 self._sync()
@@ -219,6 +234,8 @@ class FilesStore:
         prepared = self._path(handle, PREPARED)
         with self._changing_what_is_there():
             if prepared.exists():
+                # The number is drawn under the lock, so that the order of the names is
+                # the order in which the transactions became visible.
                 prepared.rename(self._next_path(handle))
             elif not self._is_committed(handle):
                 raise JobFailed(
@@ -248,6 +265,8 @@ class FilesStore:
                 yield
 
     @contextmanager
+    # Looking at a store must not create it: where there is no folder there is nothing
+    # to lock.
     def _changing_what_is_there(self) -> Iterator[None]:
         with (
             durable.explained(self.folder),
@@ -256,6 +275,9 @@ class FilesStore:
             yield
 
     def _sync(self) -> None:
+        # The folder that gained the file is synced first. After a loss of power between
+        # the two the file may stand in both, and a second commit would find it; the
+        # other way round it could stand in neither.
         durable.sync_folder(self._committed)
         durable.sync_folder(self._staging)
 
@@ -263,6 +285,8 @@ class FilesStore:
         return self._staging / f"{handle}{suffix}"
 
     def _stage(self, handle: Handle, suffix: str) -> StagedFile:
+        # A store may live as long as its driver, so transactions that are over are
+        # forgotten.
         self._staged = [staged for staged in self._staged if not staged.is_closed]
         staged = StagedFile(handle, self._path(handle, suffix))
         self._staged.append(staged)

@@ -121,12 +121,16 @@ class SimulatedTransaction:
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
+            # The rest of the rows and the vote are one transaction: a vote without its
+            # rows would be a promise that cannot be kept.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
         self._is_open = False
 
     def _insert(self, connection: sqlite3.Connection) -> None:
         mine = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
+        # The number tells this begin from a later one under the same name, after an
+        # abort in between.
         if connection.execute(mine, [self._number, self._name]).fetchone() is None:
             raise JobFailed(
                 f"The transaction {self._name} was aborted while it was open; begin another."
@@ -236,6 +240,8 @@ class SQLiteStore:
         if not self._is_there():
             return
         with self._writing() as connection:
+            # One transaction for all three, so that nobody sees a transaction that is
+            # half gone.
             for statement in _ABORT:
                 connection.execute(statement, [str(handle)])
 
@@ -259,11 +265,16 @@ class SQLiteStore:
         with self._lock, self._explained():
             if self._connection is None:
                 self._connection = self._connect_to_write()
+            # The lock for writing is taken at once: a transaction that begins by
+            # reading and wants to write later fails where somebody else has written
+            # meanwhile, without waiting.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
             finally:
+                # An error of SQLite may have rolled back by itself, and a second
+                # ROLLBACK would hide that error behind its own.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
@@ -295,6 +306,9 @@ class SQLiteStore:
             check_same_thread=False,
         )
         try:
+            # Said aloud, since builds of SQLite differ in their default: with NORMAL a
+            # commit in WAL mode is not synced, and the engine's decision could outlive
+            # the rows that it is about.
             connection.execute("PRAGMA synchronous = FULL")
             if connection.execute("PRAGMA application_id").fetchone() != (
                 APPLICATION_ID,
@@ -317,6 +331,8 @@ class SQLiteStore:
                 connection.executescript(_SCHEMA)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             with suppress(FileExistsError):  # another process was first
+                # A link fails where the name is taken, and a rename would replace the
+                # other process's database, with rows in it perhaps.
                 os.link(draft, self.path)
         finally:
             draft.unlink(missing_ok=True)
@@ -357,6 +373,7 @@ def _holds(connection: sqlite3.Connection, question: str, handle: Handle) -> boo
 
 
 def _explanation(path: Path, error: sqlite3.Error) -> LabError:
+    # The lowest byte is the primary code; the others only say where it happened.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")

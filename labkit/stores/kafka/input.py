@@ -51,15 +51,18 @@ class InputTopic:
     def fill(
         self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False
     ) -> None:
-        """Writes the lines that are not written yet, to a partition more if wanted; when this returns, all are there.
+        """Writes the lines that are not written yet; when this returns, the broker has all of them.
 
-        Raises `InvalidInput` where an earlier call was cut off, since nobody knows how far it came.
+        With `new_partition` the topic gets one partition more first, to which words go that are new. Raises
+        `InvalidInput` where an earlier call was cut off, since nobody knows how far it came.
         """
-        homes, written = self._known()
+        homes, written = self._state()
         lines = [(offset, word) for offset, word in lines if offset >= written]
         if not lines:
             return
         durable.make_folder(self._folder)
+        # The old note goes first: if this process dies while it sends, nobody may
+        # believe that the lines are complete, nor write them again.
         durable.replace(self._folder / "homes", json.dumps({"writing": True}))
         if new_partition:
             self.add_partition()
@@ -75,9 +78,11 @@ class InputTopic:
             )
         finally:
             hang_up(writer)
+        # The aborted record comes last, so that a source that stops at the end of the
+        # lines has it behind them and one that ignores the isolation level reads it.
         self._abort_one(newest)
-        known = {"homes": homes, "written": lines[-1][0] + 1}
-        durable.replace(self._folder / "homes", json.dumps(known))
+        state = {"homes": homes, "written": lines[-1][0] + 1}
+        durable.replace(self._folder / "homes", json.dumps(state))
 
     def add_partition(self) -> int:
         """Gives the topic a partition more; returns its number."""
@@ -99,7 +104,7 @@ class InputTopic:
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Has the group say that everything before these offsets is read, whether it is so or not."""
+        """Commits offsets for the group: it then says that everything before them is read, whether it is so or not."""
         wanted = {
             TopicPartition(self.name, partition): offset
             for partition, offset in offsets.items()
@@ -107,7 +112,7 @@ class InputTopic:
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection to the broker."""
         self._topic.close()
 
     def destroy(self) -> None:
@@ -115,11 +120,11 @@ class InputTopic:
         if self._topic.find() is not None:
             self._topic.delete()
 
-    def _known(self) -> tuple[dict[str, int], int]:
+    def _state(self) -> tuple[dict[str, int], int]:
         path = self._folder / "homes"
         try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-            return dict(known["homes"]), int(known["written"])
+            state = json.loads(path.read_text(encoding="utf-8"))
+            return dict(state["homes"]), int(state["written"])
         except FileNotFoundError:
             return {}, 0
         except (ValueError, KeyError, TypeError):
@@ -140,6 +145,8 @@ class InputTopic:
                         self.name, value, key=word.encode(), partition=partition
                     )
                 )
+                # Futures are looked at in portions: a million of them would have to be
+                # kept otherwise, and a refused record would be noticed at the end only.
                 if len(sent) == CHUNK:
                     _check(writer, sent)
                     sent.clear()
@@ -153,6 +160,8 @@ class InputTopic:
                 initialise(writer, self._topic.timeout)
                 writer.begin_transaction()
                 self._send(writer, [(-1, ABORTED_WORD, partition)])
+            # Initialising the id aborts what is open under it, and returns only when
+            # the marker of the abort is written.
             self._topic.coordinators.fence(f"{self.name}.input", self._topic.timeout)
         finally:
             hang_up(writer)

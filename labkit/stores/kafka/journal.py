@@ -45,7 +45,7 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """One process at a time finishes transactions."""
+        """Holds the lock under which one process at a time begins or finishes transactions."""
         with durable.explained(self._folder):
             durable.make_folder(self._folder)
             with durable.locked(self._folder):
@@ -56,7 +56,7 @@ class Journal:
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Earlier drivers of the query begin nothing from now on. Raises `JobFailed` for one that was replaced."""
+        """Refuses what earlier drivers of the query begin from now on. Raises `JobFailed` for one that was replaced."""
         with self.changing():
             self.refuse_fenced(query, incarnation)
             durable.replace(self._epoch(query), str(incarnation))
@@ -81,6 +81,8 @@ class Journal:
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
+            # Beginning under a used name would initialise its transactional.id, and
+            # that aborts what the first user has open.
             if any(
                 self._path(handle, suffix).exists()
                 for suffix in (OPEN, PREPARED, COMMITTED, LOST)
@@ -88,6 +90,8 @@ class Journal:
                 raise JobFailed(
                     f"{self._folder}: there is a transaction {handle}; a name is never used twice."
                 )
+            # `x` refuses a file that is there: of two attempts with one name, one must
+            # fail.
             with self._path(handle, OPEN).open("xb"):
                 pass
             durable.sync_folder(self._folder)
@@ -98,10 +102,11 @@ class Journal:
     def note(self, handle: Handle) -> tuple[int, int] | None:
         """The identity of the note that a transaction is open: another one is another writer's."""
         try:
-            found = self._path(handle, OPEN).stat()
+            status = self._path(handle, OPEN).stat()
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        # Inodes are used again, so the time belongs to the identity.
+        return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
         """Makes the vote durable; the caller holds the lock and has looked at the note."""
@@ -110,6 +115,8 @@ class Journal:
             "epoch": vote.producer.epoch,
             "rows": vote.rows,
         }
+        # The vote is durable before the note that the transaction is open goes away: a
+        # crash in between leaves both, and the vote counts.
         durable.replace(self._path(handle, PREPARED), json.dumps(content))
         self._path(handle, OPEN).unlink()
         durable.sync_folder(self._folder)
@@ -131,7 +138,7 @@ class Journal:
             ) from None
 
     def is_committed(self, handle: Handle) -> bool:
-        """Whether the coordinator has said so."""
+        """Whether the coordinator has confirmed the commit."""
         return self._path(handle, COMMITTED).exists()
 
     def is_lost(self, handle: Handle) -> bool:
@@ -147,6 +154,8 @@ class Journal:
         self._become(handle, LOST)
 
     def _become(self, handle: Handle, suffix: str) -> None:
+        # A rename, so that every transaction has one state at any moment, whatever
+        # dies.
         self._path(handle, PREPARED).replace(self._path(handle, suffix))
         durable.sync_folder(self._folder)
 

@@ -33,6 +33,8 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
     """Whether the group of this batch has an offset, once a commit that is under way has ended."""
     if (name := topic.find()) is None:
         return False
+    # EndTxn is answered before the markers are written, so a commit that is under way
+    # would look like none.
     topic.coordinators.settled(transactional_id(topic, query))
     return topic.coordinators.has_offset(_group(name, query, batch))
 
@@ -57,6 +59,8 @@ def marked(
         with explained(topic.address):
             initialise(writer, topic.timeout)
         refuse_fenced(handle.query, handle.incarnation)
+        # Only now is the answer final: initialising the id has ended whatever an
+        # earlier writer of the query had under way.
         if has_marker(topic, handle.query, handle.batch):
             raise JobFailed(
                 f"Batch {handle.batch} of the query {handle.query} was committed before."
@@ -72,6 +76,8 @@ def marked(
 
         yield write
         _commit(topic, writer, handle, sent)
+    # Without this the open transaction would hold back every reader at read_committed
+    # until its timeout is over.
     except BaseException:
         _abort(topic, name)
         raise
@@ -88,6 +94,8 @@ def _commit(
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):
         flush(writer)
+        # A flush returns when every record has an answer, and a refusal is an answer,
+        # too.
         for future in sent:
             future.get(timeout=1)
         offsets = {
@@ -96,9 +104,11 @@ def _commit(
             )
         }
         add_offsets(writer, offsets, _group(topic.name(), handle.query, handle.batch))
+    # The answer may be lost although the coordinator has decided, so what counts is
+    # what it says afterwards.
     topic.coordinators.end(name, producer, commit=True)
-    found = topic.coordinators.settled(name)
-    if found is None or (found.stage, found.producer) != (
+    description = topic.coordinators.settled(name)
+    if description is None or (description.stage, description.producer) != (
         Stage.COMPLETE_COMMIT,
         producer,
     ):
@@ -108,7 +118,7 @@ def _commit(
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """As far as the broker can be asked; else its timeout does it, or the next writer.
+    """Aborts what is open under the id, as far as the broker can be asked; else its timeout does it, or the next writer.
 
     Whatever the coordinator says now, a record may still be on its way to it: only fencing is certain.
     """

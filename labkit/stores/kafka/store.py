@@ -75,15 +75,20 @@ class KafkaStore:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
-        """What a reader at read_uncommitted gets who reads along: also what is, or will be, aborted, for ever."""
+        """Every row that a reader at read_uncommitted gets who reads along, also those that are or will be aborted.
+
+        Each row's `visibility` says whether it was aborted, or read before its decision.
+        """
         if self.topic.find() is not None:
+            # Who reads along cannot know what will be aborted, so every row is compared
+            # with what the log says in the end.
             kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
             kept |= {entry.position for entry in self._undecided()}
             for entry in self._reader(READ_UNCOMMITTED).read():
                 yield _as_read_early(entry, aborted=entry.position not in kept)
 
     def close(self) -> None:
-        """Hangs up. A transaction that is open stays unfinished."""
+        """Closes every producer and the topic's connection. A transaction that is open stays unfinished."""
         for transaction in self._open:
             transaction.close()
         self._open.clear()
@@ -141,12 +146,17 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """The same, and says what came of it. Raises `JobFailed` for a transaction that is not prepared."""
+        """Commits by the vote and returns what came of it, also where the rows are lost.
+
+        Raises `JobFailed` for a transaction that is not prepared.
+        """
         if not self.folder.is_dir():
             raise _not_prepared(self.folder, handle)
         with self.journal.changing():
             if self.journal.is_committed(handle):
                 return Outcome.ALREADY_COMMITTED
+            # The journal is asked before Kafka: the id may have been initialised since,
+            # and then the coordinator knows nothing of this transaction any more.
             if self.journal.is_lost(handle):
                 return Outcome.LOST
             vote = self.journal.vote(handle)
@@ -166,17 +176,25 @@ class KafkaStore:
         with self.journal.changing():
             if self.journal.is_committed(handle):
                 return
+            # A producer of our own would go on sending, and would fail only when the
+            # broker refuses its epoch.
             for transaction in [mine for mine in self._open if mine.handle == handle]:
                 transaction.hang_up()
-            found = self.topic.coordinators.settled(self.topic.transactional_id(handle))
+            description = self.topic.coordinators.settled(
+                self.topic.transactional_id(handle)
+            )
             vote = self.journal.vote(handle)
-            if vote is not None and _is(found, Stage.COMPLETE_COMMIT, vote.producer):
+            if vote is not None and _is(
+                description, Stage.COMPLETE_COMMIT, vote.producer
+            ):
                 self.journal.commit(
                     handle
                 )  # whoever committed it died before it could say so
                 return
-            if found is not None:  # in whatever stage: a record may still be on its way
-                self._fence(found.name)
+            if (
+                description is not None
+            ):  # in whatever stage: a record may still be on its way
+                self._fence(description.name)
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
@@ -185,11 +203,11 @@ class KafkaStore:
         Ids of another store begin with another topic, so none of them is ever among these.
         """
         with self.journal.explained():
-            found = self.journal.unfinished()
+            handles = self.journal.unfinished()
         for described in self.transactions():
             with suppress(InvalidInput):
-                found.add(Handle.parse(described.name.partition(".")[2]))
-        return sorted(handle for handle in found if handle.query == query)
+                handles.add(Handle.parse(described.name.partition(".")[2]))
+        return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
         """Refuses what earlier drivers of the query begin from now on; raised epochs stop what they have open.
@@ -212,10 +230,10 @@ class KafkaStore:
             self.topic.transactional_id(handle)
             for handle in sorted(self.journal.unfinished())
         ]
-        found = [self.topic.coordinators.describe(name) for name in names]
+        descriptions = [self.topic.coordinators.describe(name) for name in names]
         return [
             described.name
-            for described in found
+            for described in descriptions
             if described is not None and described.stage in ABORTED
         ]
 
@@ -226,7 +244,9 @@ class KafkaStore:
             return []
         names = self.topic.coordinators.unfinished(f"{topic}.")
         return [
-            found for name in names if (found := self.topic.coordinators.describe(name))
+            described
+            for name in names
+            if (described := self.topic.coordinators.describe(name))
         ]
 
     def last_stable_offset(self) -> int:
@@ -237,6 +257,8 @@ class KafkaStore:
 
     def check(self, capability: str) -> None:
         """Whether the broker answers, and allows transactions to be open for so long. Raises a sentence if not."""
+        # Asked now, because the first transaction would be refused only after the JVM
+        # is up.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
@@ -258,14 +280,16 @@ class KafkaStore:
             self.topic.transactional_id(handle),
             self.topic.coordinators,
         )
-        found = coordinators.settled(name)
-        asked = _is(found, Stage.ONGOING, vote.producer)
+        description = coordinators.settled(name)
+        # The producer is compared, too: what is open under the name may be another
+        # writer's, and is not ours to commit.
+        asked = _is(description, Stage.ONGOING, vote.producer)
         if asked:
             coordinators.end(name, vote.producer, commit=True)
-            found = coordinators.settled(name)
-        if _is(found, Stage.COMPLETE_COMMIT, vote.producer):
+            description = coordinators.settled(name)
+        if _is(description, Stage.COMPLETE_COMMIT, vote.producer):
             return Outcome.COMMITTED if asked else Outcome.ALREADY_COMMITTED
-        if found is not None and found.stage in ABORTED:
+        if description is not None and description.stage in ABORTED:
             return Outcome.LOST
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
@@ -273,6 +297,8 @@ class KafkaStore:
         """Where the id was initialised since, the coordinator has forgotten how its last transaction ended."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
+        # Before the last stable offset every transaction is decided: a row of ours that
+        # a read_committed reader does not get there was aborted.
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
         is_aborted = any(
@@ -291,17 +317,27 @@ class KafkaStore:
         return [entry for entry in entries if entry.owner not in dead]
 
     def _is_aborted(self, owner: Owner) -> bool:
-        found = self.topic.coordinators.describe(f"{self.topic.name()}.{owner.name}")
+        description = self.topic.coordinators.describe(
+            f"{self.topic.name()}.{owner.name}"
+        )
         return (
-            found is None or found.stage in ABORTED or found.producer != owner.producer
+            description is None
+            or description.stage in ABORTED
+            or description.producer != owner.producer
         )
 
     def _fence(self, name: str) -> None:
         self.topic.coordinators.fence(name, self.topic.timeout)
 
 
-def _is(found: TransactionDescription | None, stage: Stage, producer: Producer) -> bool:
-    return found is not None and found.stage is stage and found.producer == producer
+def _is(
+    description: TransactionDescription | None, stage: Stage, producer: Producer
+) -> bool:
+    return (
+        description is not None
+        and description.stage is stage
+        and description.producer == producer
+    )
 
 
 def _not_prepared(folder: Path, handle: Handle) -> JobFailed:

@@ -52,7 +52,7 @@ class Traffic(StrEnum):
 
 @dataclass
 class TimeoutTrial:
-    """What became of one kind of traffic."""
+    """What became of one kind of traffic, from the first attempt to the judge's verdict."""
 
     traffic: Traffic
     steps: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class TimeoutTrial:
     verdict: Verdict | None = None
 
     def __str__(self) -> str:
-        """For a person."""
+        """The trial as text for a person: the verdict, then one line a step."""
         held = (
             ""
             if self.verdict is None
@@ -75,7 +75,7 @@ class TimeoutTrial:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The same as plain data."""
+        """The trial as plain data, for JSON."""
         verdict = None if self.verdict is None else self.verdict.to_json()
         outcome = None if self.outcome is None else self.outcome.value
         return {
@@ -187,20 +187,20 @@ class _Job:
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
         """Waits for a moment of the attempt, and says so when the coordinator has aborted the transaction meanwhile."""
-        name, told = (
+        name, announcement = (
             store.topic.transactional_id(handle),
             f"attempt {self._attempt}: Kafka says",
         )
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
-            found = store.topic.coordinators.describe(name)
+            description = store.topic.coordinators.describe(name)
             if (
-                found
-                and found.stage in ABORTED
-                and not any(told in step for step in self.tried.steps)
+                description
+                and description.stage in ABORTED
+                and not any(announcement in step for step in self.tried.steps)
             ):
                 self._say(
-                    f"{told} {found.stage}: the transaction was open for more than {found.timeout:g} s"
+                    f"{announcement} {description.stage}: the transaction was open for more than {description.timeout:g} s"
                 )
 
     def _say(self, what: str) -> None:

@@ -72,12 +72,12 @@ class Topic:
 
     def name(self) -> str:
         """The topic's name, chosen now if nobody has."""
-        if (found := self.find()) is None:
+        if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
-            found = self.find()
-            assert found is not None
-        return found
+            name = self.find()
+            assert name is not None
+        return name
 
     def transactional_id(self, handle: Handle) -> str:
         """The id of a handle: other stores have other topics, and other attempts other handles."""
@@ -91,7 +91,7 @@ class Topic:
         return self._coordinators
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection to the broker, if one was opened."""
         coordinators, self._coordinators = self._coordinators, None
         if coordinators is not None:
             coordinators.close()
@@ -106,6 +106,8 @@ class Topic:
                 client_id="labkit-writer",
                 transactional_id=transactional_id,
                 transaction_timeout_ms=int(self.timeout * 1000),
+                # A topic that the broker creates by itself has its default number of
+                # partitions, and the lab needs one.
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=10_000,
                 request_timeout_ms=10_000,
@@ -132,6 +134,8 @@ class Topic:
         self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])
+        # The name goes last: while it is there, a second call finds what the first has
+        # left.
         (self.folder / "topic").unlink(missing_ok=True)
         self._is_made = False
 
@@ -142,6 +146,8 @@ class Topic:
         try:
             draft.write_text(f"labkit-{uuid.uuid4().hex[:16]}", encoding="ascii")
             with suppress(FileExistsError):
+                # A link fails where the name is taken; a rename would let the last
+                # writer win, and the first would write to another topic.
                 os.link(draft, self.folder / "topic")
         finally:
             draft.unlink(missing_ok=True)
@@ -151,6 +157,8 @@ class Topic:
         if self._is_made:
             return
         with explained(self.address), suppress(errors.TopicAlreadyExistsError):
+            # -1 is the broker's own default: a cluster of the user's may demand more
+            # copies than one.
             topics = {self.name(): {"num_partitions": 1, "replication_factor": -1}}
             self.coordinators.admin.create_topics(topics, wait_for_metadata=True)
         self._is_made = True

@@ -87,10 +87,10 @@ class TransactionDescription(NamedTuple):
 
 def check_version() -> None:
     """Raises `ServiceUnavailable` for another kafka-python than the one whose private names were tried."""
-    found = version("kafka-python")
-    if found != PINNED:
+    installed = version("kafka-python")
+    if installed != PINNED:
         raise ServiceUnavailable(
-            f"kafka-python {found} is installed, and transactions are resumed by private names of {PINNED}: "
+            f"kafka-python {installed} is installed, and transactions are resumed by private names of {PINNED}: "
             f"run pip install kafka-python=={PINNED}."
         )
 
@@ -105,15 +105,15 @@ def probe(address: str) -> None:
 
 
 def unavailable(address: str) -> ServiceUnavailable:
-    """The broker does not answer."""
+    """The error for a broker that does not answer, with the remedy."""
     remedy = "look at it with labkit services status kafka, or at LABKIT_KAFKA"
     return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
     """Id and epoch of a producer; after an epoch bump (KIP-360) its open transaction is gone, so compare them."""
-    found = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
-    return Producer(found.producer_id, found.epoch)
+    identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
+    return Producer(identity.producer_id, identity.epoch)
 
 
 def flush(writer: KafkaProducer) -> None:
@@ -145,6 +145,7 @@ def add_offsets(
 ) -> None:
     """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001
+    # The sender sleeps until somebody wakes it; the public call does so, too.
     writer._sender.wakeup()  # noqa: SLF001
     if not result.wait(timeout_ms=PATIENCE * 1000):
         raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
@@ -174,11 +175,13 @@ def open_transactions(address: str) -> list[TransactionDescription]:
     """Every transaction of a cluster that is neither committed nor aborted, whoever began it, the oldest first."""
     coordinators = Coordinators(address)
     try:
-        found = [coordinators.describe(name) for name in coordinators.unfinished()]
+        descriptions = [
+            coordinators.describe(name) for name in coordinators.unfinished()
+        ]
     finally:
         coordinators.close()
     return sorted(
-        (each for each in found if each and each.stage in UNFINISHED),
+        (each for each in descriptions if each and each.stage in UNFINISHED),
         key=lambda each: each.started,
     )
 
@@ -204,12 +207,14 @@ class Coordinators:
         return self._admin
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection to the cluster."""
         self._admin.close()
 
     def longest_timeout(self) -> float | None:
         """The broker's maximum for a transaction's timeout, in seconds; None where this user may not ask."""
         with explained(self._address), suppress(errors.AuthorizationError):
+            # The configuration is a broker's, so its number comes first; versions of
+            # the protocol differ in what they call it.
             brokers = self._admin.describe_cluster()["brokers"]
             number = str(
                 next(
@@ -220,8 +225,8 @@ class Coordinators:
                 )
             )
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
-            found = self._admin.describe_configs([wanted], config_filter="all")
-            return float(found["broker"][number][_MAXIMUM]["value"]) / 1000
+            configuration = self._admin.describe_configs([wanted], config_filter="all")
+            return float(configuration["broker"][number][_MAXIMUM]["value"]) / 1000
         return None
 
     def delete_groups(self, prefix: str) -> None:
@@ -232,39 +237,42 @@ class Coordinators:
                 self._admin.delete_groups(mine)
 
     def describe(self, name: str) -> TransactionDescription | None:
-        """What is known of a transactional id; None when nothing is."""
+        """Asks the id's coordinator for stage, producer and times; None where it knows nothing of the id."""
 
         def ask() -> TransactionDescription | None:
             try:
-                found = self._admin.describe_transactions([name])[name]
+                answer = self._admin.describe_transactions([name])[name]
             except errors.TransactionalIdNotFoundError:
                 return None
-            producer = Producer(found.producer_id, found.producer_epoch)
+            producer = Producer(answer.producer_id, answer.producer_epoch)
             times = (
-                found.transaction_timeout_ms / 1000,
-                max(found.transaction_start_time_ms, 0) / 1000,
+                answer.transaction_timeout_ms / 1000,
+                max(answer.transaction_start_time_ms, 0) / 1000,
             )
             return TransactionDescription(
-                name, Stage(found.state.value), producer, *times
+                name, Stage(answer.state.value), producer, *times
             )
 
         with explained(self._address):
             return self._patiently(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """The same, once all markers of a decision that was made are written."""
+        """Describes an id like `describe`, but waits until all markers of a decision that was made are written.
+
+        Raises `ServiceUnavailable` when that takes longer than `PATIENCE` seconds.
+        """
         deadline = time.monotonic() + PATIENCE
         while (
-            (found := self.describe(name))
-            and found.stage in UNFINISHED
-            and found.stage is not Stage.ONGOING
+            (description := self.describe(name))
+            and description.stage in UNFINISHED
+            and description.stage is not Stage.ONGOING
         ):
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"{self._address}: {name} stayed {found.stage} for {PATIENCE:.0f} s."
+                    f"{self._address}: {name} stayed {description.stage} for {PATIENCE:.0f} s."
                 )
             time.sleep(_PAUSE)
-        return found
+        return description
 
     def unfinished(self, prefix: str = "") -> list[str]:
         """Every transactional id with this prefix whose transaction is neither committed nor aborted, sorted."""
@@ -307,6 +315,7 @@ class Coordinators:
                 lambda: InitProducerIdRequest(
                     transactional_id=name,
                     transaction_timeout_ms=int(timeout * 1000),
+                    # -1 for both asks for the next epoch, whoever holds the id now.
                     producer_id=-1,
                     producer_epoch=-1,
                     max_version=_INIT_PRODUCER_ID,
@@ -315,6 +324,8 @@ class Coordinators:
             )
             if error is not errors.NoError:
                 raise error(f"InitProducerId of {name}")
+        # InitProducerId is answered before the markers are written, and a reader would
+        # still wait behind them.
         self.settled(name)
 
     def has_offset(self, group: str) -> bool:
@@ -326,12 +337,12 @@ class Coordinators:
 
         def ask() -> dict[TopicPartition, int]:
             try:
-                found = self._admin.list_group_offsets([group])[group]
+                positions = self._admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
                 return {}
             return {
                 place: position.offset
-                for place, position in found.items()
+                for place, position in positions.items()
                 if position.offset >= 0
             }
 
@@ -356,10 +367,10 @@ class Coordinators:
     def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Every partition of a topic, with the offset that the next record there will get."""
         with explained(self._address):
-            [found] = self._admin.describe_topics([topic])
+            [description] = self._admin.describe_topics([topic])
             places = [
                 TopicPartition(topic, each["partition_index"])
-                for each in found["partitions"]
+                for each in description["partitions"]
             ]
             latest = self._admin.list_partition_offsets(
                 dict.fromkeys(places, OffsetSpec.LATEST)
@@ -380,6 +391,8 @@ class Coordinators:
         def once() -> tuple[type[errors.KafkaError], Any]:
             answer = self._admin._manager.run(send)  # noqa: SLF001
             error = errors.for_code(answer.error_code)
+            # The answer for "not yet": the coordinator is still writing the markers of
+            # the transaction before, or has moved.
             if error is errors.ConcurrentTransactionsError or issubclass(
                 error, _ELSEWHERE
             ):

@@ -47,6 +47,8 @@ class KafkaTransaction:
         """Sends one record. Raises `JobFailed` once the transaction is not open any more."""
         self._refuse_closed()
         if len(self._sent) >= CHUNK:
+            # Looked at on the way, so that a transaction that Kafka has aborted fails
+            # while rows are written and not only at the end.
             self._check([future for future in self._sent if future.is_done])
             self._sent = [future for future in self._sent if not future.is_done]
         with explained(self._topic.address):
@@ -64,10 +66,14 @@ class KafkaTransaction:
         """Waits until the broker has every record, then stores the vote. Raises `JobFailed` after an abort."""
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
+            # Under the journal's lock: an abort that comes before this look removes the
+            # note, and one that comes after it finds a vote.
             if self._journal.note(self.handle) != self._note:
                 raise self._aborted("its name was given up")
             flush(self._writer)
             self._check(self._sent)
+            # The client raises its own epoch after some errors (KIP-360), and that
+            # aborts what was open: the vote would be for an empty transaction.
             if producer_of(self._writer) != self._owner.producer:
                 raise self._aborted("its epoch was raised")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
@@ -79,7 +85,7 @@ class KafkaTransaction:
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Lets go of the connection."""
+        """Closes the producer's connection; what is open stays open."""
         hang_up(self._writer)
 
     def _check(self, futures: Sequence[FutureRecordMetadata]) -> None:
@@ -111,7 +117,7 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """The broker does not allow a transaction to be open for so long."""
+    """The error for a timeout above the broker's maximum; both are in seconds."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: "

@@ -71,6 +71,8 @@ class Pool:
 
     def take(self) -> Connection:
         """A connection of one's own until it is given back. Its statements see the store's schema."""
+        # The lock is not held while connecting: that takes a round trip or a timeout,
+        # and other threads of the task must not wait for it.
         connection = self._find() or self._new()
         with self._lock:
             self._taken.append(connection)
@@ -89,6 +91,8 @@ class Pool:
         try:
             with explained(connection, self.place):
                 connection.execute(self._settings())
+                # A process that is stopped or forgotten must not hold one of the
+                # server's few connections for ever.
                 if connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
                     connection.execute(
                         f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode()
@@ -113,11 +117,13 @@ class Pool:
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Takes it back; one that is broken or in the middle of something is closed, which undoes what was open."""
+        """Takes a connection back; one that is broken or has a transaction open is closed, which rolls that back."""
         idle = (
             not connection.closed
             and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         )
+        # The server rolls back what a closed connection had open, whatever state the
+        # protocol was in; cleaning up by statements could fail once more.
         if not idle:
             connection.close()
         with self._lock:
@@ -136,11 +142,13 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Lets go of every connection; what they had open, and had not prepared, the server rolls back."""
+        """Closes connections that are in use, so that the server rolls back what they had open, and keeps idle ones."""
         with self._lock:
             for connection in self._taken:
                 connection.close()
             while self._idle:
+                # The oldest goes first, so that the freshest is the last to be given up
+                # when the keeper has too many.
                 _keeper.keep(self._key(), self._idle.pop(0))
 
 
@@ -155,6 +163,8 @@ class Keeper:
     def take(self, key: str, now: float) -> Connection | None:
         """A connection that was set up in the same way and still works, if there is any."""
         with self._lock:
+            # The freshest is tried first: it is the one that the server is least likely
+            # to be ending.
             for number in reversed(range(len(self._kept))):
                 if self._kept[number][0] != key:
                     continue
@@ -177,7 +187,7 @@ class Keeper:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """In a forked child: its parent's connections are not to be used, and closing them would end the parent's."""
+        """Forgets the parent's connections in a forked child: using them, or closing them, would end the parent's."""
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 
@@ -191,6 +201,8 @@ def is_usable(idle: Idle, now: float) -> bool:
     connection = idle.connection
     if connection.closed:
         return False
+    # `select` would refuse descriptors above 1023, which a driver with many files open
+    # may reach.
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if now - idle.since <= FRESH_SECONDS and not poll.poll(0):

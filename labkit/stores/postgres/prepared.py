@@ -67,6 +67,9 @@ class OpenTransaction:
                 sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid))
             )
             try:
+                # Both in the transaction itself: from here on it holds the lock of its
+                # line in `opened` until it is committed or rolled back, so an abort
+                # cannot take the line away and finds a prepared transaction instead.
                 at_once(connection, decide, prepare)
             except errors.NotNullViolation:
                 raise self._aborted() from None
@@ -103,6 +106,8 @@ class OpenTransaction:
             self._connection = None
             connection.close()
             self._pool.give(connection)
+            # An abort ends this connection from the server's side, which looks like a
+            # server that is gone: the line in `opened` tells them apart.
             if isinstance(error, ServiceUnavailable) and self._was_aborted():
                 raise self._aborted() from error
             raise
@@ -162,9 +167,9 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
     None as well where nothing can be prepared. Raises `JobFailed` for a query that a later driver has taken over.
     """
-    given = {"name": str(handle), "gid": names.gid_of(schema, handle)}
+    parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
-        noted = at_once(connection, *_opening(_OPEN, given, handle))[1]
+        noted = at_once(connection, *_opening(_OPEN, parameters, handle))[1]
     except errors.UniqueViolation:
         noted = []
     if not noted:
@@ -174,7 +179,9 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """The same for a transaction of one writer, with its marker; it may be begun again under its name.
+    """Opens a transaction of one writer behind such a note, with its marker; the name may be used again.
+
+    Returns the number of the note, which is new with every begin.
 
     Raises `JobFailed` when the marker is there already, or for a query that a later driver has taken over.
     """
@@ -196,16 +203,18 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     return int(noted[0][0])
 
 
-def _opening(note: str, given: Mapping[str, object], handle: Handle) -> list[Step]:
-    """The note, in a transaction of its own, then BEGIN."""
+def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
+    """The steps that write the note in a transaction of its own, then BEGIN."""
     noting = Step(
-        note, {**given, "query": handle.query, "incarnation": handle.incarnation}
+        note, {**parameters, "query": handle.query, "incarnation": handle.incarnation}
     )
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
     """Raises `JobFailed` if nothing was opened because a later driver has taken over."""
+    # Either a step failed and those after it were skipped, or all went through and a
+    # transaction is open: ROLLBACK is right in both cases.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
     if connection.execute(later, [handle.query, handle.incarnation]).rowcount:
@@ -301,6 +310,7 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
             )
         time.sleep(0.01)
     forget_opened(connection, str(handle))
+    # A commit that came first has its note removed by whoever committed.
     unless = "DELETE FROM staged WHERE handle = %s AND handle NOT IN (SELECT handle FROM committed)"
     connection.execute(unless, [str(handle)])
 
@@ -310,14 +320,18 @@ def _end_open(connection: Connection, name: str) -> bool:
     try:
         with connection.transaction():
             connection.execute(
-                "SELECT FROM opened WHERE handle = %s FOR UPDATE NOWAIT", [name]
+                # The writer holds this row from its vote on, also while it is prepared,
+                # so waiting for it could last for ever: the caller tries ROLLBACK
+                # PREPARED again instead.
+                "SELECT FROM opened WHERE handle = %s FOR UPDATE NOWAIT",
+                [name],
             )
             writer = "DELETE FROM opened WHERE handle = %s RETURNING pid, started"
-            found = connection.execute(writer, [name]).fetchone()
+            process = connection.execute(writer, [name]).fetchone()
     except errors.LockNotAvailable:
         return False
-    if found is not None:
-        terminate(connection, found)
+    if process is not None:
+        terminate(connection, process)
     return True
 
 
@@ -340,6 +354,8 @@ def forget_opened(connection: Connection, name: str, number: int | None = None) 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
     """Every transaction of the store that is open or prepared."""
+    # The view lists the transactions of all databases of the server; those of another
+    # one cannot be finished from here.
     mine = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(mine, [names.prefix_of(schema)])]
     yield from names.handles_in(schema, gids)

@@ -122,6 +122,8 @@ def schema_of(location: Path) -> str:
 
 def lock_of(schema: str) -> int:
     """The key of the advisory lock under which a store's transactions become visible, one at a time."""
+    # The server keys advisory locks by 64 bits; two schemas that collide only wait for
+    # each other.
     return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:8], signed=True)
 
 
@@ -133,6 +135,8 @@ def prefix_of(schema: str) -> str:
 def gid_of(schema: str, handle: Handle) -> str:
     """The name of a prepared transaction. Never shortened, so that no two handles share one. Raises `InvalidInput`."""
     gid = f"{prefix_of(schema)}{handle}"
+    # A shortened name could be that of another transaction, and would then commit or
+    # abort the wrong one.
     if len(gid.encode()) > GID_BYTES:
         raise InvalidInput(
             f"{gid[:60]}...: PostgreSQL takes names of transactions of at most {GID_BYTES} bytes; "

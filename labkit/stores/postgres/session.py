@@ -20,9 +20,9 @@ _PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNOREC
 
 
 class Answer(NamedTuple):
-    """What came of one statement: the server's word for it, or its error; and rows, where it has any."""
+    """The server's answer to one statement: a message, which may be that of an error, and rows if there are any."""
 
-    said: str
+    message: str
     names: Sequence[str] = ()
     rows: Sequence[Row] = ()
     code: str = ""
@@ -51,18 +51,20 @@ class SqlConnection:
             raise ServiceUnavailable(
                 f"This connection to PostgreSQL at {self._place} is closed; open another session."
             )
-        if found := _PREPARE.match(statement):
-            self.gids.append(found[1])
+        # The name is noted before the statement is sent: a connection that dies on the
+        # way back may have prepared it all the same.
+        if preparation := _PREPARE.match(statement):
+            self.gids.append(preparation[1])
         try:
             cursor = self._connection.execute(statement.encode())
         except psycopg.Error as error:
-            said = error.diag.message_primary or str(error).strip().splitlines()[0]
-            return Answer(said, code=error.diag.sqlstate or "08006")
+            message = error.diag.message_primary or str(error).strip().splitlines()[0]
+            return Answer(message, code=error.diag.sqlstate or "08006")
         names = [column.name for column in cursor.description or ()]
         return Answer(
             cursor.statusmessage or "", names, cursor.fetchall() if names else ()
         )
 
     def close(self) -> None:
-        """Hangs up, as the death of this process would: the server rolls back what is open and not prepared."""
+        """Closes the connection, as the death of this process would: the server rolls back what is not prepared."""
         self._connection.close()

@@ -50,7 +50,7 @@ class PostgresStore:
     def __init__(self, location: Path) -> None:
         self.location = location
         self.schema = names.schema_of(location)
-        self._known = False
+        self._has_schema = False
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
@@ -105,6 +105,8 @@ class PostgresStore:
             except BaseException as error:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")
+                    # Only the line of this very begin is removed: somebody may have
+                    # begun the same name again, under another number.
                     prepared.forget_opened(connection, name, number)
                 if isinstance(error, errors.NotNullViolation):
                     raise fenced(handle.query, handle.incarnation) from None
@@ -144,6 +146,8 @@ class PostgresStore:
                 ):
                     raise refusal
             finally:
+                # The lock is given back only when the commit is visible, or has failed:
+                # a number that is drawn later must belong to rows that appear later.
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
@@ -158,6 +162,8 @@ class PostgresStore:
             return []
         with self._pool.using() as connection:
             self._refuse_disabled(connection)
+            # A prepared transaction is in both lists, because its own deletion of its
+            # line in `opened` is not visible yet; so the names are a set first.
             return sorted(
                 {
                     each
@@ -176,6 +182,9 @@ class PostgresStore:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
+            # A transaction with a marker is worth nothing without its writer, so it is
+            # ended here and not left to recovery: it holds the marker's row, and the
+            # replay of its batch would wait for that.
             for name, pid, started in connection.execute(
                 "SELECT handle, pid, started FROM opened"
             ).fetchall():
@@ -203,12 +212,14 @@ class PostgresStore:
         if not self._is_there():
             return
         with self._pool.using() as connection:
+            # A prepared transaction keeps its locks without any connection, so DROP
+            # SCHEMA would wait for it in vain.
             for handle in set(prepared.unfinished(connection, self.schema)):
                 prepared.drop(connection, self.schema, handle)
             connection.execute(
                 sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema))
             )
-        self._known = False
+        self._has_schema = False
 
     @property
     def _pool(self) -> Pool:
@@ -227,10 +238,10 @@ class PostgresStore:
                 yield from connection.execute(statement, parameters)
 
     def _is_there(self) -> bool:
-        if not self._known:
+        if not self._has_schema:
             with self._pool.using() as connection:
-                self._known = _exists(connection, self.schema)
-        return self._known
+                self._has_schema = _exists(connection, self.schema)
+        return self._has_schema
 
     def _ready(self) -> Pool:
         """The connections, once the schema is there: several writers may try to create it at once."""
@@ -239,9 +250,11 @@ class PostgresStore:
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)]
                 )
+                # The look outside of the lock was a guess; whoever waited for the lock
+                # finds the schema that the holder has made.
                 if not _exists(connection, self.schema):
                     connection.execute(names.creation(self.schema, self.location))
-            self._known = True
+            self._has_schema = True
         return self._pool
 
     @contextmanager
@@ -262,12 +275,16 @@ class PostgresStore:
             )
 
     def _seal(
-        self, connection: Connection, rows: Rows, given: dict[str, str | int]
+        self, connection: Connection, rows: Rows, parameters: dict[str, str | int]
     ) -> None:
         """The last steps of a transaction of one writer, in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         at_once(
-            connection, *rows.steps(), lock, Step(prepared.SEAL, given), Step("COMMIT")
+            connection,
+            *rows.steps(),
+            lock,
+            Step(prepared.SEAL, parameters),
+            Step("COMMIT"),
         )
 
     def _refuse_disabled(self, connection: Connection) -> None:
@@ -277,11 +294,13 @@ class PostgresStore:
 
 def sweep() -> list[str]:
     """Drops the stores of runs whose folders are gone; gives their schemas. For a server that is the lab's alone."""
+    # A schema that exists on every server: the pool wants one, and none of the lab's
+    # may be there.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
         commented = "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
-        found = connection.execute(commented).fetchall()
-    for schema, comment in found:
+        schemas = connection.execute(commented).fetchall()
+    for schema, comment in schemas:
         location = Path(str(comment).removeprefix(names.MARK))
         if (
             names.schema_of(location) == schema
@@ -297,12 +316,12 @@ def sweep() -> list[str]:
 def _exists(connection: Connection, schema: str) -> bool:
     """Whether the schema is there and the lab's own. Raises `InvalidInput` for one that somebody else made."""
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
-    found = connection.execute(comment, [schema]).fetchone()
-    if found is not None and not str(found[0]).startswith(names.MARK):
+    row = connection.execute(comment, [schema]).fetchone()
+    if row is not None and not str(row[0]).startswith(names.MARK):
         raise InvalidInput(
             f"The schema {schema} was not made by the lab; choose another location."
         )
-    return found is not None
+    return row is not None
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:
