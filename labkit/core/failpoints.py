@@ -234,10 +234,10 @@ def orders(strategy: Strategy) -> tuple[Order, ...]:
 def parse_crash(text: str) -> Crash:
     """`POINT` or `POINT@BATCH` as a `Crash`. Raises `InvalidInput` for an unknown point or an unusable batch."""
     name, at, number = text.partition("@")
-    known = [point.value for point in FailPoint]
-    if name not in known:
+    names = [point.value for point in FailPoint]
+    if name not in names:
         raise InvalidInput(
-            f"--crash {text}: there is no failpoint {name!r}; {nearest(name, known)}"
+            f"--crash {text}: there is no failpoint {name!r}; {nearest(name, names)}"
         )
     if at and not (number.isascii() and number.isdigit() and len(number) <= 9):
         raise InvalidInput(

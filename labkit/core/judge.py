@@ -206,14 +206,14 @@ class _Tally:
     def findings(self, *, looked: bool) -> Findings:
         """All that was found, in the order in which a verdict lists it."""
         cases = {
-            name: found if name == "regression" else dict(sorted(found.items()))
-            for name, found in self.cases.items()
+            name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
+            for name, witnesses in self.cases.items()
         }
         return Findings(
-            offsets={name: tuple(found) for name, found in cases.items()},
+            offsets={name: tuple(witnesses) for name, witnesses in cases.items()},
             witnesses={
-                name: tuple(islice(found.values(), TEN))
-                for name, found in cases.items()
+                name: tuple(islice(witnesses.values(), TEN))
+                for name, witnesses in cases.items()
             },
             final={key: self.last[key].value for key in sorted(self.last)},
             effects=self.effects,

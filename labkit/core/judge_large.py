@@ -132,8 +132,8 @@ class _Expected:
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
         """Value, number of the key, number of the planned batch, and whether it has an effect."""
-        value, number, plan, seen = FACTS.unpack_from(self.rows, index * SIZE)
-        return value, number, plan, seen
+        value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
+        return value, number, plan, has_effect
 
     def key(self, index: int) -> str:
         return self.keys[self.facts(index)[1]]
@@ -180,7 +180,7 @@ class _PlannedBatches:
         return compress(fresh, map(self.absent.__getitem__, numbers))
 
 
-class _Found:
+class _Cases:
     """The distinct offsets of one anomaly, as a bit in the rows of the expected records, and few witnesses."""
 
     room = 1 << 23
@@ -252,8 +252,8 @@ class _Tally:
         # By key, side by side: its latest record that was read, and the record of its last effect
         self.latest = array("i", [-1, -1]) * len(expected.keys)
         self.odd: dict[str, int] = {}
-        self.found = {
-            anomaly: _Found(
+        self.cases = {
+            anomaly: _Cases(
                 expected.rows, 1 << number, in_order=anomaly == "regression"
             )
             for number, anomaly in enumerate(LISTS)
@@ -265,7 +265,7 @@ class _Tally:
             self.expected,
             self.latest,
             self.odd,
-            self.found["regression"],
+            self.cases["regression"],
         )
         rows, keys, first, span, table = (
             expected.rows,
@@ -285,7 +285,7 @@ class _Tally:
             index = (
                 table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
             )
-            right, number, plan, seen = (
+            right, number, plan, has_effect = (
                 facts(rows, index * SIZE) if index >= 0 else NOWHERE
             )
             if index < 0 or value != right or key != keys[number]:
@@ -308,7 +308,7 @@ class _Tally:
             latest[number + 1] = index
             if odd:
                 odd.pop(key, None)
-            if not seen:
+            if not has_effect:
                 self.planned_batches.appear(index, plan)
             elif not self.keyed:
                 self._note("duplicate", index, event)
@@ -319,8 +319,8 @@ class _Tally:
         if row.visibility != COMMITTED and self._is_no_effect(index, row):
             return
         self.rows += 1
-        known = self.expected.key(index) if index >= 0 else row.key
-        self.odd[known if known == row.key else row.key] = (
+        key = self.expected.key(index) if index >= 0 else row.key
+        self.odd[key if key == row.key else row.key] = (
             row.value
         )  # one object for a key: there may be millions
         self._note("unexpected", index, row)
@@ -331,10 +331,10 @@ class _Tally:
         return row.visibility == ABORTED
 
     def read(self, moment: str) -> None:
-        found = self.found["fractured_read"]
+        fractures = self.cases["fractured_read"]
         for index in self.planned_batches.read():
-            if found.add(index, self.expected.offsets[index]):
-                found.keep(self._written(index)._replace(moment=moment))
+            if fractures.add(index, self.expected.offsets[index]):
+                fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
         """After all events: a key whose last effect nothing explains shows no record."""
@@ -347,19 +347,19 @@ class _Tally:
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
-        value, number, _, seen = self.expected.facts(index)
+        value, number, _, has_effect = self.expected.facts(index)
         if (
             value == row.value
             and self.expected.keys[number] == row.key
-            and (self._is_missing(index) or not seen)
+            and (self._is_missing(index) or not has_effect)
         ):
             self._note("unseen", index, row)
 
     def lose(self) -> None:
         """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
-        found, unseen, rows = (
-            self.found["lost"],
-            self.found["unseen"].bit,
+        lost, unseen, rows = (
+            self.cases["lost"],
+            self.cases["unseen"].bit,
             self.expected.rows,
         )
         if self.keyed:
@@ -368,10 +368,10 @@ class _Tally:
         else:
             missing = map(not_, rows[EFFECT_AT::SIZE])
         for index in compress(count(), missing) if self.looked else ():
-            if not rows[index * SIZE + MARKS_AT] & unseen and found.add(
+            if not rows[index * SIZE + MARKS_AT] & unseen and lost.add(
                 index, self.expected.offsets[index]
             ):
-                found.keep(self._lost(index))
+                lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
         """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
@@ -399,13 +399,13 @@ class _Tally:
         return ByKey(keys, values)
 
     def _is_missing(self, index: int) -> bool:
-        _, number, _, seen = self.expected.facts(index)
-        return index > self.latest[number * 2 + 1] if self.keyed else not seen
+        _, number, _, has_effect = self.expected.facts(index)
+        return index > self.latest[number * 2 + 1] if self.keyed else not has_effect
 
     def _lost(self, index: int) -> Witness:
-        _, number, plan, seen = self.expected.facts(index)
+        _, number, plan, has_effect = self.expected.facts(index)
         shown = self.latest[number * 2 + 1]
-        if seen and shown >= 0:
+        if has_effect and shown >= 0:
             return self._written(index)._replace(overwritten_by=self._written(shown))
         batch = self.planned_batches.planned_batches[plan].batch if plan >= 0 else None
         return self._written(index)._replace(batch=batch, incarnation=None)
@@ -418,9 +418,9 @@ class _Tally:
         return Witness(offset, key, value, batch, incarnation)
 
     def _note(self, anomaly: str, index: int, row: Observation) -> None:
-        found = self.found[anomaly]
-        if found.add(index, row.offset):
-            found.keep(
+        cases = self.cases[anomaly]
+        if cases.add(index, row.offset):
+            cases.keep(
                 Witness(
                     *row[:5],
                     earlier=self._written(index) if anomaly == "duplicate" else None,
@@ -434,12 +434,12 @@ def _verdict(tally: _Tally) -> Verdict:
     return conclude(
         Findings(
             offsets={
-                anomaly: found.all(offsets, marks)
-                for anomaly, found in tally.found.items()
+                anomaly: cases.all(offsets, marks)
+                for anomaly, cases in tally.cases.items()
             },
             witnesses={
-                anomaly: tuple(case for _, case in found.ranked)
-                for anomaly, found in tally.found.items()
+                anomaly: tuple(case for _, case in cases.ranked)
+                for anomaly, cases in tally.cases.items()
             },
             final=final,
             effects=tally.rows,

@@ -294,7 +294,7 @@ def _because(verdict: Verdict, findings: Findings) -> str:
         if findings.keyed
         else "came out once"
     )
-    why = _said(verdict, records, "unseen", "lost", "duplicate", "unexpected")
+    why = _in_words(verdict, records, "unseen", "lost", "duplicate", "unexpected")
     held = {
         Guarantee.EXACTLY_ONCE: f"exactly-once, because every one of the {records} records {once}",
         Guarantee.NONE: f"neither at-least-once nor at-most-once, because {why}",
@@ -304,7 +304,7 @@ def _because(verdict: Verdict, findings: Findings) -> str:
         verdict.guarantee,
         f"not exactly-once, because {why}; {verdict.guarantee} still holds",
     )
-    early = _said(
+    early = _in_words(
         verdict,
         records,
         "regression",
@@ -315,7 +315,7 @@ def _because(verdict: Verdict, findings: Findings) -> str:
     return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
 
 
-def _said(verdict: Verdict, records: int, *anomalies: str) -> str:
+def _in_words(verdict: Verdict, records: int, *anomalies: str) -> str:
     first = {
         name: verdict.witnesses[name][0]
         for name in anomalies

@@ -7,11 +7,11 @@ import difflib
 from collections.abc import Sequence
 
 
-def nearest(text: str, known: list[str]) -> str:
+def nearest(text: str, names: list[str]) -> str:
     """The end of a sentence that refuses `text`: the closest known name, or all of them."""
-    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return (
-        f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}."
+        f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
     )
 
 

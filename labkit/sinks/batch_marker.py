@@ -32,14 +32,19 @@ class BatchMarkerSink(Sink[Atomic]):
     @contextmanager
     def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
         """The one transaction, with all rows and the marker in it; it commits when the block is left."""
+        # A batch without rows sets no marker: there is nothing that a replay could
+        # write twice.
         if not votes or self.store.has_marker(self.query, batch):
             yield
             return
+        # The driver is the one writer, so partition and attempt say nothing here.
         name = Handle(self.query, batch, 0, self.incarnation, 0)
         with self.store.transaction(name) as write:
             for vote in votes[:-1]:
                 for row in vote.rows:
                     write(row)
+            # Only the last participant's rows pass the failpoint in the middle of the
+            # write, so that all others have been written by then.
             for row in announce_first_write(votes[-1].rows, self.reach, batch):
                 write(row)
             yield

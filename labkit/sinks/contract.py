@@ -45,9 +45,10 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One thing that recovery does about a transaction or log in doubt, and the sentence that says so.
+    """One step of recovery about one transaction or log in doubt, and the sentence that says so.
 
-    What turns out to be impossible for ever, since a store did not keep its promise, gives a sentence of its own.
+    `carry_out` returns None, or another sentence where the step has turned out to be impossible for ever, because a
+    store did not keep its promise.
     """
 
     sentence: str
@@ -79,25 +80,25 @@ class Sink(ABC, Generic[StoreT]):
     def gathered(
         self, batch: int, votes: Sequence[Vote]
     ) -> AbstractContextManager[None]:
-        """What the driver has open between the last vote and the commit; only batch_marker has anything."""
+        """A block around the commit, for what the driver has open meanwhile; only batch_marker has anything."""
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Makes the batch visible; runs on the driver. Strategies without a pre-commit have nothing left to do."""
+        """Makes the batch visible; runs on the driver. A strategy whose rows are visible already does nothing."""
 
     def drop_earlier(self, handle: Handle) -> None:
-        """A task begins that may have been tried before: drops what its earlier attempts have open or prepared.
+        """Drops what earlier attempts at the task of this handle have open or prepared, before it begins.
 
-        An executor that died leaves them, and they may hold locks that this attempt would wait for.
+        An executor that died leaves such transactions, and they may hold locks that this attempt would wait for.
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """After the votes of a batch are taken: drops what attempts that did not vote have left, up to this batch."""
+        """Drops what attempts without a vote have left in this batch and earlier ones, once the votes are taken."""
 
     def resolutions(
         self, decided: Sequence[tuple[int, Sequence[Vote]]]
     ) -> list[Resolution]:
-        """What a restarted driver must do before it replays: finish the decided batches, drop everything else."""
+        """The steps that a restarted driver takes before it replays: finish decided batches, drop everything else."""
         return []
 
 
@@ -110,6 +111,8 @@ class Deferring(Sink[StoreT]):
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
         """Writes all rows, then seals them. A task without rows takes no part."""
+        # Opening a transaction for a task that has nothing to write would cost a vote
+        # and a commit, and give a participant that nobody can see.
         first = next(rows, None)
         if first is None:
             return None

@@ -71,24 +71,27 @@ class Coordinator(ABC):
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """The engine's call: every task has voted yes. Called again with the same batch after a crash."""
+        """Takes the votes of a batch when every task has voted yes. After a crash the same batch comes again."""
         with self.sink.gathered(batch, votes):
             self.reach(FailPoint.AFTER_PRE_COMMIT, batch)
         self._voted(batch, votes)
 
     def recover(self, decided: int | None) -> Iterator[str]:
-        """Before the query starts: resolves everything in doubt, given the last `commits/N` (None: none at all).
+        """Resolves everything in doubt before the query starts; yields a sentence after each step.
 
-        Earlier drivers are fenced first, where the store can: what they began is then all that there is to resolve.
-
-        Yields a sentence after each step; must be run to its end before anything is replayed.
+        `decided` is the last batch with a `commits/N`; None where there is none. Earlier drivers are fenced first,
+        where the store can: what they began is then all that there is to resolve. The iterator must be run to its end
+        before anything is replayed.
         """
         if isinstance(self.sink.store, Fencing):
+            # Before the list of what is in doubt is made: a driver that is only thought
+            # dead could begin something behind it otherwise.
             self.sink.store.fence(self.sink.query, self.sink.incarnation)
         self.reach(FailPoint.BEFORE_RESOLVE, 0)
         steps = self._resolutions(decided)
         for done, step in enumerate(steps, start=1):
             yield step.carry_out() or step.sentence
+            # One step cannot be half done, so a recovery of one step has no middle.
             if done == 1 and len(steps) > 1:
                 self.reach(FailPoint.MID_RESOLVE, 0)
         self._resolved()
@@ -96,7 +99,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """The notification that `commits/N` exists for every batch up to this one. May be repeated, late or lost."""
+        """Takes the notification that `commits/N` exists for every batch up to this one; it may come again, or late."""
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
@@ -105,7 +108,7 @@ class Coordinator(ABC):
     def _resolutions(self, decided: int | None) -> list[Resolution]: ...
 
     def _resolved(self) -> None:
-        """Nothing to forget, unless an order keeps votes."""
+        """Forgets the votes after a recovery, where an order keeps votes."""
 
     def _finish(self, batch: int, votes: Sequence[Vote]) -> None:
         self.sink.commit(batch, votes)
@@ -116,7 +119,7 @@ class EngineOrder(Coordinator):
     """The sink commits inside the engine's call; a crash before `commits/N` re-runs the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Nothing waits for it."""
+        """Does nothing but pass the failpoint: in this order no commit waits for the notification."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -137,17 +140,25 @@ class DecisionOrder(Coordinator):
         """Commits every stored batch up to this one, in order. One process at a time: a flush must not run twice."""
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
+            # A notification may have been lost, so it stands for every batch before it
+            # as well.
             for stored in self._stored_through(batch):
                 pass_commit_log(self.reach, stored)
                 self._finish(stored, self._handles.read(stored))
+                # The votes go last: a crash before this repeats the commit, and commits
+                # by handle may be repeated.
                 self._handles.forget(stored)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
+        # The engine plans batch N + 1 only when `commits/N` is durable, so its call
+        # repeats whatever notification was lost.
         self.commit_log_durable(batch - 1)
         self._handles.write(batch, votes)
         self.reach(FailPoint.AFTER_HANDLES, batch)
 
     def _resolutions(self, decided: int | None) -> list[Resolution]:
+        # Votes of a later batch are no decision: that batch runs again, and what they
+        # name is aborted.
         batches = [] if decided is None else self._stored_through(decided)
         return self.sink.resolutions(
             [(batch, self._handles.read(batch)) for batch in batches]
@@ -162,10 +173,10 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """`offsets/N` is durable, and nobody has written yet: the first thing that every adapter does."""
+    """Passes the failpoint behind the plan: `offsets/N` is durable, and nobody has written. Adapters do this first."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """`commits/N` is durable: seen by the planning of the next batch or by the notification, whichever is first."""
+    """Passes the failpoint behind `commits/N`, which the next batch's plan or the notification notices first."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

@@ -35,6 +35,8 @@ class LogSegment:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+        # The sealed name has no attempt in it: the log of a batch that runs again takes
+        # the place of the first one.
         self._open_path.replace(self._sealed_path)
         durable.sync_folder(self._sealed_path.parent)
 
@@ -47,7 +49,7 @@ class WriteAheadLogSink(Deferring[Appendable]):
 
     @property
     def folder(self) -> Path:
-        """Where the logs and the confirmations lie."""
+        """The folder of the logs and the confirmations."""
         return self.log / "wal"
 
     def begin(self, handle: Handle) -> Transaction:
@@ -60,6 +62,8 @@ class WriteAheadLogSink(Deferring[Appendable]):
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]
+        # A crash in between repeats the first half as well: nothing in the store says
+        # how far a flush has come.
         for half in self.in_halves(rows, batch):
             self._append(half)
         self.reach(FailPoint.BEFORE_CONFIRM, batch)
@@ -98,6 +102,8 @@ class WriteAheadLogSink(Deferring[Appendable]):
         self.folder.mkdir(
             parents=True, exist_ok=True
         )  # a batch without rows has logged nothing
+        # The confirmation is durable before any log goes: a log that is gone without it
+        # would be taken for a loss.
         durable.replace(self._confirmation(batch), "")
         self._forget_before(batch)
 
