@@ -20,13 +20,13 @@ KAFKA = "LABKIT_KAFKA"
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
     """The lab's part of the user's cache folder: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
-    given = (os.environ if environment is None else environment).get(
+    folder = (os.environ if environment is None else environment).get(
         "XDG_CACHE_HOME", ""
     )
     if Path(
-        given
+        folder
     ).is_absolute():  # others are to be ignored, says the XDG specification
-        return Path(given) / "labkit"
+        return Path(folder) / "labkit"
     try:
         return Path.home() / ".cache" / "labkit"
     except RuntimeError:
@@ -50,16 +50,16 @@ def kafka() -> str:
 
 
 def _find(name: str, variable: str, what: str) -> str:
-    if given := os.environ.get(variable, "").strip():
-        return given
+    if address := os.environ.get(variable, "").strip():
+        return address
     place = note(name)
     try:
-        found = "" if place is None else place.read_text(encoding="utf-8").strip()
+        noted = "" if place is None else place.read_text(encoding="utf-8").strip()
     except OSError:
-        found = ""
-    if not found:
+        noted = ""
+    if not noted:
         remedy = (
             f"start one with labkit services up {name}, or name yours in {variable}"
         )
         raise ServiceUnavailable(f"No {what} is running for the lab: {remedy}.")
-    return found
+    return noted

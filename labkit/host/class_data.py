@@ -46,6 +46,8 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 def keep(path: Path, part: Path) -> None:
     """Makes what a JVM wrote to `part` when it ended the archive at `path`, whole and the user's own."""
+    # The mode is right before the name is: under its real name an archive is never open
+    # to others, not even for a moment.
     part.chmod(0o600)
     part.replace(path)
     seal(path)
@@ -57,6 +59,8 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 def seal(path: Path) -> None:
     """Says, after everything else, that this archive is whole. One that is written to later is not used any more."""
+    # The seal holds the size and the time of the archive as they are now: whoever
+    # writes to it later breaks the seal.
     unfinished = _seal_of(path).with_suffix(".part")
     unfinished.write_text(_state(path), encoding="ascii")
     unfinished.replace(_seal_of(path))
@@ -74,28 +78,30 @@ def _seal_of(path: Path) -> Path:
 
 
 def _state(path: Path) -> str:
-    found = path.stat()
-    return f"{found.st_size} {found.st_mtime_ns}"
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _is_own(path: Path) -> bool:
     """An archive is code: one that somebody else could have written is not used."""
     try:
-        found = path.lstat()
+        # `lstat`, because a link in a folder of ours may lead to a file of somebody
+        # else's.
+        status = path.lstat()
     except OSError:
         return False
-    private = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    private = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return (
-        stat.S_ISREG(found.st_mode)
+        stat.S_ISREG(status.st_mode)
         and private
-        and found.st_uid == os.geteuid()
+        and status.st_uid == os.geteuid()
         and os.access(path, os.R_OK)
     )
 
 
 def _digest(java: Java, jars: Path) -> str:
     """Changes with everything that a JVM compares before it uses an archive: itself, and every jar."""
-    known = [
+    parts = [
         str(java.path.resolve()),
         java.release,
         str(java.path.stat().st_mtime_ns),
@@ -103,6 +109,6 @@ def _digest(java: Java, jars: Path) -> str:
         str(jars),
     ]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
-        found = jar.stat()
-        known.append(f"{jar.name} {found.st_size} {found.st_mtime_ns}")
-    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]
+        status = jar.stat()
+        parts.append(f"{jar.name} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

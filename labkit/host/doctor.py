@@ -89,8 +89,8 @@ def exit_code(findings: Iterable[Finding]) -> int:
 
 def find_chromium() -> Path | None:
     """The system's Chromium, which only the browser tests need."""
-    found = (shutil.which(name) for name in CHROMIUM_NAMES)
-    return next((Path(path) for path in found if path), None)
+    paths = (shutil.which(name) for name in CHROMIUM_NAMES)
+    return next((Path(path) for path in paths if path), None)
 
 
 def _finding(
@@ -162,13 +162,13 @@ def _archive() -> Finding:
     """Starts are slower without, and nothing else."""
     remedy = f"labkit doctor --prepare makes one, about {SECONDS} s once and {MEGABYTES} MB, for faster starts"
     try:
-        found = find_archive(find_java())
+        archive = find_archive(find_java())
     except (ServiceUnavailable, PackageNotFoundError, OSError):
-        found = None
+        archive = None
     return _finding(
         "class-data archive",
-        found is not None,
-        str(found or "none yet"),
+        archive is not None,
+        str(archive or "none yet"),
         remedy,
         required=False,
     )
@@ -234,24 +234,26 @@ def _service(name: str) -> Finding:
     """Only the store of the same name needs it."""
     remedy = f"only --store {name} needs it: labkit services up {name}"
     try:
-        found = service(name).status()
+        status = service(name).status()
     except LabError as error:
         return _finding(
             name, ok=False, detail=str(error), remedy=remedy, required=False
         )
-    detail = f"{found.state} {found.version} {found.address}".replace("  ", " ").strip()
+    detail = f"{status.state} {status.version} {status.address}".replace(
+        "  ", " "
+    ).strip()
     return _finding(
-        name, found.state in ("up", "yours"), detail, remedy, required=False
+        name, status.state in ("up", "yours"), detail, remedy, required=False
     )
 
 
 def _chromium() -> Finding:
-    found = find_chromium()
+    path = find_chromium()
     remedy = "only the browser tests need it: install the system's chromium package"
     return _finding(
         "Chromium",
-        found is not None,
-        str(found or "not on PATH"),
+        path is not None,
+        str(path or "not on PATH"),
         remedy,
         required=False,
     )

@@ -46,6 +46,8 @@ def replace(path: Path, content: bytes | str) -> None:
         with draft.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
+            # Content first, then the name: a rename that reaches the disk before the
+            # content would leave an empty file after a loss of power.
             os.fsync(file.fileno())
         draft.replace(path)
     except BaseException:
@@ -58,7 +60,10 @@ def make_folder(path: Path) -> None:
     """Makes the folder and those above it that are missing; that it is there survives a loss of power."""
     if path.is_dir():
         return
+    # From the top down, each synced in the folder above it: a folder whose own name is
+    # lost takes all that is in it along.
     make_folder(path.parent)
+    # Another process may make it between the look and here, and that is as good.
     path.mkdir(exist_ok=True)
     sync_folder(path.parent)
 
@@ -77,6 +82,8 @@ def locked(folder: Path) -> Iterator[None]:
     """Holds the folder's lock between processes and threads; the death of its holder releases it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        # The folder itself is locked, so no lock file is left behind, and the kernel
+        # releases the lock of a process that was killed.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -106,7 +113,11 @@ def append_line(descriptor: int, line: bytes) -> None:
     Survives the death of the process, not a loss of power: there is no fsync here. A line that a dead writer left
     unfinished is ended as torn first. Raises `OSError`, also when only a part of the line found room.
     """
+    # A writer that died in the middle of its line left no line break; without an end
+    # the new line would be glued to it.
     content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
+    # On a disk that is nearly full the kernel writes what still fits, and says how much
+    # that was.
     if os.write(descriptor, content) != len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

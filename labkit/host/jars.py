@@ -111,6 +111,8 @@ class JarSet:
                 self._retrieve(java, package, aside)
             self.check(aside / "jars")
             try:
+                # A rename of a folder fails where a full one has the name: of two that
+                # fetch at once, the first stays.
                 (aside / "jars").rename(folder)
             except OSError:
                 if not folder.is_dir():  # else another process was first
@@ -119,11 +121,11 @@ class JarSet:
             shutil.rmtree(aside, ignore_errors=True)
 
     def _retrieve(self, java: Java, package: Package, aside: Path) -> None:
-        said = run_ivy(java, package, aside, transitive=self.transitive)
+        output = run_ivy(java, package, aside, transitive=self.transitive)
         if not any((aside / "jars").glob(f"{package[1]}-{package[2]}.jar")):
             raise ServiceUnavailable(
                 f"{self.what} is not here yet, and fetching it from the central Maven repository failed "
-                f"({_complaint(said)}): connect this machine to the network once ({self.megabytes} MB), "
+                f"({_complaint(output)}): connect this machine to the network once ({self.megabytes} MB), "
                 f"or {self.otherwise}."
             )
 
@@ -136,9 +138,9 @@ def _state(folder: Path, sums: dict[str, str]) -> str:
     """What a seal says: the list that was checked against, and how each jar was found. Changes with any of them."""
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
-        found = jar.stat()
+        status = jar.stat()
         lines.append(
-            f"{jar.name} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+            f"{jar.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
         )
     return "\n".join(lines)
 
@@ -160,6 +162,8 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",
+        # Ivy writes below its user folder and the temporary one only, so nothing of it
+        # is left when `aside` is removed.
         f"-Djava.io.tmpdir={aside}",
         "-XX:-UsePerfData",
     ]
@@ -188,9 +192,9 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
         return f"no answer within {PATIENCE:.0f} s"
 
 
-def _complaint(said: str) -> str:
+def _complaint(output: str) -> str:
     """The line in which Ivy says what is wrong."""
-    lines = [line.strip(" \t:") for line in said.splitlines()]
+    lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [
         line
         for line in lines

@@ -56,13 +56,13 @@ def find_java(
         if path is None:
             rejected.append(f"{source}: none")
             continue
-        found = _ask(path, seconds)
-        if isinstance(found, str):
-            rejected.append(f"{source}: {path} {found}")
-        elif found.version < OLDEST:
-            rejected.append(f"{source}: {path} is Java {found.release}")
+        java = _ask(path, seconds)
+        if isinstance(java, str):
+            rejected.append(f"{source}: {path} {java}")
+        elif java.version < OLDEST:
+            rejected.append(f"{source}: {path} is Java {java.release}")
         else:
-            return Java(path, found.version, source, found.release)
+            return Java(path, java.version, source, java.release)
     raise ServiceUnavailable(
         f"No Java {OLDEST} or newer was found ({'; '.join(rejected)}): {REMEDY}."
     )
@@ -103,6 +103,8 @@ def _ask(path: Path, seconds: float) -> Java | str:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            # In a session of its own, so that a launcher that hangs can be killed with
+            # all that it has started.
             start_new_session=True,
         )
     except OSError as error:
@@ -115,8 +117,8 @@ def _ask(path: Path, seconds: float) -> Java | str:
             return f"did not tell its version within {seconds:g} seconds"
     version = parse_version(answer)
     if process.returncode != 0 or version is None:
-        said = answer.strip().splitlines()
-        return f"is broken (exit code {process.returncode}, it says: {said[0][:120] if said else 'nothing'})"
+        lines = answer.strip().splitlines()
+        return f"is broken (exit code {process.returncode}, it says: {lines[0][:120] if lines else 'nothing'})"
     return Java(path, version[0], "", version[1])
 
 

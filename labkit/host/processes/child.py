@@ -42,6 +42,8 @@ class SupervisedDriver:
         with Path(launch.log).open("ab") as log:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-m", "labkit.host.processes.supervisor", str(path)],
+                # The supervisor's standard input is the tether: the kernel closes it
+                # when this process dies of whatever.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -74,6 +76,7 @@ class SupervisedDriver:
         """The last resort: a supervisor that is stopped kills nobody, and its driver waits for it for ever."""
         self._supervisor.kill()
         self._supervisor.wait()
+        # The supervisor is dead by now, so nobody else would empty it.
         if self._session is not None:
             empty_session(self._session, END_PATIENCE)
 
@@ -106,6 +109,8 @@ class SupervisedDriver:
         with selectors.DefaultSelector() as selector:
             selector.register(self._supervisor.stdout, selectors.EVENT_READ)
             while True:
+                # A pipe that is silent is looked at once a second, since only time can
+                # say that nothing comes any more.
                 if not selector.select(timeout=1.0):
                     self._lose_patience(silent_since)
                     continue

@@ -28,14 +28,14 @@ class Executors:
 
     def __init__(self, application: str) -> None:
         self._application = application
-        self._known: set[psutil.Process] = set()
+        self._members: set[psutil.Process] = set()
 
     def look(self) -> list[int]:
         """The living processes, executors with all that they started, in numerical order."""
         for backend in self._backends():
-            self._known.update(_family(backend))
-        self._known = set(_living(self._known))
-        return sorted(process.pid for process in self._known)
+            self._members.update(_family(backend))
+        self._members = set(_living(self._members))
+        return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
         """SIGKILL to one executor and its Python processes, until none is left; says which died.
@@ -50,10 +50,12 @@ class Executors:
         family = {backend, *_family(backend)}
 
         def living() -> list[int]:
-            found = list(_living(family))
-            for process in found:
+            alive = list(_living(family))
+            # Asked again at each look: an executor may fork a Python worker between two
+            # of them.
+            for process in alive:
                 family.update(_family(process))
-            return sorted(process.pid for process in found)
+            return sorted(process.pid for process in alive)
 
         return kill_all(living, KILL_SECONDS)
 
@@ -67,6 +69,8 @@ class Executors:
     def _backends(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():
             with contextlib.suppress(*_GONE):
+                # The application's id stands on an executor's command line, which tells
+                # it from the executors of other applications on the same worker.
                 command = process.cmdline()
                 if _BACKEND in command and self._application in command:
                     yield process

@@ -156,6 +156,7 @@ class Conversation:
                 raise _refused(event, f"the query {name} is {state}")
         if isinstance(event, QueryEvent):
             self._take_of_query(event)
+        # Last, so that an event that is refused leaves the conversation as it was.
         self.state = after
 
     def _take_of_query(self, event: QueryEvent) -> None:
@@ -189,10 +190,10 @@ class Conversation:
 def _refused(event: object, state: str) -> ProtocolError:
     if isinstance(event, events.Event):
         config = type(event).__struct_config__
-        said = f"the event {config.tag!r} is out of order"
+        problem = f"the event {config.tag!r} is out of order"
     else:
-        said = f"an event is unreadable ({event})"
-    return ProtocolError(f"{said} while {state}; the run proves nothing.")
+        problem = f"an event is unreadable ({event})"
+    return ProtocolError(f"{problem} while {state}; the run proves nothing.")
 
 
 class Launch(Struct, frozen=True):

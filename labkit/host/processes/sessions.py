@@ -49,6 +49,8 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
     """SIGKILL to every process that `living` finds, again until it finds none, for at most so many seconds."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
+    # A process that is about to be killed may still fork, so one look is never enough;
+    # a look that finds nobody is.
     while left := living():
         for pid in left:
             _kill(pid)

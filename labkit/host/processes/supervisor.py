@@ -66,6 +66,8 @@ class Supervisor:
                 stderr=log,
                 env=environment | self._launch.environment,
                 cwd=self._scratch,
+                # The session is what is killed as a whole: everything that Spark starts
+                # stays in it, whatever process groups are made.
                 start_new_session=True,
             )
 
@@ -75,6 +77,8 @@ class Supervisor:
             self._say(Started(self._driver.pid))
             ending = self._follow()
             self._say(ending(self._empty_session()))
+        # Nobody reads any more, which means that the runner is dead: the driver goes
+        # without a word.
         except BrokenPipeError:
             self._empty_session()
         finally:
@@ -117,6 +121,8 @@ class Supervisor:
         try:
             for event in self._conversation.read(piece):
                 self._write(event)
+                # The rest of the piece is dropped: behind one of these a driver has
+                # nothing to say that could count.
                 if isinstance(event, AwaitsKill | DriverFailed):
                     return Killed
                 self._act(event)
@@ -155,8 +161,12 @@ class Supervisor:
         Each PySpark daemon makes a process group of its own, so killing the driver's group would leave writers alive.
         """
         if self._executors is not None:
+            # Before the kill, so that the processes of an executor that ends first are
+            # known by then.
             self._executors.look()
         emptied = empty_session(self._driver.pid, KILL_PATIENCE)
+        # Only the parent learns by which signal a process died, and this process is the
+        # driver's parent.
         code = self._driver.wait()
         executors = None
         if self._executors is not None:
@@ -181,6 +191,8 @@ class Supervisor:
 
 def main() -> None:
     """`python -m labkit.host.processes.supervisor LAUNCH`, started by the runner only."""
+    # A Ctrl-C is for the runner; when that ends, its pipe closes, and this process does
+    # what there is to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Supervisor(Path(sys.argv[1])).watch()

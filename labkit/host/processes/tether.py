@@ -70,6 +70,8 @@ def tethered(module: str, *arguments: str) -> Iterator[Tethered]:
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
             yield Tethered(line, guard.pid)
         finally:
+            # This is the whole order to end; the guard's own end is awaited by the
+            # `with` above.
             guard.stdin.close()
 
 
@@ -106,6 +108,8 @@ def end_with_parent() -> None:
     For a worker whose connection closes at its ordinary end as well: it then still has to tidy up, so only the death
     of its parent, seen by the new parent that the kernel gives it, may end it in the middle of its work.
     """
+    # Noted now: an orphan gets another parent, and which one that is differs from
+    # system to system.
     parent = os.getppid()
 
     def watch() -> None:

@@ -57,5 +57,6 @@ class Lines:
 
 def write(descriptor: int, content: bytes) -> None:
     """Writes all of it, past every buffer: a process that stops at once has said it."""
+    # A pipe takes what it has room for, which may be less than a long event.
     while content:
         content = content[os.write(descriptor, content) :]

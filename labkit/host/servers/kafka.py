@@ -126,10 +126,12 @@ class KafkaService:
             return _yours(address, required=True)
         durable.make_folder(self.folder)
         with durable.locked(self.folder):
-            found = self.status()
-            if found.state == "up":
-                return found
-            self._stop(found.pid)
+            status = self.status()
+            if status.state == "up":
+                return status
+            # A broker that is there and does not answer holds its ports and the lock of
+            # its data.
+            self._stop(status.pid)
             java = find_java()
             self._start(java, BROKER.find(java))
             return self.status()
@@ -138,11 +140,11 @@ class KafkaService:
         """How the broker is; changes nothing."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
-        known = self._known()
-        pid, port = known.get("pid"), known.get("port", 0)
+        note = self._read_note()
+        pid, port = note.get("pid"), note.get("port", 0)
         if pid is None:
             return Status(self.name, "down", "", None, self.folder, VERSION)
-        alive = _is_alive(pid, known["started"])
+        alive = _is_alive(pid, note["started"])
         state: State = "up" if alive and is_ready(HOST, port) else "stale"
         return Status(
             self.name,
@@ -164,38 +166,40 @@ class KafkaService:
 
     def kill(self) -> list[int]:
         """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
-        found = self.status()
-        if found.state != "up" or found.pid is None:
+        status = self.status()
+        if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
-                f"There is no Kafka broker of the lab's own to kill (it is {found.state})."
+                f"There is no Kafka broker of the lab's own to kill (it is {status.state})."
             )
-        _end(found.pid, GRACE, gently=False)
-        return [found.pid]
+        _end(status.pid, GRACE, gently=False)
+        return [status.pid]
 
-    def _known(self) -> BrokerNote:
+    def _read_note(self) -> BrokerNote:
         """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
         try:
-            known: BrokerNote = json.loads(
+            note: BrokerNote = json.loads(
                 (self.folder / "broker.json").read_text(encoding="utf-8")
             )
-            return known if {"pid", "started", "port"} <= known.keys() else {}
+            return note if {"pid", "started", "port"} <= note.keys() else {}
         except (OSError, ValueError, AttributeError):
             return {}
 
     def _stop(self, pid: int | None) -> None:
         """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind."""
-        grace = ARCHIVING if self._known().get("archive") else GRACE
+        grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(
             pid, grace, gently=not self._tethered
         )
         if self._guard is not None:
+            # Closing the guard's pipe ends the broker's session; `communicate` does
+            # that and waits.
             guard, self._guard = self._guard, None
             guard.communicate()
-        known = self._known()
-        if part := known.pop("archive", ""):
+        note = self._read_note()
+        if part := note.pop("archive", ""):
             _keep_archive(Path(part), whole=ended_by_itself)
-        if known.get("pid") is not None:
-            self._note({**known, "pid": None})
+        if note.get("pid") is not None:
+            self._write_note({**note, "pid": None})
             self._publish("")
 
     def _publish(self, address: str) -> None:
@@ -204,8 +208,8 @@ class KafkaService:
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
 
-    def _note(self, known: BrokerNote) -> None:
-        durable.replace(self.folder / "broker.json", json.dumps(known))
+    def _write_note(self, note: BrokerNote) -> None:
+        durable.replace(self.folder / "broker.json", json.dumps(note))
 
     def _start(self, java: Java, jars: Path) -> None:
         port, controller = self._ports()
@@ -222,7 +226,9 @@ class KafkaService:
         )
         with suppress(psutil.Error):
             started = psutil.Process(pid).create_time()
-            self._note(
+            # Noted before it is ready: whoever comes next must find the process, even
+            # if this one is killed while it waits.
+            self._write_note(
                 {
                     "pid": pid,
                     "started": started,
@@ -241,8 +247,8 @@ class KafkaService:
         """
         if not fast_start().archive:
             return [], ""
-        if found := find_archive(java, jars):
-            return [f"-XX:SharedArchiveFile={found}", *USED], ""
+        if archive := find_archive(java, jars):
+            return [f"-XX:SharedArchiveFile={archive}", *USED], ""
         path = archive_path(java, jars)
         if path is None or self._tethered:
             return [], ""
@@ -251,11 +257,11 @@ class KafkaService:
 
     def _ports(self) -> tuple[int, int]:
         """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
-        known = self._known()
+        note = self._read_note()
         with ExitStack() as held:
             return (
-                _hold(held, known.get("port", 0)),
-                _hold(held, known.get("controller", 0)),
+                _hold(held, note.get("port", 0)),
+                _hold(held, note.get("controller", 0)),
             )
 
     def _configure(self, port: int, controller: int) -> Path:
@@ -266,6 +272,7 @@ class KafkaService:
             "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller}",
             "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
             "controller.quorum.voters": f"1@{HOST}:{controller}",
+            # A backslash begins an escape in a file of Java properties.
             "log.dirs": str(self.folder / "data").replace("\\", "\\\\"),
         }
         configuration = self.folder / "server.properties"
@@ -389,6 +396,8 @@ def _hold(held: ExitStack, wanted: int) -> int:
             listener = held.enter_context(
                 socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             )
+            # Connections of the last broker keep its port for a minute otherwise, and a
+            # restart would move.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
             chosen: int = listener.getsockname()[1]

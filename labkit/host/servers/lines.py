@@ -54,9 +54,11 @@ class LineServer:
     ) -> None:
         self._closed = True
         with contextlib.suppress(OSError):
+            # Closing alone would not wake the thread that waits in `accept`.
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
+        # The thread has ended, so nobody adds a connection any more.
         for connection in self._connections:
             connection.close()
 

@@ -50,7 +50,7 @@ class PostgresService:
     def __init__(
         self, folder: Path | None = None, *, settings: Sequence[str] = ()
     ) -> None:
-        self._given = (
+        self._named = (
             "" if folder is not None else os.environ.get(addresses.POSTGRES, "").strip()
         )
         self._note = addresses.note("postgres") if folder is None else None
@@ -59,7 +59,7 @@ class PostgresService:
 
     def up(self) -> Status:
         """Starts the server, unless it runs. Raises `ServiceUnavailable` with what its log says."""
-        if self._given:
+        if self._named:
             return self._yours()
         folder = self.folder
         with durable.explained(folder):
@@ -74,10 +74,10 @@ class PostgresService:
 
     def status(self) -> Status:
         """Looks at the process and asks the server."""
-        if self._given:
+        if self._named:
             with suppress(ServiceUnavailable):
                 return self._yours()
-            return Status(self.name, "down", redacted(self._given))
+            return Status(self.name, "down", redacted(self._named))
         pid = self._pid()
         if pid is None:
             return Status(self.name, "down", folder=self.folder)
@@ -94,7 +94,7 @@ class PostgresService:
 
     def down(self) -> Status:
         """Stops the lab's own server: politely, then at once, then by SIGKILL."""
-        if self._given or not self.folder.exists():
+        if self._named or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
             self._stop(signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
@@ -103,18 +103,20 @@ class PostgresService:
 
     def kill(self) -> list[int]:
         """SIGKILL to every process of the server, as a loss of the machine would end them all; gives their ids."""
-        found = self.status()
-        if found.state != "up" or found.pid is None:
+        status = self.status()
+        if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
-                f"No PostgreSQL of the lab's own is up that could be killed; it is {found.state}."
+                f"No PostgreSQL of the lab's own is up that could be killed; it is {status.state}."
             )
         processes = [
-            psutil.Process(found.pid),
-            *psutil.Process(found.pid).children(recursive=True),
+            psutil.Process(status.pid),
+            *psutil.Process(status.pid).children(recursive=True),
         ]
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
+        # PostgreSQL refuses to start while a process of the old server is attached to
+        # its shared memory.
         wait(lambda: not self._left(), STOP_SECONDS, "a killed server does not end")
         return [process.pid for process in processes]
 
@@ -162,7 +164,7 @@ class PostgresService:
 
     def _yours(self) -> Status:
         return Status(
-            self.name, "yours", redacted(self._given), version=ask(self._given).version
+            self.name, "yours", redacted(self._named), version=ask(self._named).version
         )
 
     def _pid(self) -> int | None:
@@ -241,12 +243,14 @@ class PostgresService:
             ]
             done = programs.run("initdb", *arguments, *self._settings, cwd=self.folder)
             if done.returncode:
-                why = programs.said(done.stdout.splitlines())
+                why = programs.reason_in(done.stdout.splitlines())
                 raise ServiceUnavailable(
                     f"PostgreSQL could not be set up in {self.folder} ({why}); make room there."
                 )
             with (draft / "postgresql.conf").open("a", encoding="utf-8") as file:
                 file.write("include_if_exists 'labkit.conf'\n")
+            # The configuration is included before the rename, so that a cluster that is
+            # there always reads `labkit.conf`.
             draft.rename(self._data)
         quoted = str(socket).replace("'", "''")
         settings = {**SETTINGS, "unix_socket_directories": f"'\"{quoted}\"'"}
@@ -256,7 +260,9 @@ class PostgresService:
         ours.chmod(0o644)  # whatever root's umask is; the folder is private
 
     def _start(self) -> None:
-        before = len(self._said())
+        # The log is appended to, and only what this start has written explains this
+        # start.
+        before = len(self._log_lines())
         command = [
             "start",
             "-w",
@@ -271,13 +277,15 @@ class PostgresService:
             "pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10
         )
         if done.returncode or not self._answers():
-            why = programs.said(self._said()[before:] or done.stdout.splitlines())
+            why = programs.reason_in(
+                self._log_lines()[before:] or done.stdout.splitlines()
+            )
             remedy = f"{self._log} says more; if its data are damaged, delete {self.folder} and start again"
             raise ServiceUnavailable(
                 f"PostgreSQL in {self.folder} did not start ({why}); {remedy}."
             )
 
-    def _said(self) -> list[str]:
+    def _log_lines(self) -> list[str]:
         with suppress(OSError):
             return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return []
@@ -289,6 +297,8 @@ class PostgresService:
             if pid is None or not self._is_ours(pid):
                 break
             with suppress(ProcessLookupError):
+                # A server that was stopped takes no other signal than SIGKILL until it
+                # goes on.
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, number)
             with suppress(ServiceUnavailable):

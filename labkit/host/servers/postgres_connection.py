@@ -56,11 +56,11 @@ def connect(address: str) -> Connection:
 def ask(address: str) -> Server:
     """What the server at this address says of itself: the proof that it answers. Raises as `connect`."""
     with connect(address) as connection, explained(connection, redacted(address)):
-        found = connection.execute(
+        row = connection.execute(
             "SELECT current_setting('server_version'), current_setting('max_prepared_transactions')"
         ).fetchone()
-    assert found is not None
-    return Server(str(found[0]).split()[0], int(str(found[1])))
+    assert row is not None
+    return Server(str(row[0]).split()[0], int(str(row[1])))
 
 
 def address_of(socket: Path, user: str) -> str:
@@ -98,22 +98,22 @@ def _unreadable() -> InvalidInput:
 
 def _refused(address: str, error: psycopg.Error) -> LabError:
     lines = str(error).strip().splitlines() or ["no reason was given"]
-    told = next((line for line in lines if "FATAL" in line), lines[0])
-    said = _without_password(
-        address, told.rpartition("failed: ")[2].strip().rstrip(".")
+    telling = next((line for line in lines if "FATAL" in line), lines[0])
+    message = _without_password(
+        address, telling.rpartition("failed: ")[2].strip().rstrip(".")
     )
     if (
-        "starting up" in said
-        or "shutting down" in said
-        or "recovery mode" in said
-        or "FATAL" not in said
+        "starting up" in message
+        or "shutting down" in message
+        or "recovery mode" in message
+        or "FATAL" not in message
     ):
         remedy = f"start it (labkit services up postgres), or correct {POSTGRES}"
         return ServiceUnavailable(
-            f"PostgreSQL at {redacted(address)} does not answer ({said}); {remedy}."
+            f"PostgreSQL at {redacted(address)} does not answer ({message}); {remedy}."
         )
     return InvalidInput(
-        f"PostgreSQL at {redacted(address)} refuses the connection ({said}); correct {POSTGRES}."
+        f"PostgreSQL at {redacted(address)} refuses the connection ({message}); correct {POSTGRES}."
     )
 
 
@@ -126,7 +126,7 @@ class Step(NamedTuple):
     """A statement, and what to put into it."""
 
     statement: str | sql.Composed
-    given: Sequence[object] | Mapping[str, object] = ()
+    parameters: Sequence[object] | Mapping[str, object] = ()
 
 
 BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
@@ -140,16 +140,20 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
+        # A client-side cursor puts the values into the text, because a message with
+        # several statements can have no parameters of its own.
         cursor.execute(
             "; ".join(
-                cursor.mogrify(step.statement, step.given) for step in steps
+                cursor.mogrify(step.statement, step.parameters) for step in steps
             ).encode()
         )
-        found = []
+        answers = []
+        # Every statement has an answer of its own, in order; one without rows counts as
+        # well.
         for _ in steps:
-            found.append(cursor.fetchall() if cursor.description else [])
+            answers.append(cursor.fetchall() if cursor.description else [])
             cursor.nextset()
-    return found
+    return answers
 
 
 @contextmanager
@@ -159,14 +163,18 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
     What a statement fails with is raised behind the block, unless the block has failed.
     """
     query = "; ".join(
-        psycopg.ClientCursor(connection).mogrify(step.statement, step.given)
+        psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters)
         for step in steps
     )
+    # The simple protocol: it takes several statements in one message, and the server
+    # stops at the first that fails.
     connection.pgconn.send_query(query.encode())
     connection.wait(generators.send(connection.pgconn))
     try:
         yield
     finally:
+        # Also when the block has failed: answers that nobody has fetched would be taken
+        # for those of the next statement.
         results = connection.wait(generators.fetch_many(connection.pgconn))
     for result in results:
         if result.status == pq.ExecStatus.FATAL_ERROR:
@@ -230,17 +238,17 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
 def _explanation(
     connection: Connection, place: str, error: psycopg.Error
 ) -> LabError | None:
-    said = (error.diag.message_primary or str(error)).strip().splitlines()[0]
+    message = (error.diag.message_primary or str(error)).strip().splitlines()[0]
     if isinstance(error, errors.LockNotAvailable):
         return JobFailed(
             f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}."
         )
     for kind, whose, remedy in _KNOWN:
         if isinstance(error, kind):
-            return whose(f"PostgreSQL at {place}: {said}; {remedy}.")
+            return whose(f"PostgreSQL at {place}: {message}; {remedy}.")
     if isinstance(error, psycopg.OperationalError) and connection.broken:
         return ServiceUnavailable(
-            f"PostgreSQL at {place} ended the connection ({said}); start it and run again."
+            f"PostgreSQL at {place} ended the connection ({message}); start it and run again."
         )
     return None
 

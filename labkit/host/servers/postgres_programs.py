@@ -35,10 +35,10 @@ def programs() -> Path:
         if wheel is not None and wheel.origin is not None
         else None
     )
-    found = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
-    if not found:
+    servers = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
+    if not servers:
         raise ServiceUnavailable(f"PostgreSQL is not installed: {MISSING}.")
-    return reachable(found[-1].parents[1]) / "bin"
+    return reachable(servers[-1].parents[1]) / "bin"
 
 
 def reachable(installation: Path) -> Path:
@@ -67,8 +67,10 @@ def reachable(installation: Path) -> Path:
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
     """Copies folders with their places below the base; all or nothing, and readable by everybody."""
-    with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as made:
-        draft = Path(made) / copy.name
+    with tempfile.TemporaryDirectory(
+        prefix=".copying-", dir=copy.parent
+    ) as folder_beside:
+        draft = Path(folder_beside) / copy.name
         for folder in folders:
             shutil.copytree(folder, draft / folder.relative_to(base), symlinks=True)
         for path in [draft, *draft.rglob("*")]:
@@ -78,6 +80,8 @@ def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
                     | 0o044
                     | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0)
                 )
+        # Renamed when it is whole: a process that is killed while it copies leaves no
+        # installation that looks complete.
         draft.rename(copy)
 
 
@@ -110,9 +114,9 @@ def place(folder: Path) -> Path:
 
 def short_place() -> Path:
     """A folder with a short name that whoever runs PostgreSQL can reach: the temporary one, or for root `/tmp`."""
-    found = Path(tempfile.gettempdir())
-    is_reached = not is_root() or is_open_folder(found)
-    return found if is_reached else Path("/tmp")  # noqa: S108  # what is made there is made private
+    folder = Path(tempfile.gettempdir())
+    is_reached = not is_root() or is_open_folder(folder)
+    return folder if is_reached else Path("/tmp")  # noqa: S108  # what is made there is made private
 
 
 def is_open_folder(folder: Path) -> bool:
@@ -135,7 +139,11 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """Runs a program of PostgreSQL to its end, as the user who runs the server, deaf to the user's own settings."""
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("PG")
+        # PGDATA, PGPORT and the like are about the user's own server, and the programs
+        # would obey them.
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PG")
     }
     user: dict[str, Any] = (
         {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
@@ -165,16 +173,16 @@ def run(
         output.unlink(missing_ok=True)
 
 
-def said(lines: Sequence[str]) -> str:
+def reason_in(lines: Sequence[str]) -> str:
     """The line of a log that tells why."""
     telling = [
         line
         for line in lines
         if any(word in line for word in ("FATAL:", "PANIC:", "error:"))
     ]
-    found = (
+    reason = (
         telling or [line for line in lines if line.strip()] or ["it gave no reason"]
     )[-1]
     for word in ("FATAL:", "PANIC:", "error:"):
-        found = found.rpartition(word)[2]
-    return found.strip().rstrip(".")
+        reason = reason.rpartition(word)[2]
+    return reason.strip().rstrip(".")

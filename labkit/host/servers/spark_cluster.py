@@ -89,6 +89,8 @@ def linked_home(folder: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "jars").exists():
         (home / "jars").symlink_to(spark_jars())
+    # The version of Scala is a part of the jar's name and nowhere else to be had
+    # without starting a JVM.
     [core] = spark_jars().glob("spark-core_*.jar")
     return {
         "SPARK_HOME": str(home),
@@ -148,6 +150,8 @@ class _Servers:
         environment = {
             key: value
             for key, value in os.environ.items()
+            # Spark's own variables may name another installation, or ports and folders
+            # of a cluster of the user's.
             if not key.startswith("SPARK_")
         }
         environment |= {
@@ -190,7 +194,7 @@ class _Servers:
         """What the log says once it says it. Raises `ServiceUnavailable` when it never does."""
         end = time.monotonic() + START_SECONDS
         while not (
-            found := re.search(
+            match := re.search(
                 pattern, text := log.read_text(encoding="utf-8", errors="replace")
             )
         ):
@@ -203,13 +207,15 @@ class _Servers:
                     f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}"
                 )
             time.sleep(0.05)
-        return found[1]
+        return match[1]
 
 
 def guard(workers: int, cores: int, megabytes: int) -> None:
     """Starts a cluster, tells where it is, and ends it when the pipe closes."""
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:
+        # Callbacks run last in, first out: the servers end before their folder is
+        # removed.
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
 
         def begin() -> ClusterStarted:
