@@ -45,7 +45,7 @@ class Checkpoint:
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:
-        """The last batch in the commit log."""
+        """The last batch in the commit log; None where it is empty."""
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:
@@ -79,6 +79,7 @@ class Checkpoint:
             for name in kept
             if (self.folder / name).is_dir()
             for path in sorted((self.folder / name).iterdir())
+            # Hidden files are checksums and drafts, which recovery does not look at.
             if not path.name.startswith(".")
         ]
 
@@ -132,6 +133,8 @@ class DriverLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
+            # The kernel lets go of this lock whatever its holder dies of, so a killed
+            # driver leaves no lock that somebody would have to remove.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._refuse_leftovers()
         except BlockingIOError:
@@ -164,6 +167,8 @@ class DriverLock:
 
     def _claim(self) -> None:
         content = json.dumps({"pid": os.getpid(), "session": os.getsid(0)}).encode()
+        # Written through the descriptor that holds the lock: a rename would put another
+        # file, which nobody has locked, in its place.
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, content, 0)
 
@@ -182,19 +187,21 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
+        # Batches that the lab did not start have no votes: there is no way to know what
+        # they left in a store.
         if checkpoint.offset_log():
             raise InvalidInput(
                 f"{checkpoint.folder}: a checkpoint that the lab did not start; use another folder."
             )
-        found, incarnation = wanted, 0
+        identity, incarnation = wanted, 0
     else:
-        found, incarnation = _read_identity(path)
-        _refuse_other(checkpoint, found, wanted)
+        identity, incarnation = _read_identity(path)
+        _refuse_other(checkpoint, identity, wanted)
     path.parent.mkdir(parents=True, exist_ok=True)
     durable.replace(
-        path, json.dumps({**found.__dict__, "incarnation": incarnation + 1})
+        path, json.dumps({**identity.__dict__, "incarnation": incarnation + 1})
     )
-    return found, incarnation + 1
+    return identity, incarnation + 1
 
 
 def new_query() -> str:
@@ -213,9 +220,9 @@ def _read_identity(path: Path) -> tuple[Identity, int]:
         ) from None
 
 
-def _refuse_other(checkpoint: Checkpoint, found: Identity, wanted: Identity) -> None:
+def _refuse_other(checkpoint: Checkpoint, identity: Identity, wanted: Identity) -> None:
     for name in ("strategy", "store", "location", "order", "source"):
-        there, here = getattr(found, name), getattr(wanted, name)
+        there, here = getattr(identity, name), getattr(wanted, name)
         if there != here:
             raise InvalidInput(
                 f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {there!r} "

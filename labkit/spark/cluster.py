@@ -94,6 +94,8 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
     Raises `ServiceUnavailable` when the cluster has not so many slots, `InvalidInput` for a store it cannot share.
     """
+    # Hosts are looked at only when executors are there: before, nobody knows where
+    # tasks would run.
     await_slots(spark, max(needed, 1))
     for store in stores:
         check_store(store, hosts(spark))
@@ -117,16 +119,17 @@ def slots(spark: "SparkSession") -> int:
         len(_inner(spark).statusTracker().getExecutorInfos()) < 2
     ):  # the driver is always among them
         return 0
+    # On a standalone cluster this is the number of cores of all registered executors.
     return int(spark.sparkContext.defaultParallelism)
 
 
 def hosts(spark: "SparkSession") -> set[str]:
     """The hosts of the driver and of every registered executor."""
     keys = _inner(spark).getExecutorMemoryStatus().keys().iterator()
-    found = set()
+    names = set()
     while keys.hasNext():
-        found.add(str(keys.next()).rpartition(":")[0])
-    return found
+        names.add(str(keys.next()).rpartition(":")[0])
+    return names
 
 
 def _inner(spark: "SparkSession") -> Any:
@@ -134,11 +137,11 @@ def _inner(spark: "SparkSession") -> Any:
     return spark.sparkContext._jsc.sc()  # noqa: SLF001
 
 
-def check_store(store: str, found: set[str]) -> None:
+def check_store(store: str, places: set[str]) -> None:
     """Raises `InvalidInput` for a store that only one host can use, where executors are on several."""
-    if store in _ON_ONE_HOST and len(found) > 1:
+    if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
-            f"--store {store}: its file can be used on one host only, and this run is on {', '.join(sorted(found))}; "
+            f"--store {store}: its file can be used on one host only, and this run is on {', '.join(sorted(places))}; "
             "use --store postgres, or files on a shared disk."
         )
 

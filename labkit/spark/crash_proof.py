@@ -16,7 +16,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """Who reached the point, as that process itself has written it down before it waited for its death."""
+    """The process that reached the point, as it has written itself down before it waited for its death."""
 
     pid: int
     session: int
@@ -40,6 +40,8 @@ def check_death(
         raise JobFailed(
             f"the driver at {where} did not die by SIGKILL alone (proof: {ending}); the run proves nothing."
         )
+    # Both are compared: a process id alone may have been given to another process
+    # since.
     is_member = reached.session == proof.session and reached.pid in proof.killed
     if not is_member and not in_executor:
         raise JobFailed(
@@ -60,8 +62,10 @@ def _check_executors(where: object, proof: Proof) -> None:
 
 
 def check_dead(ending: Ending) -> None:
-    """Looks again, for whoever takes over. Raises `JobFailed` unless the driver is killed and its session is empty."""
+    """Raises `JobFailed` unless the driver was killed and its session is empty now, for whoever takes over."""
     proof = ending.proof
+    # The proof is of the moment of the kill; a look now costs little, and nobody may
+    # take over from a writer that lives.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
         raise JobFailed(
             f"the old driver is not proven dead (proof: {proof}), so the standby must not take over."
@@ -109,6 +113,8 @@ def _was_there(
 ) -> bool:
     path = checkpoint.folder / log / str(batch)
     try:
+        # Spark writes a log entry aside and renames it, and a rename sets the time of
+        # the inode and leaves that of the content.
         renamed = path.stat().st_ctime
     except FileNotFoundError:
         return False

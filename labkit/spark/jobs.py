@@ -81,7 +81,7 @@ def running(lines: "DataFrame") -> "DataFrame":
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
-    """The same for every record of a topic. A record carries the number of its line, so no Kafka offset is needed."""
+    """Running counts of the records of a topic. A record carries the number of its line, so no Kafka offset counts."""
     record = f.from_json(
         f.col("value").cast("string"), "offset long, word string"
     ).alias("record")

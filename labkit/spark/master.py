@@ -52,14 +52,14 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
     `slots` is how many tasks have to run at once while such a point is armed. How large a standalone cluster is shows
     only when its executors have come.
     """
-    found = _MASTER.fullmatch(master)
-    if found is None:
+    cluster = _MASTER.fullmatch(master)
+    if cluster is None:
         raise InvalidInput(
             f"--master {master[:80]}: write spark://HOST:PORT, or local-cluster[EXECUTORS,CORES,MEGABYTES]; "
             "leave it out for threads of the driver."
         )
-    if found["number"] is not None and any(crash.point.in_task for crash in crashes):
-        there = int(found["number"]) * int(found["cores"])
+    if cluster["number"] is not None and any(crash.point.in_task for crash in crashes):
+        there = int(cluster["number"]) * int(cluster["cores"])
         if there < slots:
             raise InvalidInput(f"--master {master}: {too_few(there, slots)}.")
 

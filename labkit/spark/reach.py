@@ -64,25 +64,29 @@ class Armed:
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
         """Leaves the evidence. False where somebody has done so before."""
+        # The point may be passed again, by another task or another driver of the same
+        # batch; the first evidence is the one that counts.
         if self.evidence.exists():
             return False
-        seen = {
+        content = {
             "point": point.value,
             "batch": batch,
             "pid": os.getpid(),
             "session": os.getsid(0),
         }
-        durable.replace(self.evidence, json.dumps({**seen, "executor": executor()}))
+        # Durable before it waits: whoever kills looks at this file, and a half-written
+        # one would prove nothing.
+        durable.replace(self.evidence, json.dumps({**content, "executor": executor()}))
         return True
 
     @property
     def afterwards(self) -> Path:
-        """What became of a task that stopped itself and was continued: a word or sentence."""
+        """The file that says what became of a task that stopped itself and was continued."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """A task for a block: if it is the one that stopped itself, it notes how it ended."""
+        """A block around one task: if it is the task that stopped itself, the block notes how the task ended."""
         try:
             yield
         except Exception as error:
@@ -189,11 +193,15 @@ class Turn:
         wait_until(
             lambda: condition() or (self._batch_dies and self._evidence.exists()), what
         )
+        # The evidence is there, and this task's turn is not: whatever it did now would
+        # be behind the crash.
         if not condition():
             park()
 
     def _say(self, word: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
+        # Tasks are processes that share nothing but the disk, and a file's existence is
+        # atomic; it need not survive a loss of power.
         (self._folder / f"{self._partition}.{word}").touch()
 
     def _said(self, partition: int, word: str) -> bool:
@@ -264,4 +272,5 @@ def wait_until(
                 f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?"
             )
         time.sleep(pause)
+        # Most waits are over at once; long ones need not keep a core busy.
         pause = min(2 * pause, _LONGEST)

@@ -95,11 +95,11 @@ class Profile:
     """Whether it reads Kafka by Spark's own source, whose jars PySpark does not bring."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
-        """The same with more options for the JVM."""
+        """This profile with more options for the JVM."""
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """The same, where Spark starts a new interpreter and its own daemon for every query."""
+        """This profile without forks: Spark starts a new interpreter and its own daemon for every query."""
         others = {
             name: value
             for name, value in self.configuration.items()
@@ -159,6 +159,8 @@ def start_session(
     java = find_java()
     if profile == "stock":
         return _stock_session(java, master, scratch, partitions)
+    # Workers of a cluster start executors from SPARK_HOME, which must then hold the
+    # real jars.
     if not is_local(master):
         os.environ.update(linked_home(scratch))
     configuration = every_run(master, scratch, partitions) | cluster.executors(
@@ -184,7 +186,9 @@ def start_session(
 def _stock_session(
     java: Java, master: str, scratch: Path, partitions: int
 ) -> "SparkSession":
-    """What everybody writes, to compare with: PySpark's own launcher and settings, its temporary files in `scratch`.
+    """A session as everybody makes one, to compare with: PySpark's own launcher and settings.
+
+    Its temporary files are in `scratch`.
 
     Only what the job cannot do without is set: the interpreter of the workers, where they find the lab, and as many
     partitions as the lab's own sessions have.
@@ -230,6 +234,8 @@ def start_jvm(
         _command(java, scratch, profile, configuration),
         {**_environment(scratch), **python},
     )
+    # Without it, Spark would look up the host's name, which may lead to an address that
+    # nothing can reach.
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
     return subprocess.Popen(
@@ -285,6 +291,8 @@ def _command(
     ]
     properties = scratch / "spark.properties"
     with os.fdopen(
+        # The configuration may hold the password of a server: on a command line
+        # everybody could read it, and in a file of the default mode, too.
         os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         "w",
         encoding="ascii",
@@ -317,8 +325,12 @@ def _python_settings(scratch: Path) -> dict[str, str]:
 def _environment(scratch: Path) -> dict[str, str]:
     environment = dict(os.environ) | _python_settings(scratch)
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
+    # A killed JVM leaves its temporary files behind; here they go with the driver's
+    # folder.
     environment["TMPDIR"] = str(scratch)
     environment["PYTHONPATH"] = _python_path()
+    # A JVM with such options says so on its standard error and may have another heap or
+    # agent than the profile asks for.
     environment.pop("JAVA_TOOL_OPTIONS", None)
     return environment
 

@@ -94,6 +94,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """One range, or several where each has enough lines to be worth a task."""
         first, last = start["offset"], end["offset"]
         self._index()
+        # Rounded up, so that a batch never has more ranges than tasks were allowed.
         step = max(STRIDE, -(-(last - first) // self._tasks))
         return [
             Span(begin, min(begin + step, last), self._positions[begin // STRIDE])
@@ -109,6 +110,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, Span)
         number = STRIDE * (partition.start // STRIDE)
         with self._path.open("rb") as file:
+            # From the remembered line on, the lines before the range are read and
+            # thrown away: fewer than `STRIDE`.
             file.seek(partition.position)
             for offset in range(number, partition.end):
                 raw = file.readline()
@@ -116,6 +119,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     yield offset, raw.removesuffix(b"\n")
 
     def _index(self) -> None:
+        # Spark asks in a process that lives as long as the query; a log of a run does
+        # not grow, so one pass is enough.
         if self._lines:
             return
         for raw in log_lines(self._path):
@@ -128,6 +133,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._armed is None or self._commits is None:
             return
         batch = self._armed.crash.batch
+        # The notification is the other way to learn this, and it may be late or lost.
         if (self._commits / str(batch)).exists():
             pass_commit_log(self._armed.reach, batch)
 

@@ -84,6 +84,8 @@ def open_checkpoint(
         checkpoint.check()
         identity, incarnation = enter(checkpoint, wanted)
     except LabError:
+        # A refused checkpoint must be free again at once: another driver in this
+        # process may be meant for it.
         lock.release()
         raise
     options = SinkOptions(
@@ -107,14 +109,16 @@ class LabQuery:
         self.query = query
         self._opened = opened
         self._notified: queue.SimpleQueue[int] = queue.SimpleQueue()
+        # A thread of its own: a commit may wait for a server, and Spark delivers all
+        # events of a session through one thread.
         threading.Thread(target=self._deliver, daemon=True).start()
 
     def notify(self, batch: int) -> None:
-        """The engine says that it finished a batch; best effort, and never waited for."""
+        """Takes the engine's word that it has finished a batch, and returns at once; best effort."""
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """After the query's end: delivers the last decision, or the last batch would stay pending."""
+        """Delivers the last decision after the query's end, or its last batch would stay pending; frees the lock."""
         decided = self._opened.checkpoint.decided()
         if decided is not None:
             self._commit_through(decided)
@@ -133,6 +137,8 @@ class LabQuery:
         while True:
             batch = self._notified.get()
             try:
+                # Spark's progress event was never seen before the file; committing on
+                # its word alone would trust an order that nobody promises.
                 if batch in self._opened.checkpoint.commit_log():
                     self._commit_through(batch)
             except Exception as error:  # a lost notification costs time, never data: the next commit repeats it
@@ -167,7 +173,7 @@ class Notifier(StreamingQueryListener):
         self._queries: dict[str, LabQuery] = {}
 
     def watch(self, query: LabQuery) -> None:
-        """From now on, progress of this query is passed on."""
+        """Passes progress of this query on to it from now on."""
         self._queries[str(query.query.runId)] = query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -220,7 +226,7 @@ def launch(
 
     Append mode goes through the Data Source, every other mode through foreachBatch: a Python Data Source takes none.
     """
-    told = notifier(frame.sparkSession)
+    listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option(
         "checkpointLocation", str(opened.checkpoint.folder)
     )
@@ -233,12 +239,12 @@ def launch(
     query = LabQuery(
         opened, (writer if endless else writer.trigger(availableNow=True)).start()
     )
-    told.watch(query)
+    listener.watch(query)
     return query
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """The same, told whether tasks may run more than once. Raises `InvalidInput` where the sink cannot bear it."""
+    """Notes in the options whether tasks may run more than once. Raises `InvalidInput` where the sink cannot bear it."""
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(
         SINKS[strategy].bears_speculation, strategy.value, context.getConf().get

@@ -29,29 +29,31 @@ class Stopwatch:
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """A part of one phase that belongs to another one."""
+        """Moves seconds from one phase to the one that they belong to."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
     def keep(self) -> None:
         """Writes the line of this batch, if anybody asked."""
+        # Asked only by measurements: a run of the lab pays for a look at the folder and
+        # nothing more.
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")
 
 
 def ask(log: Path) -> None:
-    """From now on the batches of this checkpoint are timed."""
+    """Has the batches of this checkpoint timed from now on."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
     """Seconds by batch and phase; what two lines say of a batch is added up."""
-    found: dict[int, defaultdict[str, float]] = {}
+    batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)
-        of_batch = found.setdefault(seconds.pop("batch"), defaultdict(float))
+        of_batch = batches.setdefault(seconds.pop("batch"), defaultdict(float))
         for phase, value in seconds.items():
             of_batch[phase] += value
-    return {batch: dict(seconds) for batch, seconds in sorted(found.items())}
+    return {batch: dict(seconds) for batch, seconds in sorted(batches.items())}

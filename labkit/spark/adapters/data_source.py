@@ -63,7 +63,7 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """One task, for a block."""
+        """A block around one task, which notes how the task ended if it had stopped itself at its failpoint."""
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:
@@ -140,6 +140,8 @@ class StrategyWriter(DataSourceStreamWriter):
         options, context = self._options, TaskContext.get()
         assert context is not None
         batch = int(
+            # Spark does not pass the batch to `write()`; this property of the job is
+            # the only place where a task can read it.
             context.getLocalProperty("streaming.sql.batchId") or -1
         )  # write() is told its batch no other way
         partition = context.partitionId()
@@ -163,6 +165,8 @@ class StrategyWriter(DataSourceStreamWriter):
             rows_in_turn = turn.take(rows)
             pass_offset_log(reach, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
+        # Only now, behind the close of the store: the next task may write when nothing
+        # of this one is under way any more.
         turn.done()
         return VoteMessage(vote)
 
@@ -178,11 +182,13 @@ class StrategyWriter(DataSourceStreamWriter):
             coordinator.commit(
                 batchId, sorted(votes, key=lambda vote: vote.handle.partition)
             )
+            # With threads of the driver no task runs twice, and asking the store for
+            # losers would cost every batch a round trip.
             if self._options.retries:
                 coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing: Spark also calls this after a commit that raised half-way, and tasks may still write after it.
+        """Does nothing: Spark also calls this after a commit that raised half-way, and tasks may still write then.
 
         What was left behind is resolved by name when the query starts again.
         """

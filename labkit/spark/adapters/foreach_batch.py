@@ -54,6 +54,8 @@ class BatchDoor:
         watch.keep()
 
     def _rows(self, frame: "DataFrame", batch: int) -> list[Observation]:
+        # The order of rows after a shuffle is not fixed; sorted, a replay deals them to
+        # the participants as before.
         table = frame.toArrow().sort_by("key")
         offsets, keys, values = (
             table.column(name).to_pylist() for name in ("offset", "key", "value")
@@ -82,6 +84,8 @@ class BatchDoor:
             if point is FailPoint.BEFORE_PRE_COMMIT:
                 written.append(time.perf_counter())
 
+        # A copy of the sink, because its `reach` has to know which participant is
+        # writing.
         sink = replace(coordinator.sink, reach=reach)
         vote = sink.pre_commit(
             Handle(sink.query, batch, number, sink.incarnation, 0), iter(parts[number])

@@ -47,9 +47,9 @@ def make_archive(*, anew: bool = False) -> Path:
     `anew` makes another one where there is one already.
     """
     java = find_java()
-    found = find_archive(java)
-    if found is not None and not anew:
-        return found
+    archive = find_archive(java)
+    if archive is not None and not anew:
+        return archive
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "driver.log"
         launch = Launch(
@@ -61,8 +61,8 @@ def make_archive(*, anew: bool = False) -> Path:
         with SupervisedDriver(launch, PATIENCE) as driver:
             events = list(driver.events())
         failures = [one.because for one in events if isinstance(one, DriverFailed)]
-        made = find_archive(java)
-        if made is None or failures or not isinstance(events[-1], Killed):
+        archive = find_archive(java)
+        if archive is None or failures or not isinstance(events[-1], Killed):
             because = (
                 failures[0]
                 if failures
@@ -71,7 +71,7 @@ def make_archive(*, anew: bool = False) -> Path:
             raise ServiceUnavailable(
                 f"No class-data archive could be made ({because}); {REMEDY}."
             )
-        return made
+        return archive
 
 
 def _last_words(log: Path) -> str:
@@ -91,6 +91,8 @@ def _alone(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        # A maker that was killed lets go of the lock, and its unfinished file is
+        # removed by the next one.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         for left in folder.glob("*.part"):
             left.unlink(missing_ok=True)
@@ -114,6 +116,8 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
         try:
             _record(java, scratch, unfinished)
             _check(java, unfinished)
+            # An archive is code that a JVM runs: one that others could have written is
+            # not used (`labkit.host.class_data`).
             unfinished.chmod(0o600)
             unfinished.replace(path)
             seal(path)
@@ -139,6 +143,8 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
         warm_up(spark, job, scratch)
     spark.stop()
     assert jvm.stdin is not None
+    # The archive is written when the JVM ends by itself; its gateway ends when this
+    # pipe closes.
     jvm.stdin.close()
     jvm.wait()
 
@@ -162,9 +168,9 @@ def _check(java: Java, unfinished: Path) -> None:
         command, capture_output=True, text=True, errors="replace", check=False
     )
     if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
+        lines = (done.stdout + done.stderr).strip().splitlines()
         raise ServiceUnavailable(
-            f"Java cannot use what it wrote: {said[-1] if said else 'it said nothing'}"
+            f"Java cannot use what it wrote: {lines[-1] if lines else 'it said nothing'}"
         )
 
 

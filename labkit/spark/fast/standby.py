@@ -58,7 +58,9 @@ class Standby:
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """The same for the queries of a driver that is proven dead. Raises `JobFailed` if it is not."""
+        """Hands it the queries of a driver that is proven dead. Raises `JobFailed` if that is not proven."""
+        # The last look before the hand-over: whatever was proven earlier, a process of
+        # the old driver may not be there now.
         check_dead(dead)
         return self.hand(order)
 

@@ -54,6 +54,8 @@ def interpreter(scratch: Path) -> dict[str, str]:
     if len(os.fsencode(place)) > LONGEST:
         return {}
     scratch.mkdir(parents=True, exist_ok=True)
+    # A socket of an earlier process in this folder would refuse the bind, and nobody
+    # listens there any more.
     place.unlink(missing_ok=True)
     program = scratch / "python"
     launcher = Path(__file__).with_name("launcher.py")
@@ -63,6 +65,8 @@ def interpreter(scratch: Path) -> dict[str, str]:
     )
     program.chmod(0o700)
     with socket.socket(socket.AF_UNIX) as listener:
+        # Bound here and inherited: the JVM may ask for a process before the zygote has
+        # finished its imports, and then waits in the queue.
         listener.bind(str(place))
         listener.listen(64)
         command = [
@@ -124,6 +128,8 @@ def _become(connection: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    # Spark gives every query variables of its own; one that is left from another query
+    # would be wrong here.
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -137,6 +143,8 @@ def _become(connection: socket.socket) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        # The exit handlers and buffers that were inherited are the zygote's; running
+        # them in every child would do their work again.
         os._exit(code & 0xFF)
 
 
@@ -150,5 +158,7 @@ def _seed_anew() -> None:
 if __name__ == "__main__":
     for name in (*EVERY_WORKER, *STATEFUL, *RUNNERS, "pyspark.daemon"):
         import_module(name)
+    # What is imported is moved out of the collector's sight, so that a child's first
+    # collection does not copy all of its pages.
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
