@@ -16,7 +16,7 @@ from bench.rows import Rows, median, ratio, spread
 from labkit.core.errors import JobFailed
 from labkit.host.fast_start import OFF, VARIABLE, FastStart
 from labkit.host.processes.events import AnyEvent, Parked
-from labkit.runs.outcome import finish
+from labkit.runs.lifecycle import finish
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup
 from labkit.runs.scenario import plan

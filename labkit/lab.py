@@ -14,9 +14,7 @@ from labkit.core.failpoints import POINTS, Order
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import Finding, examine
 from labkit.host.java import find_java
-from labkit.runs.memory import Life, live
-from labkit.runs.outcome import (
-    Outcome,
+from labkit.runs.lifecycle import (
     crash,
     crash_each,
     finish,
@@ -26,16 +24,18 @@ from labkit.runs.outcome import (
     resumed,
     run_all,
 )
+from labkit.runs.memory import Life, live
+from labkit.runs.outcome import Outcome
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
 from labkit.runs.progress import Tell, aloud, in_place, silent, words
 from labkit.runs.runner import PATIENCE
 from labkit.runs.scenario.checks import stores_for
-from labkit.sim.models.kafka_log.timeouts import Examined, Timeouts
+from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
 from labkit.teach.chains import Chains, chains
-from labkit.teach.hands_on import Copied, kafka, postgres, ten_steps
+from labkit.teach.hands_on import CopyOutcome, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
 from labkit.teach.panel import panel
 from labkit.teach.study import (
@@ -111,7 +111,7 @@ def doctor() -> list[Finding]:
     return examine()
 
 
-def timeouts(**seconds: float) -> Examined:
+def timeouts(**seconds: float) -> Examination:
     """Whether a job that commits Kafka transactions with its checkpoints can lose data, as `labkit timeouts` says it.
 
     `interval`, `checkpoint` and `transaction` are needed; `maximum`, `pause`, `tolerated` and `downtime` may be given.
@@ -129,7 +129,7 @@ def timeouts(**seconds: float) -> Examined:
 
 
 def table(
-    outcomes: Mapping[str, Outcome | Walk | Copied],
+    outcomes: Mapping[str, Outcome | Walk | CopyOutcome],
     predictions: Mapping[str, str | None] | None = None,
 ) -> str:
     """The verdicts of real or simulated runs as lines of text, and beside them what was predicted, if anything was."""

@@ -8,7 +8,8 @@ from labkit.cli.common import Json, Out
 from labkit.cli.progress import progress
 from labkit.core.errors import LabError
 from labkit.host.java import find_java
-from labkit.runs.outcome import Outcome, fresh_folder, run_all
+from labkit.runs.lifecycle import fresh_folder, run_all
+from labkit.runs.outcome import Outcome
 from labkit.runs.pages.report import write_report
 from labkit.runs.run import prepare
 from labkit.runs.scenario import Scenario, plan

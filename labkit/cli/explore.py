@@ -55,14 +55,14 @@ def explore(
 
     Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was seen.
     """
-    given = parse_settings(settings or [])
+    parameters = parse_settings(settings or [])
     if walks:
         return run_walks(
-            model, given, walks=walks, steps=steps, seed=seed, as_json=as_json
+            model, parameters, walks=walks, steps=steps, seed=seed, as_json=as_json
         )
     return run_explore(
         model,
-        given,
+        parameters,
         max_states=max_states,
         seconds=seconds,
         megabytes=megabytes,
@@ -72,24 +72,24 @@ def explore(
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
     """`name=value`, several times. Raises `InvalidInput` for another form and for a name that is there twice."""
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise InvalidInput(
                 f"--set {text[:60]}: write name=value, as in --set participants=3."
             )
-        if name in given:
+        if name in parameters:
             raise InvalidInput(
                 f"--set {text[:60]}: {name} is set twice; leave one of them out."
             )
-        given[name] = value
-    return given
+        parameters[name] = value
+    return parameters
 
 
 def run_explore(
     name: str | None,
-    given: dict[str, str],
+    parameters: dict[str, str],
     *,
     max_states: int,
     seconds: float,
@@ -103,7 +103,7 @@ def run_explore(
         raise InvalidInput(
             "--max-states, --seconds and --megabytes must be more than 0."
         )
-    model = make(name, given)
+    model = make(name, parameters)
     begun = time.perf_counter()
     limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
     with _shown(quiet=as_json) as tell:
@@ -113,31 +113,31 @@ def run_explore(
             return limit.allows()
 
         with without_collector():
-            found = search(model, max_states=max_states, keep_going=keep_going)
+            exploration = search(model, max_states=max_states, keep_going=keep_going)
     took = time.perf_counter() - begun
     if as_json:
         print(
             json.dumps(
                 {
-                    **found.to_json(),
-                    "stopped": limit.reason or found.stopped,
+                    **exploration.to_json(),
+                    "stopped": limit.reason or exploration.stopped,
                     "seconds": round(took, 3),
                 }
             )
         )
     else:
-        _print_found(found, limit.reason or found.stopped, took)
-    return _code(found)
+        _print_found(exploration, limit.reason or exploration.stopped, took)
+    return _code(exploration)
 
 
 def _models() -> str:
     return f"choose one of {', '.join(MODELS)}."
 
 
-def _code(found: Exploration) -> int:
-    if found.violations or (found.exhausted and found.never_reached):
+def _code(exploration: Exploration) -> int:
+    if exploration.violations or (exploration.exhausted and exploration.never_reached):
         return 1
-    return 0 if found.exhausted else 2
+    return 0 if exploration.exhausted else 2
 
 
 class _Limit:
@@ -181,29 +181,31 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         )
 
 
-def _print_found(found: Exploration, stopped: str, took: float) -> None:
-    exhausted = "yes" if found.exhausted else f"no: {stopped}"
+def _print_found(exploration: Exploration, stopped: str, took: float) -> None:
+    exhausted = "yes" if exploration.exhausted else f"no: {stopped}"
     rows = table("", "")
     for label, value in (
-        ("model", found.model),
+        ("model", exploration.model),
         (
             "parameters",
-            " ".join(f"{name}={value}" for name, value in found.parameters.items()),
+            " ".join(
+                f"{name}={value}" for name, value in exploration.parameters.items()
+            ),
         ),
-        ("unique states", f"{found.unique_states:,}"),
-        ("generated states", f"{found.generated_states:,}"),
-        ("depth", str(found.depth)),
+        ("unique states", f"{exploration.unique_states:,}"),
+        ("generated states", f"{exploration.generated_states:,}"),
+        ("depth", str(exploration.depth)),
         ("seconds", f"{took:.2f}"),
         ("exhausted", exhausted),
-        ("never reached", ", ".join(found.never_reached) or "-"),
+        ("never reached", ", ".join(exploration.never_reached) or "-"),
     ):
         rows.add_row(label, value)
     show(rows)
-    print_violations(found.violations)
-    if not found.violations:
+    print_violations(exploration.violations)
+    if not exploration.violations:
         print(
             "\nNo property is violated"
-            + ("." if found.exhausted else " in what was seen.")
+            + ("." if exploration.exhausted else " in what was seen.")
         )
 
 
@@ -217,7 +219,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 def run_walks(
     name: str | None,
-    given: dict[str, str],
+    parameters: dict[str, str],
     *,
     walks: int,
     steps: int,
@@ -229,13 +231,13 @@ def run_walks(
         raise InvalidInput(f"which simulator? {_models()}")
     if walks < 1 or not 1 <= steps <= 10_000:
         raise InvalidInput("--walks must be at least 1, and --steps from 1 to 10000.")
-    model = make(name, given)
+    model = make(name, parameters)
     first: dict[str, Violation] = {}
     for number in range(walks):
         _, violations = walk(model, random.Random(seed + number).randrange, steps)
         for violation in violations:
             first.setdefault(violation.property, violation)
-    found = list(first.values())
+    violated = list(first.values())
     if as_json:
         plain = {
             "model": name,
@@ -246,12 +248,12 @@ def run_walks(
         }
         print(
             json.dumps(
-                {**plain, "violations": [violation.to_json() for violation in found]}
+                {**plain, "violations": [violation.to_json() for violation in violated]}
             )
         )
     else:
         print(
-            f"{walks} walks of at most {steps} steps, seed {seed}: {len(found) or 'no'} properties violated."
+            f"{walks} walks of at most {steps} steps, seed {seed}: {len(violated) or 'no'} properties violated."
         )
-        print_violations(found)
-    return 1 if found else 2
+        print_violations(violated)
+    return 1 if violated else 2

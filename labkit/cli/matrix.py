@@ -16,7 +16,8 @@ from labkit.core.words import nearest
 from labkit.host.java import find_java
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.layout import RunFolder
-from labkit.runs.outcome import Outcome, fresh_folder, run_all
+from labkit.runs.lifecycle import fresh_folder, run_all
+from labkit.runs.outcome import Outcome
 from labkit.runs.pages import grid
 from labkit.runs.run import check_store, prepare
 from labkit.runs.scenario import Scenario, plan

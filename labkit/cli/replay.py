@@ -78,7 +78,7 @@ def _plain(
     steps = [
         {"action": str(action), "sentence": said, "state": model.text(state)}
         for action, said, state in zip(
-            walked.actions, walked.told(), walked.states[1:], strict=True
+            walked.actions, walked.sentences(), walked.states[1:], strict=True
         )
     ]
     return {

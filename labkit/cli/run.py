@@ -65,7 +65,7 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
     ) -> int:
         """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
         from labkit.cli.progress import progress
-        from labkit.runs import outcome
+        from labkit.runs import lifecycle
         from labkit.runs.runner import Setup
 
         _check_guarantee(expect)
@@ -73,14 +73,14 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
             raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
         if resume is not None:
             _refuse_with_resume(context, [*options, "out"])
-            started = outcome.resumed(resume)
+            started = lifecycle.resumed(resume)
         else:
             chosen = {options[name].keyword: word for name, word in words.items()}
-            started = outcome.prepare_checked(scenario.plan(chosen), out)
+            started = lifecycle.prepare_checked(scenario.plan(chosen), out)
         started.keep_store = keep_store
         left = len(started.scenario.crashes) + 1 - len(started.crashes)
         with progress(as_json, left) as tell:
-            finished = outcome.finish(started, tell, patience, Setup(standby=standby))
+            finished = lifecycle.finish(started, tell, patience, Setup(standby=standby))
         print(json.dumps(finished.to_json()) if as_json else finished)
         return _verdict_code(finished.verdict.guarantee, expect)
 
@@ -91,12 +91,14 @@ def _parameter(option: Option[Any]) -> Parameter:
     """One option of a scenario as the option parser takes it."""
     default, annotation = option.default_word, option.kind.annotation
     typed = annotation | None if default is None else annotation
-    said = typer.Option(option.flag, help=option.help, metavar=option.kind.metavar)
+    typer_option = typer.Option(
+        option.flag, help=option.help, metavar=option.kind.metavar
+    )
     return Parameter(
         option.parameter,
         Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[typed, said],
+        annotation=Annotated[typed, typer_option],
     )
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.core.failpoints import Extent, come
 from labkit.host.processes.events import AnyEvent, Begun, Killed, Parked, Recovered
-from labkit.runs.outcome import Outcome, finish, fresh_folder, prepare_checked
+from labkit.runs.lifecycle import finish, fresh_folder, prepare_checked
+from labkit.runs.outcome import Outcome
 from labkit.runs.progress import words
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario
@@ -63,6 +64,8 @@ class Stages:
         match event:
             case Parked():
                 self._parked()
+            # The second driver ends by a kill, too, when everything is done: only the
+            # first kill is the crash.
             case Killed() if self.marks[Stage.KILLED] is not Mark.DONE:
                 self._done(Stage.KILLED)
             case Begun() if self.marks[Stage.KILLED] is Mark.DONE:
@@ -81,11 +84,11 @@ class Stages:
         return True
 
     def judged(self) -> None:
-        """The judge has spoken."""
+        """Notes that the judge has given the verdict."""
         self._done(Stage.JUDGED)
 
     def stop(self) -> None:
-        """It goes no further."""
+        """Notes that the crash goes no further than the stage it is in."""
         self.marks |= {
             stage: Mark.STOPPED
             for stage, mark in self.marks.items()
@@ -128,7 +131,7 @@ class BackgroundRun:
     ) -> None:
         self.scenario = scenario
         self.stages: Stages | None = None
-        self.said = "looking at the input and for Java"
+        self.status = "looking at the input and for Java"
         self.outcome: Outcome | None = None
         self.error: LabError | None = None
         self._folder = (
@@ -138,13 +141,15 @@ class BackgroundRun:
         self._made_here = folder is None
         self._cancel = threading.Event()
         self._over = threading.Event()
-        self._told = time.monotonic()
+        self._news_at = time.monotonic()
         self._thread = threading.Thread(
             target=self._run, name=f"labkit crash {scenario.name}", daemon=True
         )
 
     def start(self) -> None:
         """Begins. Raises `InvalidAction` while another run goes on in the background."""
+        # Not waited for: somebody who clicks twice wants a sentence at once and not a
+        # second crash in a minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(
                 "Another crash is under way in this kernel: wait for its verdict, or cancel it there."
@@ -164,7 +169,7 @@ class BackgroundRun:
         """The outcome, when there is one. Raises the run's error, `Cancelled`, or `TimeoutError`."""
         if not self._over.wait(seconds):
             raise TimeoutError(
-                f"The crash is still under way after {seconds} seconds: {self.said}."
+                f"The crash is still under way after {seconds} seconds: {self.status}."
             )
         if self.error is not None:
             raise self.error
@@ -186,12 +191,14 @@ class BackgroundRun:
                 )
             )
         finally:
+            # Released before anybody hears of the end: whoever waited for it may begin
+            # the next crash at once.
             _ONE.release()
             self._over.set()
             self._changed()
 
     def _fail(self, error: LabError) -> None:
-        self.error, self.said = error, str(error)
+        self.error, self.status = error, str(error)
         if self.stages:
             self.stages.stop()
 
@@ -204,29 +211,31 @@ class BackgroundRun:
 
     def _crash(self) -> Outcome:
         run = prepare_checked(self.scenario, self._folder)
+        # Preparing may take seconds where a broker has to answer; whoever cancelled
+        # meanwhile need not wait for a driver.
         self._beat()
         self.stages = Stages(run)
         self._news()
         outcome = finish(run, self._tell, heartbeat=self._beat)
         self.stages.judged()
-        self.said = "judged"
+        self.status = "judged"
         return outcome
 
     def _tell(self, event: AnyEvent) -> None:
         assert self.stages is not None
         self.stages.note(event)
-        self.said = words(event, "the query")
+        self.status = words(event, "the query")
         self._news()
 
     def _beat(self) -> None:
         if self._cancel.is_set():
             raise Cancelled(CANCELLED)
         if self.stages and self.stages.look():
-            self.said = "the batch is planned: offsets/0 is durable"
-        elif time.monotonic() - self._told < SIGN_OF_LIFE:
+            self.status = "the batch is planned: offsets/0 is durable"
+        elif time.monotonic() - self._news_at < SIGN_OF_LIFE:
             return
         self._news()
 
     def _news(self) -> None:
-        self._told = time.monotonic()
+        self._news_at = time.monotonic()
         self._changed()

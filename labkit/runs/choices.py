@@ -18,9 +18,9 @@ from labkit.runs.scenario.options import Option, Part, check_known, options_of
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
     """Every part of a choice by its name: in the order in which a choice narrows the next, and free text last."""
-    found = [(each.part, each) for each in options_of(of) if each.part is not None]
-    found.sort(key=lambda pair: pair[0].offers is None)
-    return {part.name or each.keyword: (part, each) for part, each in found}
+    pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
+    pairs.sort(key=lambda pair: pair[0].offers is None)
+    return {part.name or each.keyword: (part, each) for part, each in pairs}
 
 
 PARTS = tuple(parts())
@@ -51,12 +51,12 @@ class Choice:
 
     def scenario(self) -> Scenario:
         """What is run: killed at the failpoint in the first batch. Raises `InvalidInput`."""
-        return plan(**{option.keyword: word for option, word in self._said()})
+        return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:
-        """The same in Python."""
+        """The call of `lab.crash` that runs this choice."""
         crash, options = "", []
-        for option, word in self._said():
+        for option, word in self._typed():
             text = json.dumps(word, ensure_ascii=False)
             if isinstance(option.kind, Crashes):
                 crash = text
@@ -64,7 +64,7 @@ class Choice:
                 options.append(f"{option.keyword}={text}")
         return f"lab.crash({', '.join([crash, *options])})"
 
-    def _said(self) -> Iterator[tuple[Option[Any], object]]:
+    def _typed(self) -> Iterator[tuple[Option[Any], object]]:
         """Every option that has to be typed, with its word."""
         for name, (_, option) in parts().items():
             word = option.kind.word_of(self.words[name])
@@ -99,6 +99,8 @@ def _fitting(wanted: Mapping[str, str]) -> Choice:
             names[name] = offered = [str(each) for each in part.offers(scenario)]
             default = part.first or str(option.to_plain(Scenario()))
             fitting = [each for each in (word, default) if each in offered]
+            # What the person wanted, else the default, else whatever fits: there is
+            # always something, since every sink has a store.
             word = [*fitting, *offered][0]
             chosen: dict[str, Any] = {
                 option.attribute: option.read(option.kind.word_of(word))

@@ -36,6 +36,8 @@ def conclude(run: Run) -> RunRecord:
 def _judged(run: Run, store: Store) -> RunRecord:
     """Reads the store's history once: into its file, and past the judge."""
     count = run.scenario.count
+    # In this order a transaction that somebody commits in between is seen twice, and
+    # never missed.
     hidden = list(count.numbered(store.hidden()))
     rows = count.numbered(store.history())
     events = written(_with_readings(rows, run.readings), run.folder.history)
@@ -67,6 +69,8 @@ def release(run: Run, store: Store) -> None:
     """Drops what a run left in servers, unless it is to be kept; its history is in the run's folder."""
     if run.keep_store:
         return
+    # Rows on this machine stay in the run's folder for whoever wants to look; rows in a
+    # server would pile up there.
     if isinstance(store, Elsewhere):
         store.destroy()
     drop_source(run.scenario, run.folder)
@@ -78,6 +82,7 @@ def _with_readings(
     """The rows, with every moment at which an outside reader really looked in its place."""
     waiting = list(readings)
     for position, row in enumerate(rows):
+        # Several readings may lie at one position: nothing became visible between them.
         while waiting and waiting[0][1] == position:
             yield Reading(waiting.pop(0)[0])
         yield row

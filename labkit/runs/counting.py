@@ -85,11 +85,11 @@ class Totals(Count):
 
     def check(self) -> int:
         """Reads every line. Raises `InvalidInput` also where there is no word in the whole text."""
-        lines = found = 0
+        lines = number = 0
         for line in read_text(self.path):
             lines += 1
-            found = found or len(words(line))
-        if not found:
+            number = number or len(words(line))
+        if not number:
             raise InvalidInput(
                 f"{self.path}: there is no word in it; a word is made of letters, numbers and '."
             )
@@ -115,11 +115,11 @@ class Totals(Count):
     ) -> Sequence[PlannedBatch]:
         """Every row lies in the batch of its line."""
         rows = Counter(batch for *_, batch in self._rows)
-        found, start = [], 0
+        batches, start = [], 0
         for plan in planned:
-            found.append(PlannedBatch(plan.batch, start, start + rows[plan.batch]))
+            batches.append(PlannedBatch(plan.batch, start, start + rows[plan.batch]))
             start += rows[plan.batch]
-        return found
+        return batches
 
     @cached_property
     def _rows(self) -> Sequence[tuple[int, str, int, int]]:

@@ -73,7 +73,7 @@ class Background:
 
 
 class Drained:
-    """Whether a query on a socket has taken in the lines that this connection sends; their offsets begin at 0.
+    """Knows whether a query on a socket has read the lines that this connection sends; their offsets begin at 0.
 
     A batch that an earlier driver planned says nothing about them. Lines under offsets that are taken already make no
     batch, so a query that does nothing for `QUIET` seconds has nothing left to do either.
@@ -86,14 +86,16 @@ class Drained:
             lines - 1,
             max(checkpoint.offset_log(), default=-1),
         )
-        self._seen, self._since = -2, time.monotonic()
+        # Neither a batch nor the -1 for no progress, so that the first look always
+        # counts as news.
+        self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Looks at the query's progress."""
+        """Looks at the query's progress, and says whether it has read all lines."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
-        if batch != self._seen:
-            self._seen, self._since = batch, time.monotonic()
+        if batch != self._batch:
+            self._batch, self._since = batch, time.monotonic()
         if progress is not None and batch > self._planned:
             return int(progress["sources"][0]["endOffset"]) >= self._last_offset
         return batch >= 0 and time.monotonic() - self._since > self.QUIET
@@ -124,6 +126,8 @@ class ScenarioQuery:
         """How it stopped, or None while it is under way. Raises what the query failed with."""
         if self._group is not None:
             self._group.follow()
+        # The evidence is asked for before the phase: a parked query has a thread that
+        # never returns, so its phase would wait for ever.
         if self._armed is not None and self._armed.evidence.exists():
             if self._armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH:
                 return Parked(self.name)
@@ -134,8 +138,8 @@ class ScenarioQuery:
         """Tells the supervisor, once, which executor is to be killed; the query goes on."""
         if not self._struck:
             self._struck = True
-            seen = json.loads(evidence.read_text(encoding="utf-8"))
-            report(Struck(self.name, seen["executor"]))
+            content = json.loads(evidence.read_text(encoding="utf-8"))
+            report(Struck(self.name, content["executor"]))
 
     def _open(self) -> "OpenCheckpoint":
         from labkit.spark.start import open_checkpoint
@@ -167,6 +171,8 @@ class ScenarioQuery:
             from labkit.spark.start import launch, register
 
             plan = JOBS[self._scenario.job]
+            # These settings belong to the session; a query takes them over when it
+            # starts, so queries that share the session may differ.
             keep_state(self._spark, self._scenario.state)
             shuffle_into(self._spark, self._tasks)
             if plan.source is not None:
@@ -225,6 +231,8 @@ class ScenarioQuery:
             error = self._query.query.exception()
             if error is not None:
                 raise error
+            # Off the main loop, because the last commit may reach the armed point and
+            # park.
             self._step = Background(self._query.finish)
             self._phase = self._finishing
         return None
@@ -286,6 +294,7 @@ def demands(queries: Sequence[QueryTask]) -> tuple[int, set[str]]:
             and armed.crash.point.in_task
         ):
             in_task.append(scenario.tasks(query.driver))
+    # The queries without such a point take turns at one slot.
     free = 1 if len(in_task) < len(queries) else 0
     return sum(in_task) + free, {query.scenario["store"] for query in queries}
 
@@ -309,6 +318,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
     while waiting or active:
         while waiting and len(active) < most:
             begin(spark, waiting.pop(0), active)
+        # A copy, since whoever is watched leaves the list when it stops.
         for query in list(active):
             watch(query, active)
         time.sleep(_POLL)

@@ -51,6 +51,8 @@ class DriverEvents:
             run.name: BatchLogs.read(Checkpoint(run.folder.checkpoint)) for run in load
         }
         for run in load:
+            # Counted when the driver is started and not when it reports: one that dies
+            # at once has still used up its number.
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
@@ -86,7 +88,7 @@ class DriverEvents:
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
-        """No run of this driver can be trusted."""
+        """Gives every run of this driver the error: none of them can be trusted."""
         for run in self._runs.values():
             run.error = run.error or error
         self._parked.clear()
@@ -109,12 +111,16 @@ class DriverEvents:
     def _conclude(self, run: Run) -> None:
         if run.error is not None:
             return
+        # Before the next crash is recorded: the time belongs to the crash that this
+        # driver has recovered from.
         note_committed(run)
         if run in self._parked and isinstance(self.ending, Killed):
             record_crash(run, self.ending, self._before[run.name])
         elif not run.ended:
             raise _ended_early(run)
         elif run.next_crash is not None:
+            # The query did end, and yet this is no result: a run that never met its
+            # failpoint must not look like one that survived it.
             run.ended = False
             raise JobFailed(
                 f"the failpoint {run.next_crash} was never reached: the run ended without a crash, and proves nothing."

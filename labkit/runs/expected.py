@@ -56,7 +56,7 @@ class Expected:
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """The same parts of a verdict's JSON form."""
+    """The parts of a verdict's JSON form in which the three voices must agree."""
     return {name: verdict[name] for name in COMPARED}
 
 

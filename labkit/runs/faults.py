@@ -27,10 +27,10 @@ _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Refuses before anything is run what could not be done. Raises `ServiceUnavailable`."""
+    """Refuses a fault that could not be injected, before anything is run. Raises `ServiceUnavailable`."""
     if scenario.between not in (Fault.NOTHING, Fault.EXPIRE, *OF_THE_SOURCE):
-        found = service(scenario.store).status()
-        if found.state != "up":
+        status = service(scenario.store).status()
+        if status.state != "up":
             remedy = f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
             raise ServiceUnavailable(
                 f"--between {scenario.between} needs a server of the lab's own: {remedy}."
@@ -38,7 +38,7 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """Before the first driver: gives the run's transactions a short time, where they are to run out of it."""
+    """Gives the run's transactions a short time before the first driver starts, where they are to run out of it."""
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
             assert isinstance(store, Expiring)
@@ -46,9 +46,10 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 
 
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Does it after the nth crash, and gives the proof.
+    """Injects the scenario's fault after the nth crash, and returns the proof for the run's evidence.
 
-    The processes that were ended, the transactions that were aborted, or what became of the input.
+    The proof names the processes that were ended, the transactions that were aborted, or what became of the input.
+    Raises `JobFailed` where the fault did not take place.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -73,9 +74,11 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
         assert isinstance(server, Killable)
         ended, number = server.kill(), 9
     else:
+        # SIGINT is how the service asks PostgreSQL to stop.
         ended, number = [before.pid or 0], 2
         server.down()
     after = server.up()
+    # The same process id would mean that the old server has gone on.
     if after.state != "up" or after.pid in ended:
         raise JobFailed(
             f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing."
@@ -95,10 +98,10 @@ def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)
         deadline = time.monotonic() + _PATIENCE
-        while found := store.unfinished():
+        while names := store.unfinished():
             if time.monotonic() > deadline:
                 raise JobFailed(
-                    f"the server kept {found[0]} open for {_PATIENCE:.0f} s; the run proves nothing."
+                    f"the server kept {names[0]} open for {_PATIENCE:.0f} s; the run proves nothing."
                 )
             time.sleep(0.1)
         return store.expired()

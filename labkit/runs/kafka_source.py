@@ -43,7 +43,10 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 
 
 def check_source(scenario: Scenario) -> None:
-    """Before anything is made: whether the broker and the connector's jars are there. Raises `ServiceUnavailable`."""
+    """Checks, before anything is made, that the broker and the connector's jars are there.
+
+    Raises `ServiceUnavailable` with what is missing.
+    """
     if scenario.job is Job.KAFKA:
         from labkit.host.addresses import kafka
         from labkit.stores.kafka.transaction import probe
@@ -57,6 +60,8 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
         if scenario.between is Fault.ADD_PARTITION:
+            # What lies behind the crashed batch is written only after the crash, when
+            # there is one partition more.
             most = scenario.records_per_batch * (scenario.crashes[0].batch + 1)
             lines = ((offset, word) for offset, word in lines if offset < most)
         with opened(folder) as topic:
@@ -73,12 +78,14 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 def change_source(
     scenario: Scenario, folder: RunFolder, crashes: int
 ) -> dict[str, Any]:
-    """Does after the nth crash what the scenario says, and gives what it did."""
+    """Changes the topic, or what its group says, after the nth crash, and returns what it has done."""
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
             topic.fill(enumerate(read_log(scenario.input)), new_partition=True)
             return {"ends": _plain(topic.ends())}
         ends = topic.ends()
+        # Both lies are told: a job that believed the group would lose records after the
+        # first and repeat them after the second.
         topic.commit_offsets(ends if crashes % 2 else dict.fromkeys(ends, 0))
         return {"group": _plain(topic.group_offsets())}
 
@@ -107,6 +114,7 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
         .read_text(encoding="utf-8")
         .splitlines()
     )
+    # One topic a run, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()
     return {int(partition): offset for partition, offset in sorted(partitions.items())}
 
@@ -128,14 +136,14 @@ class GroupCommits:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._checkpoint = folder, Checkpoint(folder.checkpoint)
-        self._told = self._checkpoint.decided()
+        self._committed = self._checkpoint.decided()
 
     def follow(self) -> None:
         """Looks at the commit log, and commits to the group once it has grown."""
         finished = self._checkpoint.decided()
-        if finished is None or finished == self._told:
+        if finished is None or finished == self._committed:
             return
-        self._told = finished
+        self._committed = finished
         try:
             with opened(self._folder) as topic:
                 topic.commit_offsets(offsets_of(self._checkpoint, finished))

@@ -31,7 +31,7 @@ class RunFolder:
 
     @property
     def evidence(self) -> Path:
-        """Who was killed where, and which files there were."""
+        """The evidence of every crash: which processes were killed where, and which files there were."""
         return self.path / "evidence.json"
 
     @property
@@ -41,7 +41,7 @@ class RunFolder:
 
     @property
     def verdict(self) -> Path:
-        """What the judge says."""
+        """The judge's verdict."""
         return self.path / "verdict.json"
 
     @property

@@ -45,7 +45,10 @@ class Life:
 
 
 def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
-    """One driver from its start to its SIGKILL. Raises `JobFailed` when it does nothing."""
+    """Runs one driver with the memory table from its start to its SIGKILL, with `patience` in seconds.
+
+    Raises `JobFailed` when the driver fails or has no table.
+    """
     task = DriverTask(
         master=f"local[{PARTITIONS + 1}]",
         profile="small",
@@ -78,6 +81,8 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
         raise JobFailed(
             f"the driver with the memory table failed: {because}; {launch.log} says more."
         )
+    # Whatever the JVM made for itself lay in its scratch folder, which is gone by now:
+    # that is what this shows.
     files = (
         path
         for path in sorted(folder.rglob("*"))

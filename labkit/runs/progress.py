@@ -131,4 +131,4 @@ def in_place(event: AnyEvent) -> None:
 
 
 def silent(_event: AnyEvent) -> None:
-    """A `Tell` that tells nobody."""
+    """A `Tell` that shows nothing."""

@@ -42,17 +42,24 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     """
     crash = _due(run)
     reached = _reached(run, crash)
+    # Only a point in a task can lie in an executor; all others are in the driver, on a
+    # cluster as well.
     in_executor = crash.point.in_task and ending.proof.executors is not None
     proof = check_death(crash, ending, reached, in_executor=in_executor)
     _check_logs(run, crash, before)
     _keep(run, crash, reached, proof)
+    # Progress is read before the fault between drivers changes the topic or the group.
     if run.scenario.job is Job.KAFKA:
         run.crashes[-1]["progress"] = progress(run.folder)
     run.crashes[-1] |= inject(run.scenario, run.folder, len(run.crashes))
+    # Read while nobody is there, so that what is visible now is what the crash alone
+    # has left.
     run.readings.append(
         (f"crash {len(run.crashes)}", sum(1 for _ in observations(run)))
     )
     keep_evidence(run)
+    # The checkpoint goes last: everything above reads it, and the evidence must be on
+    # the disk before it is out of the way.
     put_aside(run)
 
 
@@ -64,6 +71,8 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
         raise JobFailed(
             f"the executor at {crash} did not die with its task (proof: {killed}); the run proves nothing."
         )
+    # The driver lives on and may have committed the batch by now, so the time of each
+    # file is compared with that of the kill.
     _check_logs(run, crash, None, killed_at=killed.begun)
     proof = Proof(
         session=reached.session,
@@ -95,9 +104,9 @@ def _reached(run: Run, crash: Crash) -> Reached:
 
 def _read(path: Path) -> _Evidence:
     try:
-        seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        crash = Crash(FailPoint(seen["point"]), seen["batch"])
-        return _Evidence(crash, Reached(seen["pid"], seen["session"]))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        crash = Crash(FailPoint(content["point"]), content["batch"])
+        return _Evidence(crash, Reached(content["pid"], content["session"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise JobFailed(
             f"{path}: damaged ({error!r}), so the run proves nothing; start it anew."

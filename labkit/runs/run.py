@@ -20,6 +20,7 @@ from labkit.core.failpoints import Crash
 from labkit.core.records import Observation
 from labkit.host import durable
 from labkit.host.logs import read_log
+from labkit.runs.driver_task import QueryTask, Socket
 from labkit.runs.faults import check_between, prepare_for_faults
 from labkit.runs.kafka_source import check_source, feed, progress
 from labkit.runs.layout import RunFolder
@@ -62,23 +63,25 @@ class Run:
         remaining = self.scenario.crashes[len(self.crashes) :]
         return remaining[0] if remaining else None
 
-    def specification(self) -> dict[str, Any]:
-        """What the next driver must know."""
-        crash = self.next_crash
-        then = Reaction(self.scenario.victim.value)
-        armed = (
-            crash
-            and Armed(crash, self.folder.reached(self.drivers + 1), then).to_json()
+    def query_task(self) -> QueryTask:
+        """What the next driver of this run is told."""
+        driver = self.drivers + 1
+        armed = None
+        if self.next_crash is not None:
+            reaction = Reaction(self.scenario.victim.value)
+            armed = Armed(self.next_crash, self.folder.reached(driver), reaction)
+        socket = None
+        if self.port is not None:
+            portion = self.portions()[len(self.crashes)]
+            socket = Socket(self.port, len(portion))
+        return QueryTask(
+            name=self.name,
+            folder=str(self.folder.path),
+            driver=driver,
+            scenario=self.scenario.to_json(),
+            armed=None if armed is None else armed.to_json(),
+            socket=socket,
         )
-        plain = {
-            "name": self.name,
-            "folder": str(self.folder.path),
-            "armed": armed,
-            "driver": self.drivers + 1,
-        }
-        portion = self.portions()[len(self.crashes)] if self.port else []
-        socket = self.port and {"port": self.port, "lines": len(portion)}
-        return {**plain, "scenario": self.scenario.to_json(), "socket": socket}
 
     def waits_for_lines(self) -> bool:
         """Whether a socket may send now: to the first driver after its empty first batch, to later ones at once.
@@ -106,9 +109,13 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
     Raises what `Elsewhere.check` raises where the store is a server that cannot carry the run.
     """
     run = RunFolder(folder)
+    # Everything that can refuse comes before the folder is made: a refused run leaves
+    # nothing behind.
     check_store(scenario, run)
     check_source(scenario)
     try:
+        # `mkdir` itself says whether the folder was there; a look before it could be
+        # overtaken by another run.
         folder.mkdir(parents=True)
         durable.replace(
             run.config,
@@ -161,6 +168,8 @@ def resume(folder: Path) -> Run:
             f"{folder}: what was sent to a socket cannot be sent again; start the run anew."
         )
     run = Run(scenario, paths)
+    # The runner may have died between the start of a driver and its log, or behind it:
+    # the larger count never gives a number twice.
     run.drivers = max(
         len(list(folder.glob("driver-*.log"))),
         Checkpoint(paths.checkpoint).incarnation(),
@@ -176,7 +185,7 @@ def resume(folder: Path) -> Run:
 
 
 def put_aside(run: Run) -> None:
-    """Takes the checkpoint away after a crash, where the scenario says so; again, if a stopped runner did not."""
+    """Moves the checkpoint aside after a crash, where the scenario says so and a stopped runner has not done it yet."""
     aside = run.folder.put_aside(len(run.crashes))
     if (
         run.scenario.checkpoint is CheckpointFate.DELETED
@@ -191,6 +200,8 @@ def _evidence(paths: RunFolder) -> dict[str, Any]:
         evidence: dict[str, Any] = json.loads(
             paths.evidence.read_text(encoding="utf-8")
         )
+        # Looked up here, so that a file with a part missing is refused as damaged and
+        # not later by its caller.
         evidence["crashes"], evidence["readings"]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
@@ -200,7 +211,7 @@ def _evidence(paths: RunFolder) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What a run depends on."""
+    """The versions of the lab, of PySpark and of Python, which a run depends on."""
     return {
         "labkit": __version__,
         "pyspark": version("pyspark"),

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import msgspec
 import psutil
 
 from labkit.core.errors import InvalidInput, LabError
@@ -135,6 +134,8 @@ def _run_all(
 ) -> None:
     under_way: dict[Future[None], list[Run]] = {}
     while ready or under_way:
+        # Rounded up, so that all runs are dealt out although they may not divide
+        # evenly.
         share = -(-len(ready) // side_by_side)
         while ready and len(under_way) < side_by_side:
             load = list(
@@ -148,7 +149,11 @@ def _run_all(
             under_way, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED
         ).done:
             load = under_way.pop(future)
+            # Raises what was not foreseen, as a defect of the runner itself; a failed
+            # run keeps its error and raises nothing here.
             future.result()
+            # Runs that wait for their recovery come first: their checkpoints are open
+            # questions, and new runs can wait.
             ready = [run for run in load if not run.ended and run.error is None] + ready
 
 
@@ -221,6 +226,8 @@ def _master(load: Sequence[Run]) -> str:
     if load[0].scenario.job is Job.TOTALS:
         return f"local[{_cores()}]"
     tasks = max(run.scenario.most_tasks for run in load)
+    # A parked query keeps its threads until the kill, so every query of the load has
+    # threads of its own.
     return f"local[{(tasks + 1) * (len(load) + 1)}]"
 
 
@@ -248,13 +255,15 @@ class DriverPool:
 
     def _add(self, driver: SupervisedDriver) -> None:
         with self._lock:
+            # Under the lock that `let_go` takes: a driver that is added while
+            # everything is being ended is ended as well.
             self._drivers.append(driver)
             if self._closed:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
         """One driver for these runs, from its start to the proof of its end."""
-        queries = [_query_task(run) for run in load]
+        queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
         try:
@@ -267,12 +276,16 @@ class DriverPool:
         finally:
             noted.keep_log(log)
         noted.conclude()
+        # Kept only now, behind `conclude`: a standby gets its queries against evidence
+        # that was checked.
         self._dead = noted.ending
 
     def _start(
         self, stack: ExitStack, load: Sequence[Run], queries: list[QueryTask]
     ) -> tuple[Path, Iterator[AnyEvent]]:
         """A standby that takes over, where the last driver is dead and one waits; else a new driver."""
+        # A standby takes over from a dead driver only; the first driver of a run has
+        # nobody to take over from.
         if self._dead is not None and self._standbys:
             standby = stack.enter_context(self._standbys.pop(0))
             order = RunQueries([wire.raw(query) for query in queries])
@@ -324,7 +337,3 @@ class DriverPool:
             log=f"{base}.log",
             task=wire.raw(task),
         )
-
-
-def _query_task(run: Run) -> QueryTask:
-    return msgspec.convert(run.specification(), QueryTask)

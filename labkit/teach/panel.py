@@ -162,7 +162,7 @@ class CrashPanel:
             "unheard": UNHEARD,
             "fields": [
                 *(self._field(name, part.label) for name, (part, _) in parts().items()),
-                self._said(),
+                self._prediction_field(),
             ],
             "hint": f"{failpoint}: {failpoint.sentence}",
             "busy": self.under_way,
@@ -182,14 +182,14 @@ class CrashPanel:
         plain = {"name": name, "label": label, "value": self.choice[name]}
         if name not in self.choice.names:
             return plain | {"placeholder": THREE}
-        said = {"none": "nothing to order"}
+        labels = {"none": "nothing to order"}
         return plain | {
             "options": [
-                [word, said.get(word, word)] for word in self.choice.names[name]
+                [word, labels.get(word, word)] for word in self.choice.names[name]
             ]
         }
 
-    def _said(self) -> dict[str, object]:
+    def _prediction_field(self) -> dict[str, object]:
         options = [["", "no prediction"], *([each, each] for each in SAID)]
         return {
             "name": "prediction",
@@ -213,7 +213,7 @@ class CrashPanel:
         return (
             ""
             if background.error
-            else f"{background.said[:1].upper()}{background.said[1:]} ..."
+            else f"{background.status[:1].upper()}{background.status[1:]} ..."
         )
 
     def _command(self) -> str:
@@ -233,8 +233,8 @@ class CrashPanel:
     def _bundle(self) -> dict[str, str]:
         """What stays in the notebook, without any kernel: the result, or one sentence on what the panel is."""
         if self.outcome and self._background:
-            choice, said = self._ran
-            html = fragment(self.outcome.record, said, choice.call())
+            choice, prediction = self._ran
+            html = fragment(self.outcome.record, prediction, choice.call())
         else:
             call = f"<code>{escape(self.choice.call())}</code>"
             html = f'<p data-lk-panel="{escape(self._form.model_id)}">{escape(OUTSIDE)} {call}</p>'

@@ -10,7 +10,8 @@ from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation, Reading, Visibility
 from labkit.runs import conclusion, run
 from labkit.runs.layout import RunFolder
-from labkit.runs.outcome import Outcome, judged
+from labkit.runs.lifecycle import judged
+from labkit.runs.outcome import Outcome
 from labkit.runs.pages.result import fragment
 from labkit.runs.record import MOST_KEYS, read_history, written
 from labkit.runs.run import Run

@@ -8,7 +8,7 @@ import pytest
 from labkit.core.judge import Guarantee
 from labkit.host.fast_start import NONE, VARIABLE
 from labkit.host.processes.events import AnyEvent, Parked
-from labkit.runs.outcome import finish
+from labkit.runs.lifecycle import finish
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.session import PROFILES

@@ -296,7 +296,7 @@ def test_a_standby_that_takes_over_without_waiting_is_refused(
 
     def too_early(event: AnyEvent) -> None:
         if isinstance(event, Recovered):
-            query = run.specification() | {"driver": 2, "armed": None}
+            query = msgspec.structs.replace(run.query_task(), driver=2, armed=None)
             drivers._standbys[0].driver.order(RunQueries([wire.raw(query)]))
             heard.extend(_until_stopped(drivers._standbys[0]))
 

@@ -25,8 +25,8 @@ def of_run(
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
     for event in _shortened(list(events)):
         if isinstance(event, Observation):
-            said = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
-            steps.append(Step("driver", Event.STEP, ("reader",), said))
+            sentence = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
+            steps.append(Step("driver", Event.STEP, ("reader",), sentence))
         elif isinstance(event, str):
             steps.append(Step("driver", Event.STEP, ("reader",), event))
         elif nth < len(crashes) and event.moment != "end":
@@ -49,12 +49,12 @@ def _shortened(
     if observed <= MOST_EVENTS:
         return list(events)
     kept: list[Observation | Reading | str] = []
-    skipped = seen = 0
+    skipped = number = 0
     for event in events:
-        seen += isinstance(event, Observation)
+        number += isinstance(event, Observation)
         if (
             isinstance(event, Observation)
-            and MOST_EVENTS // 2 < seen <= observed - MOST_EVENTS // 2
+            and MOST_EVENTS // 2 < number <= observed - MOST_EVENTS // 2
         ):
             skipped += 1
             continue

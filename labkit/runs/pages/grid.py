@@ -73,11 +73,11 @@ class VerdictGrid:
 
     def __getitem__(self, cell: tuple[str, str]) -> Square:
         """The square of a row and a failpoint, as both are written on the grid. Raises `InvalidInput`."""
-        found = self._by_place().get(cell)
-        if found is None:
+        cell_square = self._by_place().get(cell)
+        if cell_square is None:
             rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
             raise InvalidInput(f"there is no cell {cell}; the rows are {rows}.")
-        return found
+        return cell_square
 
     def _by_place(self) -> dict[tuple[str, str], Square]:
         return {
@@ -92,8 +92,8 @@ class VerdictGrid:
     @property
     def points(self) -> list[FailPoint]:
         """Failpoints, in the order in which a batch passes them."""
-        found = {square.cell.point for square in self.squares}
-        return [point for point in FailPoint if point in found]
+        reached = {square.cell.point for square in self.squares}
+        return [point for point in FailPoint if point in reached]
 
     @property
     def figure(self) -> "Figure":
@@ -106,9 +106,9 @@ class VerdictGrid:
                 square = places.get((row, point.value))
                 shade = SHADES.get(square.guarantee, "white") if square else "white"
                 axes.add_patch(_tile(across, down, shade, there=square is not None))
-                said = square.words.replace(" ", "\n", 1) if square else ""
+                label = square.words.replace(" ", "\n", 1) if square else ""
                 axes.annotate(
-                    said, (across, down), ha="center", va="center", fontsize=7
+                    label, (across, down), ha="center", va="center", fontsize=7
                 )
         axes.set_xlim(-0.5, len(points) - 0.5)
         axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -151,13 +151,15 @@ class VerdictGrid:
             if square is None:
                 yield "<td></td>"
                 continue
-            said = escape(square.words)
+            label = escape(square.words)
             if self._base is not None:
-                said = f'<a href="{escape(beside + square.run)}/report.html">{said}</a>'
+                label = (
+                    f'<a href="{escape(beside + square.run)}/report.html">{label}</a>'
+                )
             leads = (
                 square.run if self._base is not None else f"lab.show('{square.run}')"
             )
-            yield f'<td class="lk-{square.guarantee}" title="{escape(f"{square.because}; {leads}")}">{said}</td>'
+            yield f'<td class="lk-{square.guarantee}" title="{escape(f"{square.because}; {leads}")}">{label}</td>'
 
     def __str__(self) -> str:
         wide = max((len(str(square.cell)) for square in self.squares), default=0)
@@ -197,12 +199,12 @@ def _simulated() -> Iterator[Square]:
         walk = pipeline.crashed(
             cell.strategy, cell.order, cell.store, [Crash(cell.point)]
         )
-        said = pipeline.verdict(walk)
+        verdict = pipeline.verdict(walk)
         yield Square(
             cell,
-            said.guarantee.value,
-            bool(said.regression),
-            said.because,
+            verdict.guarantee.value,
+            bool(verdict.regression),
+            verdict.because,
             str(walk.trace),
         )
 
@@ -219,17 +221,17 @@ def of_runs(base: Path) -> VerdictGrid:
 
     Raises `InvalidInput` when there is no verdict of a run that was killed once.
     """
-    found = {
+    by_cell = {
         square.cell: square
         for path in sorted(base.glob("*/verdict.json"))
         for square in _real(path)
     }
-    if not found:
+    if not by_cell:
         raise InvalidInput(
             f"{base}: holds no run with a verdict; name a folder that `labkit matrix` has filled."
         )
-    order = {cell: place for place, cell in enumerate(sorted(found, key=_place))}
-    squares = sorted(found.values(), key=lambda square: order[square.cell])
+    order = {cell: place for place, cell in enumerate(sorted(by_cell, key=_place))}
+    squares = sorted(by_cell.values(), key=lambda square: order[square.cell])
     return VerdictGrid(
         squares, "Every cell is a real run; click it for its report.", base
     )
@@ -246,8 +248,8 @@ def _place(cell: Cell) -> tuple[int, str, str, int]:
 
 def _real(path: Path) -> Iterator[Square]:
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        scenario, crashes = said["scenario"], said["crashes"]
+        verdict = json.loads(path.read_text(encoding="utf-8"))
+        scenario, crashes = verdict["scenario"], verdict["crashes"]
         if len(crashes) != 1:
             return
         point = FailPoint(crashes[0]["point"])
@@ -258,9 +260,9 @@ def _real(path: Path) -> Iterator[Square]:
             point,
         )
         guarantee, jumped, because = (
-            Guarantee(said["guarantee"]).value,
-            bool(said["regression"]),
-            str(said["because"]),
+            Guarantee(verdict["guarantee"]).value,
+            bool(verdict["regression"]),
+            str(verdict["because"]),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(

@@ -25,8 +25,8 @@ from labkit.view.spacetime import svg
 from labkit.view.timeline import Step, by_key
 
 
-def fragment(record: RunRecord, said: str | None = None, call: str = "") -> str:
-    """A run as HTML for a notebook; `said` is what the learner predicted (None: nothing).
+def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
+    """A run as HTML for a notebook; `prediction` is what the learner predicted (None: nothing).
 
     The style sheets come with it, it names no other host, and without its script it is still complete.
     """
@@ -41,7 +41,7 @@ def fragment(record: RunRecord, said: str | None = None, call: str = "") -> str:
         run=shown(record),
         sign=SIGNS[record.verdict.guarantee.value],
         style=style,
-        said=said,
+        said=prediction,
         call=call,
         chart=_source("image/png", png(_chart(record))),
         diagram=_source(
@@ -70,8 +70,8 @@ def _chart(record: RunRecord) -> Any:
 
 def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
     """The key of the first witness of anything that went wrong, else the first key."""
-    found = (case.key for cases in verdict.witnesses.values() for case in cases)
-    return next((key for key in found if key in tracks), next(iter(tracks), "nothing"))
+    keys = (case.key for cases in verdict.witnesses.values() for case in cases)
+    return next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
@@ -96,8 +96,12 @@ def _expected(record: RunRecord) -> tuple[Expected, bool] | None:
     cell = Cell(
         scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point
     )
-    found = expectations().get(cell)
-    return (found, found.compared() == compared(record.to_json())) if found else None
+    expected = expectations().get(cell)
+    return (
+        (expected, expected.compared() == compared(record.to_json()))
+        if expected
+        else None
+    )
 
 
 def _beside(path: Path) -> str:

@@ -64,7 +64,7 @@ class Name(Kind[NameT]):
 
     def read(self, option: str, word: object) -> NameT:
         """The member of that name."""
-        return self._members(known(option, word, self.names))
+        return self._members(one_of(option, word, self.names))
 
     def word(self, value: NameT) -> Word:
         """The member's name; none for the member that says that there is nothing to choose."""
@@ -87,7 +87,7 @@ class Key(Kind[str]):
 
     def read(self, option: str, word: object) -> str:
         """The key itself."""
-        return known(option, word, self.names)
+        return one_of(option, word, self.names)
 
     def word(self, value: str) -> Word:
         """The key itself."""
@@ -212,7 +212,7 @@ class Crashes(Kind[tuple[Crash, ...]]):
         return [str(crash) for crash in value]
 
 
-def known(option: str, word: object, names: list[str]) -> str:
+def one_of(option: str, word: object, names: list[str]) -> str:
     """The word, if it is one of the names. Raises `InvalidInput`."""
     if not isinstance(word, str) or word not in names:
         raise InvalidInput(f"{option} {word}: unknown; {nearest(str(word), names)}")

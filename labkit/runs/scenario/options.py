@@ -169,8 +169,8 @@ def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
     return tuple(each.metadata[_KEY](each.name) for each in fields(scenario))
 
 
-def check_known(words: Mapping[str, object], known: list[str]) -> None:
+def check_known(words: Mapping[str, object], names: list[str]) -> None:
     """Refuses an option that is none, as Python refuses an argument. Raises `TypeError`."""
     for word in words:
-        if word not in known:
-            raise TypeError(f"there is no option {word!r}; {nearest(word, known)}")
+        if word not in names:
+            raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")

@@ -338,13 +338,13 @@ class Scenario:
         values: dict[str, Any] = {
             each.attribute: each.read(words.get(each.keyword)) for each in options
         }
-        given = cls(**values)
+        chosen = cls(**values)
         defaults: dict[str, Any] = {
-            each.attribute: each.usual(given)
+            each.attribute: each.usual(chosen)
             for each in options
             if each.usual is not None and words.get(each.keyword) is None
         }
-        scenario = replace(given, **defaults)
+        scenario = replace(chosen, **defaults)
         for each in options:
             each.refuse_misuse(scenario)
         return scenario

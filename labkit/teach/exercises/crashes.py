@@ -5,7 +5,8 @@ from tempfile import TemporaryDirectory
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy, orders
-from labkit.runs.outcome import Outcome, crash
+from labkit.runs.lifecycle import crash
+from labkit.runs.outcome import Outcome
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Chosen, Text, named_values, said

@@ -8,12 +8,12 @@ takes its data along; runs that this process starts use the same one. Nothing he
 these are the stores' own verbs, one at a time.
 """
 
-from labkit.teach.hands_on.copying import Copied, copy, ten_steps
+from labkit.teach.hands_on.copying import CopyOutcome, copy, ten_steps
 from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
 from labkit.teach.hands_on.postgres import Postgres, Session, postgres
 
 __all__ = [
-    "Copied",
+    "CopyOutcome",
     "Kafka",
     "Postgres",
     "Session",

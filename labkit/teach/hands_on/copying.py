@@ -54,13 +54,13 @@ class CopyJob:
 
     def read(self, most: int) -> list[Entry]:
         """The next records of the source, as a reader at read_committed gets them; they count as read from now on."""
-        found = self._source.entries(READ_COMMITTED, self.position)[:most]
-        if found:
-            self.position = found[-1].position + 1
-        return found
+        entries = self._source.entries(READ_COMMITTED, self.position)[:most]
+        if entries:
+            self.position = entries[-1].position + 1
+        return entries
 
     def begin(self) -> KafkaTransaction:
-        """The next transaction, under an id of its own."""
+        """Begins the next transaction, under an id of its own."""
         handle = Handle("copy", self._number, 0, self._incarnation, 1)
         self._number += 1
         transaction = self._sink.store.begin(handle)
@@ -68,7 +68,7 @@ class CopyJob:
         return transaction
 
     def decide(self, handle: Handle, position: int) -> None:
-        """The decision: the checkpoint with the position and the handle, in one file that is replaced at once."""
+        """Makes the decision: writes position and handle into the checkpoint, one file that is replaced at once."""
         durable.make_folder(self._checkpoint.parent)
         content = {"position": position, "decided": [str(handle)]}
         durable.replace(self._checkpoint, json.dumps(content))
@@ -88,14 +88,16 @@ class CopyJob:
     def _stored(self) -> tuple[int, list[Handle]]:
         """Position and decided handles; of a job that never had a checkpoint, the beginning."""
         try:
-            found = json.loads(self._checkpoint.read_text(encoding="utf-8"))
+            checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return 0, []
-        return int(found["position"]), [Handle.parse(name) for name in found["decided"]]
+        return int(checkpoint["position"]), [
+            Handle.parse(name) for name in checkpoint["decided"]
+        ]
 
 
 @dataclass(frozen=True)
-class Copied:
+class CopyOutcome:
     """A copy that has ended and has been judged."""
 
     verdict: Verdict
@@ -103,7 +105,9 @@ class Copied:
     """Where the second incarnation began to read."""
 
 
-def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> Copied:
+def copy(
+    kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4
+) -> CopyOutcome:
     """Copies half of the records, stops; somebody sets the group's offset; a second job copies the rest.
 
     `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
@@ -131,7 +135,7 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     while second.checkpoint(records):
         pass
     expected = [Record(row.offset, row.key, row.value) for row in rows]
-    return Copied(
+    return CopyOutcome(
         judge(expected, History([*sink.store.history(), Reading("end")])), started_at
     )
 
@@ -154,9 +158,9 @@ class Steps:
     def __str__(self) -> str:
         """One line a step."""
         rows = [("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)]
-        for number, (said, look) in enumerate(self.steps, start=1):
-            seen = ("?", "?", "?") if look is None else _shown(look)
-            rows.append((str(number), said, *seen))
+        for number, (sentence, look) in enumerate(self.steps, start=1):
+            shown = ("?", "?", "?") if look is None else _shown(look)
+            rows.append((str(number), sentence, *shown))
         return columns(rows)
 
     __repr__ = __str__
@@ -169,8 +173,8 @@ def ten_steps(kafka: Kafka) -> Steps:
     job = CopyJob(source, sink, kafka.folder() / "checkpoint.json")
     return Steps(
         [
-            (said, sink.look() if is_certain else None)
-            for said, is_certain in _way(sink, job)
+            (sentence, sink.look() if is_certain else None)
+            for sentence, is_certain in _way(sink, job)
         ]
     )
 

@@ -104,7 +104,10 @@ class Topic:
         return f"{name}: the coordinator answers {self.request_commit(_handle(name))}"
 
     def request_commit(self, handle: Handle) -> str:
-        """The same for any handle; gives the name of the answer. Raises `InvalidInput` for one without a vote."""
+        """Sends the request to commit a handle, and returns the name of the coordinator's answer.
+
+        Raises `InvalidInput` for a handle without a vote.
+        """
         vote = self.store.journal.vote(handle)
         if vote is None:
             raise InvalidInput(
@@ -121,7 +124,7 @@ class Topic:
         return f"{name}: aborted"
 
     def hang_up(self, name: str) -> str:
-        """The writer goes without a word, which is all that the broker notices of its death."""
+        """Closes the writer without a word, which is all that a broker notices of its death."""
         transaction = self._transaction(name)
         transaction.close()
         return f"{name}: its writer is gone"
@@ -134,7 +137,7 @@ class Topic:
         return "written without a transaction"
 
     def look(self) -> Look:
-        """What two readers get that begin at the first record now."""
+        """Looks at the topic: what two readers get, one at each isolation level, that begin at the first record now."""
         early, late = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
         opened = [
             described.name.partition(".")[2] for described in self.store.transactions()
@@ -178,12 +181,12 @@ class Topic:
         self.store.close()
 
     def _transaction(self, name: str) -> KafkaTransaction:
-        found = self._open.get(name)
-        if not isinstance(found, KafkaTransaction):
+        transaction = self._open.get(name)
+        if not isinstance(transaction, KafkaTransaction):
             raise InvalidInput(
                 f"{name}: no such transaction was begun; topic.begin({name!r}) comes first."
             )
-        return found
+        return transaction
 
 
 class Kafka:
@@ -219,11 +222,11 @@ def kafka() -> Kafka:
         earlier.clean()
     _last.clear()
     server = private.find(addresses.KAFKA, tethered_kafka)
-    found = Kafka(server)
+    client = Kafka(server)
     if server.folder is None:
-        private.at_end(found.clean)
-    _last.append(found)
-    return found
+        private.at_end(client.clean)
+    _last.append(client)
+    return client
 
 
 def _places(server: private.Server) -> Iterator[Path]:
@@ -244,7 +247,7 @@ def _handle(name: str) -> Handle:
 
 
 def _name(transaction: str) -> str:
-    """What it was called: by a person, or by a job that numbers its transactions."""
+    """The name of a transaction as a person gave it, or its number where a job has numbered it."""
     with suppress(InvalidInput):
         handle = Handle.parse(transaction)
         return str(handle.batch) if handle.query == "copy" else handle.query

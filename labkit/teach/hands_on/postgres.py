@@ -25,7 +25,7 @@ PATIENCE = 20.0
 
 
 class Reply:
-    """What came of some statements, up to the first that failed."""
+    """The answers to some statements, up to the first that failed."""
 
     def __init__(self, name: str, answers: Iterable[Answer]) -> None:
         self.name, self.answers = name, list(answers)
@@ -45,7 +45,7 @@ class Reply:
         """The first value of the first row of the last statement. Raises `InvalidInput` where there is no row."""
         if not self.rows:
             raise InvalidInput(
-                f"{self.name}: there is no row ({self.answers[-1].said})."
+                f"{self.name}: there is no row ({self.answers[-1].message})."
             )
         return self.rows[0][0]
 
@@ -59,9 +59,9 @@ class Reply:
 
     def _lines(self, answer: Answer) -> list[str]:
         if answer.code:
-            return [f"{self.name}: ERROR {answer.code}: {answer.said}"]
+            return [f"{self.name}: ERROR {answer.code}: {answer.message}"]
         if not answer.names:
-            return [f"{self.name}: {answer.said}"]
+            return [f"{self.name}: {answer.message}"]
         table = columns(
             [
                 list(answer.names),
@@ -114,7 +114,7 @@ class Session:
         return self._connection.gids
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self._connection.close()
 
 
@@ -162,7 +162,7 @@ class Postgres:
         return f"the server died by signal 9; another process runs now: {'no' if after.pid in killed else 'yes'}"
 
     def clean(self) -> None:
-        """Hangs up, rolls back what the sessions prepared and nobody finished, and drops the schema."""
+        """Closes all sessions, rolls back what they prepared and nobody finished, and drops the schema."""
         gids = [gid for session in self._sessions for gid in session.gids]
         for session in self._sessions:
             session.close()
@@ -183,13 +183,13 @@ def postgres() -> Postgres:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    found = Postgres(
+    client = Postgres(
         private.find(addresses.POSTGRES, partial(tethered_postgres, "--no-sync"))
     )
-    if not found.is_private:
-        private.at_end(found.clean)
-    _last.append(found)
-    return found
+    if not client.is_private:
+        private.at_end(client.clean)
+    _last.append(client)
+    return client
 
 
 def _shown(value: object) -> str:

@@ -31,20 +31,20 @@ def find(
     variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]
 ) -> Server:
     """The server that this environment variable names; started where it names none. Raises `ServiceUnavailable`."""
-    pid, known = _private.get(variable, (0, None))
-    given = os.environ.get(variable, "").strip()
-    if known is not None and pid == os.getpid() and given in ("", known.address):
-        os.environ[variable] = known.address
-        return known
-    if given:
-        return Server(given, None)
+    pid, server = _private.get(variable, (0, None))
+    named = os.environ.get(variable, "").strip()
+    if server is not None and pid == os.getpid() and named in ("", server.address):
+        os.environ[variable] = server.address
+        return server
+    if named:
+        return Server(named, None)
     tethered = _ending.enter_context(start())
-    found = Server(tethered.address, tethered.folder)
-    _private[variable] = (os.getpid(), found)
-    os.environ[variable] = found.address
-    return found
+    fresh = Server(tethered.address, tethered.folder)
+    _private[variable] = (os.getpid(), fresh)
+    os.environ[variable] = fresh.address
+    return fresh
 
 
 def at_end(close: Callable[[], object]) -> None:
-    """Before the private servers end, does this."""
+    """Calls `close` when this process ends, before its private servers do."""
     _ending.callback(close)

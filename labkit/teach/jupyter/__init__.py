@@ -21,18 +21,18 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 """Where Jupyter looks first, by the variable that says so."""
 
 
-def notebook_folder(given: Path | None = None) -> Path:
+def notebook_folder(named: Path | None = None) -> Path:
     """The folder with the notebooks: the one that was named, else `notebooks` here, here itself, or in the checkout.
 
     Raises `InvalidInput` where there is no notebook.
     """
-    places = [given] if given else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
+    places = [named] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
         if next(place.glob("*.ipynb"), None) is not None:
             return place.absolute()
     looked = (
-        f"{given}: there is no notebook in this folder"
-        if given
+        f"{named}: there is no notebook in this folder"
+        if named
         else "there is no folder with notebooks here"
     )
     raise InvalidInput(
@@ -82,11 +82,11 @@ def command(
     return words
 
 
-def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables for it: the lab's settings are found before anybody else's."""
-    found = dict(os.environ if given is None else given)
+    merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
-        found[variable] = os.pathsep.join(
-            filter(None, [str(place), found.get(variable)])
+        merged[variable] = os.pathsep.join(
+            filter(None, [str(place), merged.get(variable)])
         )
-    return found
+    return merged

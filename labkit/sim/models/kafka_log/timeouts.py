@@ -34,7 +34,7 @@ class Fit(StrEnum):
     REFUSED = "refused at start"
 
 
-class Examined(NamedTuple):
+class Examination(NamedTuple):
     """The answer, with the least timeout that is safe (more than `needed` seconds) and one sentence why."""
 
     fit: Fit
@@ -58,28 +58,30 @@ def longest_open(
     )
 
 
-def examine(given: Timeouts) -> Examined:
+def examine(timeouts: Timeouts) -> Examination:
     """Says whether a job so configured starts, and whether it can lose data. Raises `InvalidInput`."""
-    _check(given)
+    _check(timeouts)
     interval = (
-        max(given.interval, given.checkpoint + given.pause)
-        if given.pause
-        else given.interval
+        max(timeouts.interval, timeouts.checkpoint + timeouts.pause)
+        if timeouts.pause
+        else timeouts.interval
     )
-    needed = longest_open(interval, given.checkpoint, given.tolerated, given.downtime)
-    if given.transaction > given.maximum:
-        return Examined(Fit.REFUSED, needed, _refused(given, needed))
-    if given.transaction > needed:
-        return Examined(
+    needed = longest_open(
+        interval, timeouts.checkpoint, timeouts.tolerated, timeouts.downtime
+    )
+    if timeouts.transaction > timeouts.maximum:
+        return Examination(Fit.REFUSED, needed, _refused(timeouts, needed))
+    if timeouts.transaction > needed:
+        return Examination(
             Fit.SAFE,
             needed,
             f"a transaction is open for at most {needed:g} s, and may be for longer",
         )
-    return Examined(Fit.LOSES, needed, _loses(given, interval, needed))
+    return Examination(Fit.LOSES, needed, _loses(timeouts, interval, needed))
 
 
-def _check(given: Timeouts) -> None:
-    for name, value in given._asdict().items():
+def _check(timeouts: Timeouts) -> None:
+    for name, value in timeouts._asdict().items():
         least_is_zero = name in {"pause", "tolerated", "downtime"}
         if value < 0 or (value == 0 and not least_is_zero):
             raise InvalidInput(
@@ -87,21 +89,21 @@ def _check(given: Timeouts) -> None:
             )
 
 
-def _refused(given: Timeouts, needed: float) -> str:
-    remedy = f"set the transaction timeout to more than {needed:g} s and at most {given.maximum:g} s"
-    if needed >= given.maximum:
+def _refused(timeouts: Timeouts, needed: float) -> str:
+    remedy = f"set the transaction timeout to more than {needed:g} s and at most {timeouts.maximum:g} s"
+    if needed >= timeouts.maximum:
         remedy = (
             f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
         )
     return (
-        f"the broker allows {given.maximum:g} s and the producer asks for {given.transaction:g} s: it answers "
+        f"the broker allows {timeouts.maximum:g} s and the producer asks for {timeouts.transaction:g} s: it answers "
         f"INVALID_TRANSACTION_TIMEOUT when the producer is initialised; {remedy}"
     )
 
 
-def _loses(given: Timeouts, interval: float, needed: float) -> str:
-    how = f"a transaction can be open for {needed:g} s and is aborted after {given.transaction:g} s"
-    if given.transaction < interval:
+def _loses(timeouts: Timeouts, interval: float, needed: float) -> str:
+    how = f"a transaction can be open for {needed:g} s and is aborted after {timeouts.transaction:g} s"
+    if timeouts.transaction < interval:
         when = (
             "steady traffic meets it as a failing write, a crash loop without loss; a burst and then silence is lost, "
             "since the checkpoint completes and only the commit is refused; what comes just before a barrier survives"
