@@ -24,7 +24,7 @@ def test_a_prediction_stands_beside_what_came():
 
 def test_without_a_prediction_the_outcome_is_shown_and_that_is_said():
     asked = lab.predict({"at least": None})
-    assert not asked.made
+    assert not asked.is_answered
     assert asked.beside({"at least": True}).splitlines() == [
         "          it was",
         "at least  yes",

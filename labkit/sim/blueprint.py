@@ -28,7 +28,7 @@ class Scenario(NamedTuple, Generic[ScriptT]):
     """A run with a name: what to look at, the parameters that differ from their defaults, and what happens."""
 
     watch_for: str
-    given: Mapping[str, object]
+    parameters: Mapping[str, object]
     script: ScriptT
 
 
@@ -93,9 +93,9 @@ class Blueprint(Generic[ModelT, ScriptT]):
     history: Callable[[Replay], History] | None = None
     """What an outside reader saw in a walk; None: the model has no such reader."""
 
-    def make(self, given: Mapping[str, object]) -> ModelT:
+    def make(self, parameters: Mapping[str, object]) -> ModelT:
         """The model with these parameters, the others at their defaults. Raises `InvalidInput`."""
-        return self.build(settle(self.name, self.parameters, given))
+        return self.build(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
         """The scenario of this name. Raises `InvalidInput` with the nearest one."""
@@ -106,8 +106,8 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     def trace_of(self, name: str) -> Trace:
         """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
-        found = self.scenario(name)
-        return self.play(self.make(found.given), found.script).trace
+        scenario = self.scenario(name)
+        return self.play(self.make(scenario.parameters), scenario.script).trace
 
 
 def by_name(*blueprints: Blueprint[Any, Any]) -> dict[str, Blueprint[Any, Any]]:

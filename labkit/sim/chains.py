@@ -54,30 +54,30 @@ class Chain(NamedTuple):
 
     def parameters(self) -> dict[str, object]:
         """What is chosen of the pipeline: four records in two batches, and one crash."""
-        given: dict[str, object] = {
+        chosen: dict[str, object] = {
             "strategy": self.sink,
             **SOURCES[self.source],
             **INPUT,
         }
         if self.order is not Order.NONE:
-            given["order"] = self.order.value
+            chosen["order"] = self.order.value
         if self.sink == Strategy.IDEMPOTENT:
-            given["store"] = "sqlite"
+            chosen["store"] = "sqlite"
         if not self.keeps_checkpoint:
-            given["deletions"] = 1
-        return given
+            chosen["deletions"] = 1
+        return chosen
 
 
 def chain(source: str, engine: str, sink: str) -> Chain:
     """Three links, each known. Raises `InvalidInput` with the nearest name."""
-    for kind, name, known in (
+    for kind, name, names in (
         ("source", source, SOURCES),
         ("engine", engine, ENGINES),
         ("sink", sink, SINKS),
     ):
-        if name not in known:
+        if name not in names:
             raise InvalidInput(
-                f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(known))}"
+                f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}"
             )
     return Chain(source, engine, sink)
 

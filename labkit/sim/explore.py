@@ -173,8 +173,8 @@ class _Search(Generic[StateT]):
     def expand(self, level: list[StateT]) -> list[StateT]:
         """Every new state that one action leads to from this level."""
         parents, actions, apply = self.parents, self.model.actions, self.model.apply
-        found: list[StateT] = []
-        known = len(parents)
+        fresh: list[StateT] = []
+        size = len(parents)
         for state in level:
             enabled = actions(state)
             if not enabled:
@@ -183,17 +183,17 @@ class _Search(Generic[StateT]):
                 successor = apply(state, action)
                 parents.setdefault(successor, state)
                 if (
-                    len(parents) != known
+                    len(parents) != size
                 ):  # one look-up, where asking first would hash the state twice
-                    known += 1
-                    found.append(successor)
+                    size += 1
+                    fresh.append(successor)
             self.generated += len(enabled)
             self.asked += 1
             if (
-                known >= self.max_states or not self.asked % _ASK_EVERY
+                size >= self.max_states or not self.asked % _ASK_EVERY
             ) and self.must_stop():
                 break
-        return found
+        return fresh
 
     def must_stop(self) -> bool:
         """Whether a limit is reached; notes which."""
@@ -245,17 +245,17 @@ def walk(
     """
     claims, state, taken = _Claims(model), model.initial(), list[Action]()
     claims.meet([state])
-    found = _new_violations(model, claims, taken)
+    broken = _new_violations(model, claims, taken)
     while (enabled := model.actions(state)) and len(taken) < steps:
         action = enabled[choose(len(enabled))]
         state = model.apply(state, action)
         taken.append(action)
         claims.meet([state])
-        found += _new_violations(model, claims, taken)
+        broken += _new_violations(model, claims, taken)
     if not enabled:
         claims.end(state)
-        found += _new_violations(model, claims, taken)
-    return Trace.of(model, taken), found
+        broken += _new_violations(model, claims, taken)
+    return Trace.of(model, taken), broken
 
 
 def _new_violations(
@@ -270,7 +270,7 @@ def _new_violations(
 
 def violations(walked: Replay) -> list[Violation]:
     """What the states of a walk violate, each with the first prefix that shows it."""
-    found = []
+    broken = []
     for claim in walked.model.properties():
         states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []
         if claim.mood is Mood.EVENTUALLY and not walked.model.actions(walked.state):
@@ -279,6 +279,6 @@ def violations(walked: Replay) -> list[Violation]:
             if not claim.is_kept(state):
                 steps = walked.states.index(state)
                 prefix = Trace.of(walked.model, walked.actions[:steps])
-                found.append(Violation(claim.name, claim.because(state), prefix))
+                broken.append(Violation(claim.name, claim.because(state), prefix))
                 break
-    return found
+    return broken

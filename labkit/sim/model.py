@@ -47,14 +47,14 @@ class Word(StrEnum):
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
     """What each field of a process is: `durable` or `volatile`. Raises `TypeError` for a field without mark."""
     hints = get_type_hints(process, include_extras=True)
-    found = {}
+    marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
         if get_origin(hints[field]) is not Annotated:
             raise TypeError(
                 f"{process.__name__}.{field} is neither Durable nor Volatile."
             )
-        found[field] = str(get_args(hints[field])[1])
-    return found
+        marks[field] = str(get_args(hints[field])[1])
+    return marks
 
 
 @cache
@@ -162,7 +162,7 @@ class Model(ABC, Generic[StateT]):
     def sentence(self, action: Action) -> str:
         """What an action sets out to do, in one sentence."""
 
-    def told(self, state: StateT, action: Action) -> str:
+    def sentence_in(self, state: StateT, action: Action) -> str:
         """What an action does in this state, in one sentence: another one than `sentence` where it is refused."""
         return self.sentence(action)
 

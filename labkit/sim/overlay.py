@@ -19,27 +19,27 @@ class Below(Protocol[StateT]):
     values: Values
 
     def initial(self) -> StateT:
-        """As of a model."""
+        """The state before any action."""
         ...
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """As of a model."""
+        """The enabled actions of a state, in a fixed order."""
         ...
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """As of a model."""
+        """The state after an action."""
         ...
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """As of a model."""
+        """What is claimed of every state, of some state, or of every end."""
         ...
 
     def text(self, state: StateT) -> str:
-        """As of a model."""
+        """A state as one line for a person."""
         ...
 
     def sentence(self, action: Action) -> str:
-        """As of a model."""
+        """What an action sets out to do, in one sentence."""
         ...
 
 

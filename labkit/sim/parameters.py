@@ -27,9 +27,9 @@ class Parameter(ABC):
     meaning: str
     default: Any
 
-    def check(self, name: str, given: object) -> Value:
+    def check(self, name: str, choice: object) -> Value:
         """The value that was given, as text or as itself. Raises `InvalidInput` that names what is possible."""
-        text = str(given).lower() if isinstance(given, bool) else str(given)
+        text = str(choice).lower() if isinstance(choice, bool) else str(choice)
         value = self.read(text) if len(text) <= _MAX_TEXT else None
         if value is None:
             raise InvalidInput(f"{name}={text[:40]}: {self.remedy(text[:40])}")
@@ -108,16 +108,18 @@ class Words(Parameter):
 
 
 def settle(
-    model: str, parameters: Mapping[str, Parameter], given: Mapping[str, object]
+    model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]
 ) -> Values:
     """Every parameter with its value, chosen or default. Raises `InvalidInput` for an unknown name or a bad value."""
-    for name in given:
+    for name in wanted:
         if name not in parameters:
             raise InvalidInput(
                 f"{model} has no parameter {name[:40]!r}; {nearest(name[:40], list(parameters))}"
             )
     return {
-        name: parameter.check(name, given[name]) if name in given else parameter.default
+        name: parameter.check(name, wanted[name])
+        if name in wanted
+        else parameter.default
         for name, parameter in parameters.items()
     }
 

@@ -15,10 +15,10 @@ from labkit.sim.models import MODELS
 from labkit.sim.trace import blueprint
 from labkit.sim.walk import Replay, Trace
 
-__all__ = ["Fact", "Named", "every", "facts", "find", "meaning", "say"]
+__all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
 
 
-class Named(NamedTuple):
+class ScenarioName(NamedTuple):
     """One scenario, wherever it stands."""
 
     model: str
@@ -35,25 +35,25 @@ class Named(NamedTuple):
         return MODELS[self.model].trace_of(self.name)
 
 
-def every() -> dict[str, Named]:
+def every() -> dict[str, ScenarioName]:
     """All scenarios as `model.name`, in the order of the course."""
     return {
-        f"{model}.{name}": Named(model, name)
-        for model, found in MODELS.items()
-        for name in found.scenarios
+        f"{model}.{name}": ScenarioName(model, name)
+        for model, exported in MODELS.items()
+        for name in exported.scenarios
     }
 
 
-def find(text: str) -> Named:
+def find(text: str) -> ScenarioName:
     """The scenario `model.name`, or `name` where only one model has it. Raises `InvalidInput` with the nearest one."""
-    known = every()
-    found = [name for full, name in known.items() if text in (full, name.name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        both = " or ".join(f"{name.model}.{name.name}" for name in found)
+    scenarios = every()
+    matches = [name for full, name in scenarios.items() if text in (full, name.name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        both = " or ".join(f"{name.model}.{name.name}" for name in matches)
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
-    names = [*known, *dict.fromkeys(name.name for name in known.values())]
+    names = [*scenarios, *dict.fromkeys(name.name for name in scenarios.values())]
     close = (
         nearest(text[:40], names)
         if get_close_matches(text[:40], names, 1, 0.5)
@@ -69,9 +69,9 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 def meaning(fact: str) -> str:
     """A fact of any model in words. Raises `KeyError` for a fact that no model has."""
-    for found in MODELS.values():
-        if fact in found.meanings:
-            return found.meanings[fact]
+    for exported in MODELS.values():
+        if fact in exported.meanings:
+            return exported.meanings[fact]
     raise KeyError(fact)
 
 

@@ -51,9 +51,9 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
     return MODELS[name]
 
 
-def make(name: str, given: Mapping[str, object]) -> Model[Any]:
+def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
     """A model with the parameters that were given, the others at their defaults. Raises `InvalidInput`."""
-    model: Model[Any] = blueprint(name).make(given)
+    model: Model[Any] = blueprint(name).make(parameters)
     return model
 
 
@@ -73,8 +73,10 @@ def parse(text: str) -> Trace:
         raise InvalidInput(
             f"{text[:40]!r} is not a trace, or not a whole one; {_FORM}."
         )
-    given = dict(map(_parameter, rest[1:]))
-    return _checked(name, int(rest[0]), given, [_long(step) for step in _split(steps)])
+    parameters = dict(map(_parameter, rest[1:]))
+    return _checked(
+        name, int(rest[0]), parameters, [_long(step) for step in _split(steps)]
+    )
 
 
 def trace_from_json(
@@ -88,15 +90,15 @@ def trace_from_json(
 
 
 def _checked(
-    name: str, version: int, given: Mapping[str, object], actions: Sequence[Action]
+    name: str, version: int, parameters: Mapping[str, object], actions: Sequence[Action]
 ) -> Trace:
-    found = blueprint(name)
-    if version != found.version:
+    own = blueprint(name)
+    if version != own.version:
         raise InvalidInput(
-            f"the trace is of version {version} of {name}, and this is version {found.version}; record it again."
+            f"the trace is of version {version} of {name}, and this is version {own.version}; record it again."
         )
-    values = settle(name, found.parameters, given)
-    return Trace(name, version, chosen(found.parameters, values), tuple(actions))
+    values = settle(name, own.parameters, parameters)
+    return Trace(name, version, chosen(own.parameters, values), tuple(actions))
 
 
 def _check_length(actions: int) -> None:

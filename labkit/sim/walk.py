@@ -45,8 +45,8 @@ class Trace:
     @classmethod
     def of(cls, model: Model[Any], actions: Sequence[Action]) -> "Trace":
         """The trace of these actions in a model."""
-        given = chosen(model.parameters, model.values)
-        return cls(model.name, model.version, given, tuple(actions))
+        parameters = chosen(model.parameters, model.values)
+        return cls(model.name, model.version, parameters, tuple(actions))
 
 
 def _plain(value: object) -> str:
@@ -94,11 +94,11 @@ class Replay:
     def lines(self) -> Iterator[str]:
         """Every step as a person reads it: what happened, and the state after it."""
         yield f"0 start: {self.model.text(self.states[0])}"
-        for number, (action, said, state) in enumerate(
-            zip(self.actions, self.told(), self.states[1:], strict=True), start=1
+        for number, (action, sentence, state) in enumerate(
+            zip(self.actions, self.sentences(), self.states[1:], strict=True), start=1
         ):
-            yield f"{number} {action}: {said} {self.model.text(state)}"
+            yield f"{number} {action}: {sentence} {self.model.text(state)}"
 
-    def told(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """What happened in every step."""
-        return list(map(self.model.told, self.states, self.actions))
+        return list(map(self.model.sentence_in, self.states, self.actions))

@@ -40,7 +40,10 @@ class Chains:
             for each in links.every()
         }
         self.grid = Grid(
-            {_name(each): _square(each, found) for each, found in self.searches.items()}
+            {
+                _name(each): _square(each, search)
+                for each, search in self.searches.items()
+            }
         )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
@@ -80,7 +83,7 @@ def _square(chain: Chain, search: Search) -> Square:
     )
     steps: Sequence[str] = ()
     if shown:
-        steps = replay(search.counterexample(shown)).told()
+        steps = replay(search.counterexample(shown)).sentences()
     return Square(
         guarantee=search.guarantee.value,
         origin=f"Simulated: every schedule with at most one crash, {search.states} states.",
@@ -89,7 +92,7 @@ def _square(chain: Chain, search: Search) -> Square:
         else "No schedule breaks a claim.",
         call=search.call,
         meanwhile=[
-            said for name, said in ON_THE_WAY.items() if name in search.violated
+            sentence for name, sentence in ON_THE_WAY.items() if name in search.violated
         ],
         real=said_of_spark(chain),
         steps=steps,
@@ -125,14 +128,14 @@ def predicted(chain: Chain) -> tuple[Guarantee, int]:
         for cell, each in expectations().items()
         if (cell.strategy, cell.order) == (chain.sink, chain.order)
     }
-    found = {
+    outcomes = {
         "no_loss": any(each.lost for each in cells.values()),
         "no_unexpected": False,
     }
-    found["no_duplicate"] = any(each.duplicate for each in cells.values())
+    outcomes["no_duplicate"] = any(each.duplicate for each in cells.values())
     return guarantee(
         {
             name: Outcome.VIOLATED if is_so else Outcome.HOLDS
-            for name, is_so in found.items()
+            for name, is_so in outcomes.items()
         }
     ), len(cells)

@@ -80,7 +80,7 @@ class Walk:
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
-        """The same run, ended right after the first time that this happened. Raises `InvalidInput` when it never did.
+        """This run, ended right after the first time that the action happened. Raises `InvalidInput` if it never did.
 
         `read` is any of its actions with that name, `read(1)` this one alone.
         """
@@ -119,22 +119,23 @@ class Walk:
 class Search:
     """What was found by trying every schedule of one configuration."""
 
-    def __init__(self, found: Exploration) -> None:
-        self.found = found
+    def __init__(self, exploration: Exploration) -> None:
+        self.exploration = exploration
         self.violated = {
-            violation.property: violation.because for violation in found.violations
+            violation.property: violation.because
+            for violation in exploration.violations
         }
         """The claims that some schedule breaks, each with the reason."""
 
     @property
     def states(self) -> int:
         """How many different states can be reached."""
-        return self.found.unique_states
+        return self.exploration.unique_states
 
     @property
     def exhausted(self) -> bool:
         """Whether every reachable state was seen."""
-        return self.found.exhausted
+        return self.exploration.exhausted
 
     @property
     def broken(self) -> str:
@@ -147,12 +148,12 @@ class Search:
 
         Loss in one schedule and a duplicate in another leave nothing, though no single run shows both.
         """
-        model = make(self.found.model, self.found.parameters)
+        model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {
             claim.name for claim in model.properties()
         }:
             raise InvalidInput(
-                f"{self.found.model} claims nothing of rows, so it has no guarantee; see its violated."
+                f"{self.exploration.model} claims nothing of rows, so it has no guarantee; see its violated."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         asked = ("no_loss", "no_duplicate", "no_unexpected")
@@ -166,12 +167,12 @@ class Search:
     @property
     def call(self) -> str:
         """The Python call that repeats this search."""
-        given = chosen(
-            blueprint(self.found.model).parameters,
-            make(self.found.model, self.found.parameters).values,
+        parameters = chosen(
+            blueprint(self.exploration.model).parameters,
+            make(self.exploration.model, self.exploration.parameters).values,
         )
-        named = (f", {name}={value!r}" for name, value in given.items())
-        return f'lab.explore("{self.found.model}"{"".join(named)})'
+        named = (f", {name}={value!r}" for name, value in parameters.items())
+        return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
         """A shortest run that breaks a claim, the first one that was found if none is named, for `lab.show`.
@@ -179,7 +180,8 @@ class Search:
         Raises `InvalidInput` when no schedule breaks it.
         """
         by_name = {
-            violation.property: violation.trace for violation in self.found.violations
+            violation.property: violation.trace
+            for violation in self.exploration.violations
         }
         if not by_name:
             raise InvalidInput(
@@ -193,13 +195,17 @@ class Search:
 
     def __str__(self) -> str:
         """States, whether these are all, and what is broken, with the number of steps that it takes."""
-        seen = "all there are" if self.exhausted else f"not all: {self.found.stopped}"
-        lines = [f"{self.states:,} states, {seen}"]
+        extent = (
+            "all there are"
+            if self.exhausted
+            else f"not all: {self.exploration.stopped}"
+        )
+        lines = [f"{self.states:,} states, {extent}"]
         lines += [
             f"VIOLATED {each.property}, {len(each.trace.actions)} steps: {each.because}"
-            for each in self.found.violations
+            for each in self.exploration.violations
         ]
-        lines += [f"NEVER REACHED {name}" for name in self.found.never_reached]
+        lines += [f"NEVER REACHED {name}" for name in self.exploration.never_reached]
         return "\n".join(
             lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."]
         )
@@ -215,8 +221,8 @@ def replay(what: str | Trace) -> Walk:
         return Walk(play(what))
     if "~" in what:
         return Walk(play(parse(what)))
-    found = find(what)
-    return Walk(play(found.trace), found.watch_for)
+    scenario = find(what)
+    return Walk(play(scenario.trace), scenario.watch_for)
 
 
 def simulate(
@@ -248,10 +254,10 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
             f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}"
         )
     strategy = Strategy(sink)
-    known = [each.value for each in orders(strategy)]
-    if order is not None and order not in known:
+    names = [each.value for each in orders(strategy)]
+    if order is not None and order not in names:
         raise InvalidInput(
-            f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], known)}"
+            f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], names)}"
         )
     return strategy, orders(strategy)[0] if order is None else Order(order)
 
@@ -266,8 +272,8 @@ def explore(
 def need(*names: str, cell: str) -> None:
     """Says which cell comes first, for a cell that uses a name of another one. Raises `InvalidInput`."""
     here = inspect.currentframe()
-    known = here.f_back.f_globals if here and here.f_back else {}
-    if missing := [name for name in names if name not in known]:
+    variables = here.f_back.f_globals if here and here.f_back else {}
+    if missing := [name for name in names if name not in variables]:
         raise InvalidInput(
             f"{', '.join(missing)} is set in {cell}: run that cell first, or choose Run All Above Selected Cell."
         )
@@ -276,15 +282,15 @@ def need(*names: str, cell: str) -> None:
 class Prediction:
     """What a learner expects, by name; `None` where nothing was said. Shown beside what came."""
 
-    def __init__(self, said: Mapping[str, object]) -> None:
-        if not said:
+    def __init__(self, values: Mapping[str, object]) -> None:
+        if not values:
             raise InvalidInput(
                 "lab.predict() needs something to be predicted, as in lab.predict(lost=0)."
             )
-        self.said = dict(said)
+        self.said = dict(values)
 
     @property
-    def made(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether anything was predicted."""
         return any(value is not None for value in self.said.values())
 
@@ -305,23 +311,23 @@ class Prediction:
                 f"{', '.join(extra)} was not to be predicted; leave it out or add it to lab.predict()."
             )
         rows = [("", "you said", "it was", "")]
-        for name, said in self.said.items():
+        for name, expected in self.said.items():
             agrees = (
                 ""
-                if said is None
+                if expected is None
                 else "as you said"
-                if _plain(said) == _plain(came[name])
+                if _plain(expected) == _plain(came[name])
                 else "not so"
             )
             rows.append(
                 (
                     name,
-                    "-" if said is None else _plain(said),
+                    "-" if expected is None else _plain(expected),
                     _plain(came[name]),
                     agrees,
                 )
             )
-        if self.made:
+        if self.is_answered:
             return columns(rows)
         return f"{columns([(row[0], row[2]) for row in rows])}\nNothing was predicted, so nothing is compared."
 

@@ -82,19 +82,19 @@ def _between_moments(steps: Sequence[Step]) -> list[list[Step]]:
 
 
 def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
-    found, largest = Track([], []), 0
+    track, largest = Track([], []), 0
     for part, start, end in zip(parts, starts, starts[1:], strict=False):
         for place, step in enumerate(part, start=start + 1):
             if step.value is None:
-                found.moments.append((end, step.label))
+                track.moments.append((end, step.label))
             else:
-                found.points.append(
+                track.points.append(
                     Point(
                         place, step.value, step.incarnation or 0, step.value < largest
                     )
                 )
                 largest = max(largest, step.value)
-    return found
+    return track
 
 
 Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"

@@ -43,13 +43,13 @@ def until_visible(sinks: Mapping[str, Sequence[Wait]]) -> Waits:
                     marker=SHAPES[wait.offset],
                     zorder=2,
                 )
-        said = (
+        label = (
             f"{min(steps)} to {max(steps)}"
             if steps and min(steps) < max(steps)
             else str(max(steps, default="never"))
         )
         axes.annotate(
-            said,
+            label,
             (max(steps, default=0), row),
             (10, -3),
             textcoords="offset points",
@@ -137,9 +137,9 @@ def held_back(runs: Mapping[str, HeldRecords]) -> Helds:
                 textcoords="offset points",
                 fontsize=9,
             )
-        said = f"{sum(map(bool, held.waiting))} steps with records held back; {held.stored} in flight stored"
+        label = f"{sum(map(bool, held.waiting))} steps with records held back; {held.stored} in flight stored"
         axes.annotate(
-            said,
+            label,
             (1, 1),
             (0, -2),
             "axes fraction",

@@ -107,14 +107,14 @@ class Grid:
     def _details(self, name: Name) -> str:
         square = self.squares[name]
         sign = SIGNS.get(square.guarantee, "?")
-        seen = (
+        meanwhile = (
             f"<small>{escape(', '.join(square.meanwhile))}</small>"
             if square.meanwhile
             else ""
         )
-        known = "simulated and real" if square.real else "simulated"
+        origin = "simulated and real" if square.real else "simulated"
         is_open = " open" if name == next(iter(self.squares)) else ""
-        told = "".join(f"<li>{escape(step)}</li>" for step in square.steps)
+        steps = "".join(f"<li>{escape(step)}</li>" for step in square.steps)
         parts = [
             f"<h4>{escape(f'{name[0]} | {name[2]} | {name[1]}')}: {escape(square.guarantee)}</h4>",
             f"<p>{escape(square.because)}</p>",
@@ -124,11 +124,11 @@ class Grid:
         )
         parts.append(
             f"<p>Again: <code>{escape(square.call)}</code></p>"
-            + (f"<ol>{told}</ol>" if told else "")
+            + (f"<ol>{steps}</ol>" if steps else "")
         )
         return (
             f'<details name="lk-grid"{is_open} class="lk-{_CLASSES.get(square.guarantee, "open")}"><summary><b>'
-            f"<i>{sign}</i> {escape(square.guarantee)}</b><small>{known}</small>{seen}</summary>"
+            f"<i>{sign}</i> {escape(square.guarantee)}</b><small>{origin}</small>{meanwhile}</summary>"
             f'<div class="lk-panel" tabindex="0">{"".join(parts)}</div></details>'
         )
 

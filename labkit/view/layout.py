@@ -237,13 +237,13 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
     """The different forms of every box, in the order of their place."""
-    found: dict[str, dict[Box, None]] = {}
+    forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
-            found.setdefault(box.id, {})[box] = None
-    order = {name: min(_rank(scene, name) for scene in scenes) for name in found}
+            forms.setdefault(box.id, {})[box] = None
+    order = {name: min(_rank(scene, name) for scene in scenes) for name in forms}
     return {
-        name: list(found[name]) for name in sorted(found, key=lambda name: order[name])
+        name: list(forms[name]) for name in sorted(forms, key=lambda name: order[name])
     }
 
 
@@ -296,7 +296,7 @@ def _sides(
 ) -> Sides:
     """Of every box and side the channels that end or begin there, from top to bottom."""
     order = list(boxes)
-    found: dict[tuple[str, str], list[str]] = {
+    ends_of: dict[tuple[str, str], list[str]] = {
         (name, side): [] for name in boxes for side in ("left", "right")
     }
     ends = []
@@ -325,8 +325,8 @@ def _sides(
             )
         )
     for name, side, _, _, channel_id in sorted(ends):
-        found[name, side].append(channel_id)
-    return found
+        ends_of[name, side].append(channel_id)
+    return ends_of
 
 
 class Queue(NamedTuple):
@@ -342,14 +342,14 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
         for scene in scenes
         for each in scene.channels
     }
-    found: dict[str, Queue] = {}
+    queues: dict[str, Queue] = {}
     for name, tokens, note in different:
-        known = found.get(name, Queue(0.0, 0.0))
+        queue = queues.get(name, Queue(0.0, 0.0))
         wide = width(note, SMALL, bold=True)
-        found[name] = Queue(
-            max(known.tokens, queue_width(tokens)), max(known.note, wide)
+        queues[name] = Queue(
+            max(queue.tokens, queue_width(tokens)), max(queue.note, wide)
         )
-    return found
+    return queues
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
@@ -364,11 +364,11 @@ def _room(
     channels: Mapping[str, Channel],
 ) -> dict[tuple[int, int], float]:
     """For every way the room behind the knees, so that no slanting line crosses what waits in another channel."""
-    found: dict[tuple[int, int], float] = {}
+    rooms: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
         way = _way(channel, boxes)
-        found[way] = max(found.get(way, 0.0), *queues[name])
-    return found
+        rooms[way] = max(rooms.get(way, 0.0), *queues[name])
+    return rooms
 
 
 def _gutters(

@@ -21,7 +21,7 @@ from labkit.view.narration import (
 )
 from labkit.view.session import Session
 from labkit.view.stepper import page_of
-from labkit.view.updates import Telling
+from labkit.view.updates import StoryUpdates
 
 _STATIC = Path(__file__).parent / "static"
 _KEYS = [list(pair) for pair in (*KEYS_SAID, *LIVE_KEYS_SAID)]
@@ -40,7 +40,7 @@ class Explorer(anywidget.AnyWidget):
         for name in ("scene.css", "stepper.css")
     )
     shown = traitlets.Dict().tag(
-        sync=True, to_json=lambda _empty, explorer: explorer.told()
+        sync=True, to_json=lambda _empty, explorer: explorer.everything()
     )
     fault_keys = traitlets.Dict(
         {key: event.value for key, event in FAULT_KEYS.items()}
@@ -49,7 +49,7 @@ class Explorer(anywidget.AnyWidget):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._telling = Telling(session.story)
+        self._telling = StoryUpdates(session.story)
         self._version = 0
         self._notice = ""
         self._beside: tuple[Story | None, int] = None, 0
@@ -116,7 +116,7 @@ class Explorer(anywidget.AnyWidget):
             )
         return ""
 
-    def told(self) -> dict[str, object]:
+    def everything(self) -> dict[str, object]:
         """Everything that a view shows, as plain data."""
         session, telling = self.session, self._now()
         self._version += (
@@ -136,17 +136,24 @@ class Explorer(anywidget.AnyWidget):
         news = self._now().news(session.differs_at)
         if "whole" in news:
             news["whole"]["keys"] = _KEYS
-        told = {"base": base, "version": self._version, "story": news, **self._around()}
+        message = {
+            "base": base,
+            "version": self._version,
+            "story": news,
+            **self._around(),
+        }
         compared = session.kept, session.differs_at
         if compared != self._beside:
-            told |= self._compared()
+            message |= self._compared()
             self._beside = compared
-        self.send(told)
+        self.send(message)
 
-    def _now(self) -> Telling:
+    def _now(self) -> StoryUpdates:
         """The telling of the session's story; a story of another model is told from the beginning."""
         if self._telling.story is not self.session.story:
-            self._telling = Telling(self.session.story, self._telling.generation + 1)
+            self._telling = StoryUpdates(
+                self.session.story, self._telling.generation + 1
+            )
         return self._telling
 
     def _around(self) -> dict[str, object]:
@@ -156,8 +163,8 @@ class Explorer(anywidget.AnyWidget):
         session = self.session
         if session.kept is None:
             return {"beside": None, "said": ""}
-        beside = {**Telling(session.kept).whole(session.differs_at), "keys": _KEYS}
-        return {"beside": beside, "said": _said(session.story, session.kept)}
+        beside = {**StoryUpdates(session.kept).whole(session.differs_at), "keys": _KEYS}
+        return {"beside": beside, "said": _difference(session.story, session.kept)}
 
     def __str__(self) -> str:
         return "\n".join(self.session.story.lines())
@@ -171,7 +178,7 @@ class Explorer(anywidget.AnyWidget):
         return bundle
 
 
-def _said(story: Story, kept: Story) -> str:
+def _difference(story: Story, kept: Story) -> str:
     step = first_difference(story, kept)
     return (
         f"The first difference from the kept run is in step {step}."

@@ -102,9 +102,9 @@ class Story:
     @property
     def chosen(self) -> str:
         """The parameters that differ from their defaults."""
-        given = self.trace.to_json()["parameters"]
+        parameters = self.trace.to_json()["parameters"]
         return (
-            ", ".join(f"{name}={value}" for name, value in given.items())
+            ", ".join(f"{name}={value}" for name, value in parameters.items())
             or "all parameters at their defaults"
         )
 
@@ -112,13 +112,13 @@ class Story:
         """Where every step happened."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
-    def said(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """The sentence of every step."""
-        return list(map(self.model.told, self.states, self.actions))
+        return list(map(self.model.sentence_in, self.states, self.actions))
 
     def diagram(self) -> spacetime.Diagram:
         """The walk as a space-time diagram."""
-        return spacetime.of_walk(self.scenes, self.places(), self.said())
+        return spacetime.of_walk(self.scenes, self.places(), self.sentences())
 
     def layout(self) -> Layout:
         """One layout for all its states."""

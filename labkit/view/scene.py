@@ -198,10 +198,10 @@ def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
             if box.lane
         }
     )
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for _, _, name, title in order:
-        found.setdefault(name, title)
-    return found
+        titles.setdefault(name, title)
+    return titles
 
 
 def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:

@@ -47,8 +47,8 @@ class Session:
     @property
     def scenarios(self) -> dict[str, str]:
         """The named runs of this model, each with what to watch for."""
-        known = blueprint(self.trace.model).scenarios
-        return {name: scenario.watch_for for name, scenario in known.items()}
+        scenarios = blueprint(self.trace.model).scenarios
+        return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
     @property
     def kept(self) -> Story | None:
@@ -101,12 +101,12 @@ class Session:
 
     def scenario(self, name: str) -> None:
         """Opens a named run at its beginning. Raises `InvalidInput` with the nearest one."""
-        found = find(
+        name_of_it = find(
             name
             if "." in name or name not in self.scenarios
             else f"{self.trace.model}.{name}"
         )
-        self._open(found.trace, 0, found.watch_for)
+        self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
         """Opens a trace that was copied, or a scenario by its name. Raises `InvalidInput` or `InvalidAction`."""
@@ -169,9 +169,9 @@ def session(what: str) -> Session:
     if what in MODELS:
         return Session.of(what)
     try:
-        found = find(what)
+        scenario = find(what)
     except InvalidInput:
         raise InvalidInput(
             f"there is no model, scenario or trace {what[:40]!r}; {nearest(what, list(MODELS))}"
         ) from None
-    return Session(found.trace, found.watch_for)
+    return Session(scenario.trace, scenario.watch_for)

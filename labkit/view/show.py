@@ -27,8 +27,8 @@ def _player(what: str | Trace) -> Player:
         return Player(what)
     if "~" in what:
         return Player(parse(what))
-    found = find(what)
-    return Player(found.trace, found.watch_for)
+    scenario = find(what)
+    return Player(scenario.trace, scenario.watch_for)
 
 
 def explorer(what: str, **parameters: object) -> "Explorer":

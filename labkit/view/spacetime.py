@@ -46,7 +46,7 @@ class Step(NamedTuple):
     lane: str
     event: Event
     touches: tuple[str, ...]
-    said: str
+    sentence: str
 
 
 class Diagram(NamedTuple):
@@ -67,7 +67,7 @@ class Scale(NamedTuple):
 
 
 def of_walk(
-    scenes: Sequence[Scene], places: Sequence[Place], said: Sequence[str]
+    scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]
 ) -> Diagram:
     """The diagram of a simulated walk: a scene for every state, a place and words for every step."""
     names = lanes(scenes)
@@ -78,7 +78,7 @@ def of_walk(
             place.touches,
             text,
         )
-        for place, text in zip(places, said, strict=True)
+        for place, text in zip(places, sentences, strict=True)
     ]
     return Diagram(
         names, tuple(steps), tuple(_flights(scenes, places)), tuple(_downs(scenes))
@@ -124,15 +124,15 @@ def _matched(
 ) -> tuple[_UnderWay, _UnderWay]:
     """The tokens under way after a step, each with the step in which it was sent, and the tokens that have left."""
     rest = list(before)
-    found = []
+    matched = []
     for token in tokens:
         old = next((pair for pair in rest if pair[0] == token), None)
         if old is None:
-            found.append((token, step))
+            matched.append((token, step))
         else:
             rest.remove(old)
-            found.append(old)
-    return found, rest
+            matched.append(old)
+    return matched, rest
 
 
 def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
@@ -170,7 +170,7 @@ def svg(diagram: Diagram, *, title: str) -> str:
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
         for line in wrap(
-            f"{step}. {diagram.lanes[each.lane]}: {each.said}", TEXT, wide - 32
+            f"{step}. {diagram.lanes[each.lane]}: {each.sentence}", TEXT, wide - 32
         ):
             high += 16
             parts.append(words(16, high, line))
@@ -284,8 +284,8 @@ def text(diagram: Diagram) -> str:
         ]
         sign = "" if each.event is Event.STEP else f"{each.event.value.upper()}: "
         details = "; ".join([*got, *sent, *reached])
-        said = f"{sign}{each.said}" + (f" [{details}]" if details else "")
-        lines.append(f"{step:>4}  {diagram.lanes[each.lane].ljust(wide)}  {said}")
+        line_text = f"{sign}{each.sentence}" + (f" [{details}]" if details else "")
+        lines.append(f"{step:>4}  {diagram.lanes[each.lane].ljust(wide)}  {line_text}")
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
 from labkit.view.narration import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
 from labkit.view.svg import picture, pieces
-from labkit.view.updates import Telling
+from labkit.view.updates import StoryUpdates
 
 
 def still(story: Story, step: int = -1) -> str:
@@ -37,7 +37,7 @@ def still(story: Story, step: int = -1) -> str:
 def sentence_of(story: Story, step: int) -> str:
     """What happened in a step."""
     return (
-        story.model.told(story.states[step - 1], story.actions[step - 1])
+        story.model.sentence_in(story.states[step - 1], story.actions[step - 1])
         if step
         else SENTENCE_OF_START
     )
@@ -66,17 +66,17 @@ def _page(data: dict[str, object], fallback: str) -> str:
     )
 
 
-def told(story: Story, differs_at: int = 0) -> dict[str, object]:
+def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
     """What a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
     return {
-        **Telling(story).whole(differs_at),
+        **StoryUpdates(story).whole(differs_at),
         "keys": [list(pair) for pair in KEYS_SAID],
     }
 
 
 def page_of(story: Story) -> str:
     """A story's player as HTML that needs nothing else."""
-    return _page(told(story), _fallback(story))
+    return _page(to_page(story), _fallback(story))
 
 
 def _fallback(story: Story, at: int = 0) -> str:
@@ -84,8 +84,8 @@ def _fallback(story: Story, at: int = 0) -> str:
     source = (
         f"data:image/svg+xml;base64,{b64encode(still(story, step).encode()).decode()}"
     )
-    said = f"{story.title}, after step {step}: {sentence_of(story, step)}"
-    return f'<div class="lk-static"><p>{escape(said)}</p><img src="{source}" alt="{escape(said)}"></div>'
+    sentence = f"{story.title}, after step {step}: {sentence_of(story, step)}"
+    return f'<div class="lk-static"><p>{escape(sentence)}</p><img src="{source}" alt="{escape(sentence)}"></div>'
 
 
 class Player:
@@ -100,7 +100,7 @@ class Player:
 
     def to_json(self) -> dict[str, object]:
         """What the page shows."""
-        return {**told(self.story), **({"at": self.at} if self.at else {})}
+        return {**to_page(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
         """The player as HTML that needs nothing else."""
@@ -123,7 +123,7 @@ class Pair:
         self.differs_at = first_difference(left.story, right.story)
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Where the two part, in a sentence."""
         if not self.differs_at:
             return "The two runs do not differ."
@@ -135,15 +135,15 @@ class Pair:
     def html(self) -> str:
         """Both players as HTML that needs nothing else."""
         pair = [
-            told(player.story, self.differs_at) for player in (self.left, self.right)
+            to_page(player.story, self.differs_at) for player in (self.left, self.right)
         ]
         return _page(
-            {"pair": pair, "said": self.said},
+            {"pair": pair, "said": self.sentence},
             _fallback(self.left.story) + _fallback(self.right.story),
         )
 
     def __str__(self) -> str:
-        return f"{self.said}\n\nleft: {self.left}\n\nright: {self.right}"
+        return f"{self.sentence}\n\nleft: {self.left}\n\nright: {self.right}"
 
     __repr__ = __str__
 

@@ -97,9 +97,9 @@ def document(
 ) -> str:
     """An SVG document around what was drawn, with a style (by default the player's), a title and a description."""
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
-    said = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
+    titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="lk lk-pic" role="img" {size}>{said}<style>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="lk lk-pic" role="img" {size}>{titles}<style>'
         f"{style or asset('scene.css')}</style>{body}</svg>"
     )
 
@@ -303,7 +303,7 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
     marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}
     tokens = [each for scene in scenes for each in _tokens(scene)]
     shapes = {each.shape for each in tokens}
-    found = [
+    entries = [
         (_sample(token(Token(KEYS[n % 4], "0", key), 15, 13)), key)
         for n, key in enumerate(keys)
     ]
@@ -313,36 +313,38 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
             .split()[0]
             .rstrip(":")
         )
-        found.append((_sample(token(Token(Shape.FLAG, "1", ""), 15, 13)), name))
+        entries.append((_sample(token(Token(Shape.FLAG, "1", ""), 15, 13)), name))
     if Shape.STOP in shapes:
-        found.append(
+        entries.append(
             (
                 _sample(token(Token(Shape.STOP, "", ""), 15, 13)),
                 "read_committed reads up to here",
             )
         )
-    found += [
-        (_sample(_swatch(kind)), said) for kind, said in LEGEND.items() if kind in kinds
+    entries += [
+        (_sample(_swatch(kind)), meaning)
+        for kind, meaning in LEGEND.items()
+        if kind in kinds
     ]
-    found += [
-        (_sample(_tag_alone(mark)), said)
-        for mark, said in SAID_OF_MARKS.items()
+    entries += [
+        (_sample(_tag_alone(mark)), meaning)
+        for mark, meaning in SAID_OF_MARKS.items()
         if mark in marks
     ]
     channels = [channel for scene in scenes for channel in scene.channels]
     if any(channel.held for channel in channels):
-        found.append(
+        entries.append(
             (_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now")
         )
     if any(channel.volatile for channel in channels):
-        found.append(
+        entries.append(
             (
                 _sample('<path d="M1 13h28" class="c cv"/>'),
                 "channel in memory: a crash takes it",
             )
         )
-    found += [(_sample(drawn), said) for drawn, said in SIGNS.items()]
-    found.append(
+    entries += [(_sample(drawn), meaning) for drawn, meaning in SIGNS.items()]
+    entries.append(
         (
             _sample(
                 '<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'
@@ -350,7 +352,7 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
             "changed in this step",
         )
     )
-    return found
+    return entries
 
 
 def _tokens(scene: Scene) -> Iterable[Token]:

@@ -18,7 +18,7 @@ from labkit.view.svg import legend, pieces, slots
 Plain = dict[str, Any]
 
 
-class Telling:
+class StoryUpdates:
     """What one player has been sent of a story. `generation` counts the layouts: it grows when one is made from scratch."""
 
     def __init__(self, story: Story, generation: int = 0) -> None:
@@ -36,12 +36,12 @@ class Telling:
         self._scenes: list[Scene] = []
         self._steps: list[Plain] = []
         self._frames: list[list[int]] = []
-        self._said: Plain = {}
+        self._shown: Plain = {}
 
     def whole(self, differs_at: int = 0) -> Plain:
         """The whole story as plain data. `differs_at`: see `spacetime.body`."""
         self._follow()
-        self._said = self._changing(differs_at)
+        self._shown = self._changing(differs_at)
         story, place = self.story, self._layout()
         return {
             "title": story.title,
@@ -58,23 +58,23 @@ class Telling:
             "frames": list(self._frames),
             "steps": list(self._steps),
             "acts": [self._act(action) for action in self._acts],
-            **self._said,
+            **self._shown,
         }
 
     def news(self, differs_at: int = 0) -> Plain:
         """What is new since the last telling; `whole` where the layout has grown."""
-        texts, acts, before, said = (
+        texts, acts, before, shown = (
             len(self._texts),
             len(self._acts),
             self._scenes,
-            self._said,
+            self._shown,
         )
         generation = self.generation
         self._follow()
-        if self.generation != generation or not said:
+        if self.generation != generation or not shown:
             return {"whole": self.whole(differs_at)}
         kept = _shared(before, self._scenes)
-        self._said = self._changing(differs_at)
+        self._shown = self._changing(differs_at)
         return {
             "keep": kept,
             "steps": self._steps[kept:],
@@ -82,7 +82,9 @@ class Telling:
             "table": list(self._texts)[texts:],
             "acts": [self._act(action) for action in list(self._acts)[acts:]],
             "now": {
-                name: value for name, value in self._said.items() if value != said[name]
+                name: value
+                for name, value in self._shown.items()
+                if value != shown[name]
             },
         }
 
@@ -137,7 +139,7 @@ class Telling:
         return {
             "a": str(action) if action else "",
             "s": self._text(
-                story.model.told(story.states[step - 1], action)
+                story.model.sentence_in(story.states[step - 1], action)
                 if action
                 else SENTENCE_OF_START
             ),

@@ -359,7 +359,7 @@ def counted(given: dict, held: int) -> str:
 
 def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_counts():
     [checkpoint] = after("offset_three", "complete(1)").coordinator.completed
-    given = SCENARIOS["offset_three"].given
+    given = SCENARIOS["offset_three"].parameters
     assert checkpoint.offsets == (3,)
     assert [counted(given, state) for state in checkpoint.states[:-1]] == [
         "hello=2",
@@ -368,7 +368,7 @@ def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_coun
 
 
 def test_a_crash_at_the_third_record_goes_back_to_the_second():
-    given = SCENARIOS["crash_at_the_third"].given
+    given = SCENARIOS["crash_at_the_third"].parameters
     restored = after("crash_at_the_third", "restore")
     assert restored.sources == (Source(2, 1),)
     assert [counted(given, operator.state) for operator in restored.operators] == [
@@ -386,10 +386,10 @@ def test_a_blocked_channel_holds_its_records_back():
     held = after("alignment", "take_barrier(0)")
     [operator, _] = held.operators
     assert (operator.at, operator.done, operator.inputs[0]) == (b"\1\0", 0, bytes((2,)))
-    model = build(**SCENARIOS["alignment"].given)
+    model = build(**SCENARIOS["alignment"].parameters)
     assert Action("process", 0) not in model.actions(held)
     assert Action("process", 0) in build(
-        **{**SCENARIOS["alignment"].given, "mode": "at_least_once"}
+        **{**SCENARIOS["alignment"].parameters, "mode": "at_least_once"}
     ).actions(held)
 
 
@@ -427,7 +427,7 @@ def test_a_newer_barrier_ends_the_alignment_for_an_older_one():
     blocked = after("newer_barrier", "expire(1)")
     [count, _] = blocked.operators
     assert (count.at, count.done) == (b"\1\0", 0)
-    model = build(**SCENARIOS["newer_barrier"].given)
+    model = build(**SCENARIOS["newer_barrier"].parameters)
     assert Action("process", 0) not in model.actions(blocked)
     [count, _] = (released := after("newer_barrier", "take_barrier(1)")).operators
     assert (count.at, count.done) == (b"\1\2", 0)
@@ -486,9 +486,11 @@ def test_a_checkpoint_has_its_price(name: str):
 def test_a_task_that_stands_still_does_nothing_until_its_copy_is_stored():
     standing = after("copied_standing", "take_barrier(0)")
     assert Action("process", 0) not in build(
-        **SCENARIOS["copied_standing"].given
+        **SCENARIOS["copied_standing"].parameters
     ).actions(standing)
-    goes_on = build(**{**SCENARIOS["copied_standing"].given, "copying": "background"})
+    goes_on = build(
+        **{**SCENARIOS["copied_standing"].parameters, "copying": "background"}
+    )
     assert Action("process", 0) in goes_on.actions(standing)
 
 
@@ -587,7 +589,7 @@ def test_a_bad_choice_is_refused_with_what_is_possible(
 
 
 def test_a_state_is_told_in_one_line():
-    assert build(**SCENARIOS["alignment"].given).text(
+    assert build(**SCENARIOS["alignment"].parameters).text(
         after("alignment", "take_barrier(0)")
     ) == (
         "1 triggered; pending 1 (offset 0:1, offset 1:?, count 0 ?, the sink ?, parts of source 0, acknowledged by "

@@ -190,7 +190,7 @@ def test_a_crash_drops_memory_and_keeps_outbox_and_store():
     assert crash(process) == Process((held_one,), 1)
     assert [
         field for field, mark in declared(Process).items() if mark == "durable"
-    ] == ["outbox", "seen"]
+    ] == ["outbox", "ids"]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_restart_sees_only_what_is_declared_durable(chosen: dict):
             which, faults = action.which, state.faults
             died = state.processes[which]
             processes = list(state.processes)
-            processes[which] = Process(died.outbox, died.seen)
+            processes[which] = Process(died.outbox, died.ids)
             hops = list(state.hops)
             for number in (
                 (which - 1, which) if chosen.get("dedup") == "connection" else ()

@@ -563,4 +563,4 @@ def test_a_state_reads_like_this():
     ],
 )
 def test_a_step_that_is_refused_says_so(scenario, part):
-    assert any(part in said for said in replay(trace_of(scenario)).told())
+    assert any(part in said for said in replay(trace_of(scenario)).sentences())

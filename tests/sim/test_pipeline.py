@@ -452,7 +452,7 @@ def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_h
     ],
 )
 def test_a_step_that_is_refused_says_so(scenario, sentence):
-    assert sentence in replay(trace_of(scenario)).told()
+    assert sentence in replay(trace_of(scenario)).sentences()
 
 
 def test_what_is_told_of_a_walk_is_never_a_success_of_a_driver_that_fails():
@@ -462,6 +462,6 @@ def test_what_is_told_of_a_walk_is_never_a_success_of_a_driver_that_fails():
     for state in reachable(model):
         for action, after in model.successors(state):
             if after.failures > state.failures:
-                assert "is refused" in model.told(state, action)
+                assert "is refused" in model.sentence_in(state, action)
                 seen += 1
     assert seen > 10

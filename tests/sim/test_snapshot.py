@@ -127,7 +127,7 @@ def told_process(process: Process, ends: tuple) -> dict:
         "account": told_account(process.account, ends),
         "recorded": told_account(process.copy, ends),
         "waits_for": {which + 1 for which in numbers(process.awaited)},
-        "saved": transfers(process.seen, ends),
+        "saved": transfers(process.in_flight, ends),
         "part": process.part and told_part(process.part, ends),
         "paused": process.paused,
     }

@@ -6,7 +6,7 @@ import pytest
 from model_cases import Cases, Given, LeftOut
 
 from labkit.sim.models.barriers import model as rules
-from labkit.sim.models.barriers import operators, schedule
+from labkit.sim.models.barriers import operators, schedule, tasks
 from labkit.sim.models.barriers.parts import (
     BARRIER,
     ENDED,
@@ -139,14 +139,14 @@ def hold_on_to_an_old_alignment(patch: pytest.MonkeyPatch) -> dict:
 def skip_what_comes_before_the_barrier(patch: pytest.MonkeyPatch) -> dict:
     taken = operators.take
     patch.setattr(
-        rules, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0)
+        tasks, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0)
     )
     return {**JOIN, "mode": "unaligned", "crashes": 0}
 
 
 def skip_what_is_overtaken(patch: pytest.MonkeyPatch) -> dict:
     overtaken = operators.overtake
-    patch.setattr(rules, "overtake", lambda *given: (overtaken(*given)[0], b""))
+    patch.setattr(tasks, "overtake", lambda *given: (overtaken(*given)[0], b""))
     return {**JOIN, "mode": "unaligned", "crashes": 0}
 
 
@@ -161,7 +161,7 @@ def overtake_barriers_too(patch: pytest.MonkeyPatch) -> dict:
             each for each in operator.inputs[into] if each < BARRIER
         )
 
-    patch.setattr(rules, "overtake", first)
+    patch.setattr(tasks, "overtake", first)
     return {
         **LINE,
         "counts": 1,
@@ -173,9 +173,9 @@ def overtake_barriers_too(patch: pytest.MonkeyPatch) -> dict:
 
 
 def note_the_last_offset_instead_of_the_next(patch: pytest.MonkeyPatch) -> dict:
-    noted = rules.noted
+    noted = tasks.noted
     patch.setattr(
-        rules,
+        tasks,
         "noted",
         lambda coordinator, number, task, held: noted(
             coordinator, number, task, max(held - 1, 0) if task < 1 else held

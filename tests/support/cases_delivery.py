@@ -6,8 +6,8 @@ import pytest
 from model_cases import Cases, Given, LeftOut, disable, replace_effect
 
 from labkit.sim.model import crash
+from labkit.sim.models.delivery import guards, network
 from labkit.sim.models.delivery import model as rules
-from labkit.sim.models.delivery import network
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.parts import Stage, State
 
@@ -106,11 +106,11 @@ def never_restart(patch: pytest.MonkeyPatch) -> None:
 
 
 def collect_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rules, "_still_to_come", lambda state, which: 0)
+    patch.setattr(guards, "_still_to_come", lambda state, which: 0)
 
 
 def lose_the_store(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rules, "crash", lambda process: crash(process)._replace(seen=0))
+    patch.setattr(rules, "crash", lambda process: crash(process)._replace(ids=0))
 
 
 def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:

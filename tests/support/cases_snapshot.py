@@ -46,7 +46,7 @@ def skip_channel_state(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         Bank,
         "_awaiting",
-        lambda *given: awaiting(*given[:-1], given[-1]._replace(seen=0)),
+        lambda *given: awaiting(*given[:-1], given[-1]._replace(in_flight=0)),
     )
 
 

@@ -280,7 +280,7 @@ def live(page, tmp_path, monkeypatch):
         explorer = Explorer(going)
         sent = []
         monkeypatch.setattr(explorer, "send", sent.append)
-        state = {"shown": explorer.told, "scenarios": lambda: explorer.scenarios}
+        state = {"shown": explorer.everything, "scenarios": lambda: explorer.scenarios}
         monkeypatch.setattr(
             explorer, "send_state", lambda key: sent.append({key: state[key]()})
         )
@@ -293,7 +293,7 @@ def live(page, tmp_path, monkeypatch):
                     [
                         {
                             **fixed,
-                            "shown": explorer.told(),
+                            "shown": explorer.everything(),
                             "scenarios": explorer.scenarios,
                         }
                     ]

@@ -166,12 +166,12 @@ def test_two_runs_part_where_they_first_differ():
     pair = show(left, right)
     assert isinstance(pair, Pair)
     assert pair.differs_at == first_difference(pair.left.story, pair.right.story)
-    assert pair.said.startswith(
+    assert pair.sentence.startswith(
         f"The first difference is in step {pair.differs_at}. Left: "
     )
     same = show(left, left)
     assert isinstance(same, Pair)
-    assert same.said == "The two runs do not differ."
+    assert same.sentence == "The two runs do not differ."
     shorter = replace(left, actions=left.actions[:4])
     assert Pair(Player(left), Player(shorter)).differs_at == 5
 

@@ -10,7 +10,7 @@ from labkit.sim.trace import make
 from labkit.view.live import Explorer
 from labkit.view.scenes import DRAWINGS
 from labkit.view.session import Session
-from labkit.view.updates import Telling
+from labkit.view.updates import StoryUpdates
 
 
 def added(story: dict, news: dict) -> dict:
@@ -58,7 +58,7 @@ def in_words(story: dict) -> dict:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_news_add_up_to_the_whole(model: str):
     chance, going = random.Random(1), Session.of(model)
-    telling = Telling(going.story)
+    telling = StoryUpdates(going.story)
     shown = copy.deepcopy(telling.whole())
     for nth in range(60):
         if nth % 11 == 10:
@@ -97,16 +97,16 @@ def test_a_choice_sends_a_small_part_of_the_story():
                 if action.startswith(("start", "read", "hear", "inquire"))
             )
         )
-    whole = len(str(explorer.told()))
+    whole = len(str(explorer.everything()))
     assert sorted(len(str(told)) for told in sent)[20] < whole / 8
 
 
 def test_a_session_that_was_steered_directly_makes_other_views_ask():
     explorer = Explorer(Session.of("two_phase_commit"))
-    before = explorer.told()["version"]
+    before = explorer.everything()["version"]
     explorer.session.do("start")
-    assert explorer.told()["version"] == before + 1
-    assert explorer.told()["version"] == before + 1
+    assert explorer.everything()["version"] == before + 1
+    assert explorer.everything()["version"] == before + 1
 
 
 def test_every_model_has_a_drawing():

@@ -12,7 +12,7 @@ from typing import ClassVar
 from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.barriers.model import READS, Barriers
-from labkit.sim.models.barriers.operators import Taken, copy, take
+from labkit.sim.models.barriers.operators import TaskStep, copy, take
 from labkit.sim.models.barriers.parts import BARRIER, END, ENDED, Operator, State, live
 from labkit.sim.models.barriers.settings import PARAMETERS, VERSION, Rules
 from labkit.sim.open_models.base import Question
@@ -84,7 +84,7 @@ class OpenAlignment(Barriers):
         return self._channels[action.which][1]
 
     def _snapshot(self, state: State, which: int) -> State:
-        return self._told(
+        return self._report(
             state,
             which * self.settings.sources,
             _copied(state.operators[which], which == self._sink),
@@ -106,7 +106,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """As of the simulator; a copy names its task by the task's place behind the sources."""
+        """The words of the simulator; a copy names its task by the task's place behind the sources."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}
@@ -127,7 +127,9 @@ def came(operator: Operator) -> list[int]:
     ]
 
 
-def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Taken:
+def _taken(
+    rules: Rules, operator: Operator, channel: int, *, is_sink: bool
+) -> TaskStep:
     """A task after the next item of a channel; a barrier is only noted."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
@@ -138,16 +140,16 @@ def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> 
         (*at[:channel], item if item == ENDED else item - BARRIER, *at[channel + 1 :])
     )
     ended = min(at) == ENDED
-    return Taken(
-        Operator(left, at, done, state, sealed), END * ended, ended=ended, told=ended
+    return TaskStep(
+        Operator(left, at, done, state, sealed), END * ended, ended=ended, reports=ended
     )
 
 
-def _copied(operator: Operator, is_sink: bool) -> Taken:  # noqa: FBT001  # a fact
+def _copied(operator: Operator, is_sink: bool) -> TaskStep:  # noqa: FBT001  # a fact
     """A task copies its state and passes the barrier on; the sink closes its transaction."""
     due = max(live(operator.at))
     after, rows = copy(operator, due, is_sink=is_sink)
-    return Taken(after, bytes((BARRIER + due,)), rows, due, due, told=True)
+    return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)
 
 
 BLUEPRINT = Blueprint(

@@ -119,10 +119,10 @@ class OpenConfirmation(Pipeline):
                     f'{step!r} is no step; write ["write", offset] or ["confirm", batch].'
                 )
             verb, number = step
-            known = rows if verb == "write" else range(len(query.ends))
-            if type(number) is not int or number not in known:
+            numbers = rows if verb == "write" else range(len(query.ends))
+            if type(number) is not int or number not in numbers:
                 raise ValueError(
-                    f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, known))}."
+                    f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, numbers))}."
                 )
             steps.append(
                 Action("write_out" if verb == "write" else "confirm_batch", number)
@@ -141,9 +141,9 @@ class OpenConfirmation(Pipeline):
             else ["no_loss", "no_duplicate", "ends"]
         )
         sentence = "When commits/N is written, batch N is confirmed."
-        found = [claim for claim in super().properties() if claim.name in asked]
+        properties = [claim for claim in super().properties() if claim.name in asked]
         return (
-            *found,
+            *properties,
             Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed),
         )
 

@@ -11,7 +11,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.network import acknowledge
-from labkit.sim.models.delivery.parts import Ids, Process, Seen, Stage, State
+from labkit.sim.models.delivery.parts import Ids, Output, Process, Stage, State
 from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values, Whole
@@ -60,7 +60,7 @@ class OpenDeduplication(Delivery):
             return None
         process = after.processes[RECEIVER]
         assert process.held is not None
-        return process.held.name, _listed(process.seen), _listed(process.memory)
+        return process.held.name, _listed(process.ids), _listed(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """Each step that a learner wrote, and the end. Raises `ValueError`."""
@@ -81,12 +81,12 @@ class OpenDeduplication(Delivery):
     def _put_out(self, state: State, which: int) -> State:
         held = state.processes[which].held
         assert held is not None
-        row = Seen(held.record, self.settings.faults.crashes - state.faults.crashes)
+        row = Output(held.record, self.settings.faults.crashes - state.faults.crashes)
         return state._replace(out=(*state.out, row))
 
     def _note_id(self, state: State, which: int) -> State:
         process = state.processes[which]
-        return self._with(state, process._replace(seen=process.seen | _bit(process)))
+        return self._with(state, process._replace(ids=process.ids | _bit(process)))
 
     def _put_out_and_note(self, state: State, which: int) -> State:
         return self._note_id(self._put_out(state, which), which)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from labkit.core.failpoints import FailPoint
 from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
-from labkit.sim.models.pipeline.effects import Refused, perform
+from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
 from labkit.sim.models.pipeline.programs import strays
@@ -58,7 +58,7 @@ class OpenResolution(Pipeline):
         task = Task(op, handle.partition, handle.batch, (), (handle,))
         try:
             return perform(self._outside, state, state.query.driver, task)
-        except Refused:
+        except TaskRefusal:
             return self._fail(state)
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
@@ -104,10 +104,10 @@ class OpenResolution(Pipeline):
         """What recovery answers for; that part of a batch is seen while it is down is not up to it."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
-    def told(self, state: State, action: Action) -> str:
+    def sentence_in(self, state: State, action: Action) -> str:
         """What happens, with the name of the transaction."""
         if action.name not in SETTLES:
-            return super().told(state, action)
+            return super().sentence_in(state, action)
         handle = state.store.transactions[action.which].handle
         return self.template(action).format(handle=handle)
 

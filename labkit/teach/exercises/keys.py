@@ -13,7 +13,7 @@ from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.explore import explore
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.claims import expected, is_over
-from labkit.sim.models.pipeline.parts import Seen, State
+from labkit.sim.models.pipeline.parts import State, VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
@@ -30,7 +30,7 @@ class Table:
         self.ask, self.expected = ask, expected(words)
         self.verdict = cache(self._verdict)
 
-    def row(self, seen: Seen) -> dict[str, Plain]:
+    def row(self, seen: VisibleRow) -> dict[str, Plain]:
         """A row as the learner's function gets it."""
         record = self.expected[seen.offset]
         return {
@@ -41,7 +41,7 @@ class Table:
             "attempt": seen.incarnation,
         }
 
-    def key(self, seen: Seen) -> str:
+    def key(self, seen: VisibleRow) -> str:
         """The key of a row, as text. Raises `Unusable`."""
         row = self.row(seen)
         key = self.ask(row)
@@ -52,7 +52,7 @@ class Table:
             )
         return json.dumps(key)
 
-    def _verdict(self, seen: tuple[Seen, ...]) -> Verdict:
+    def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:
         table = {self.key(row): row for row in seen if row.offset >= 0}
         rows = (
             Observation(*Record(*self.expected[row.offset]), row.batch, row.incarnation)
@@ -81,7 +81,7 @@ class Table:
         keys = dict.fromkeys(self.key(row) for row in rows if row.offset == offset)
         return f"the row of offset {offset} is there {len(keys)} times, by the keys {' and '.join(keys)}."
 
-    def _same(self, one: Seen, other: Seen) -> bool:
+    def _same(self, one: VisibleRow, other: VisibleRow) -> bool:
         return self.key(one) == self.key(other)
 
 

@@ -99,9 +99,9 @@ _SIGNS = {"+": "add", "-": "retract", "=": "upsert", "x": "delete"}
 
 
 def _message(message: Message, *, faded: bool = False) -> Token:
-    said = f"{_SIGNS[message.kind]} {message.key} {message.value}"
+    words = f"{_SIGNS[message.kind]} {message.key} {message.value}"
     return Token(
-        slip("").shape, f"{message.kind} {message.key} {message.value}", said, faded
+        slip("").shape, f"{message.kind} {message.key} {message.value}", words, faded
     )
 
 

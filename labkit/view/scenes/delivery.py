@@ -36,10 +36,10 @@ def scene(model: Delivery, state: State) -> Scene:
         _process(model, number, process, last)
         for number, process in enumerate(state.processes)
     ]
-    seen = tuple(
+    tokens = tuple(
         Token(Shape.CIRCLE, str(record), f"record {record}") for record, _ in state.out
     )
-    out = Row(Kind.VISIBLE, "records", "" if seen else "nothing yet", seen)
+    out = Row(Kind.VISIBLE, "records", "" if tokens else "nothing yet", tokens)
     boxes.append(Box("outside", last + 1, "outside", "what everybody sees", (out,)))
     channels = []
     dies = model.settings.dedup == "connection"
@@ -71,7 +71,7 @@ def _record(message: Message) -> Token:
 
 
 def _process(model: Delivery, number: int, process: Process, last: int) -> Box:
-    outbox, seen, memory, stage, held, output = process
+    outbox, ids, memory, stage, held, output = process
     down = stage is Stage.DOWN
     rows = []
     if number < last:
@@ -81,7 +81,7 @@ def _process(model: Delivery, number: int, process: Process, last: int) -> Box:
         )
     if number:
         if model.settings.dedup == "durable":
-            rows.append(field(process, "seen", "ids in store", _ids(seen)))
+            rows.append(field(process, "ids", "ids in store", _ids(ids)))
         if model.settings.dedup == "volatile":
             rows.append(
                 field(

@@ -182,7 +182,7 @@ _FATES = {
 
 
 def _partition(where: int, partition: Partition) -> Box:
-    stable, found = last_stable_offset(partition), fates(partition)
+    stable, fate_of = last_stable_offset(partition), fates(partition)
     tokens = [_slot(partition, position) for position in range(len(partition))]
     if stable < len(partition):
         tokens.insert(stable, Token(Shape.STOP, "", "last stable offset"))
@@ -190,7 +190,7 @@ def _partition(where: int, partition: Partition) -> Box:
     for fate, (kind, word) in _FATES.items():
         mine = [
             str(slot.record)
-            for slot, each in zip(partition, found, strict=True)
+            for slot, each in zip(partition, fate_of, strict=True)
             if each is fate
         ]
         rows.append(Row(kind, word, " ".join(mine) or "none"))
@@ -210,10 +210,10 @@ def _slot(partition: Partition, position: int) -> Token:
         return flag(f"{word[0].upper()}{slot.name}", f"marker: {word} of t{slot.name}")
     dropped = fates(partition)[position] is Fate.ABORTED
     shape = Shape.SQUARE if slot.name == PLAIN else Shape.CIRCLE
-    said = f"record {slot.record} " + (
+    words = f"record {slot.record} " + (
         "without a transaction" if slot.name == PLAIN else f"of t{slot.name}"
     )
-    return Token(shape, str(slot.record), said, dropped, dropped)
+    return Token(shape, str(slot.record), words, dropped, dropped)
 
 
 def _reader(
@@ -224,10 +224,10 @@ def _reader(
     partitions: tuple[Partition, ...],
 ) -> Box:
     rows = []
-    for where, seen in enumerate(sight):
+    for where, records in enumerate(sight):
         tokens = tuple(
             _slot(partitions[where], each.position)._replace(faded=False)
-            for each in seen
+            for each in records
         )
         rows.append(
             Row(

@@ -264,12 +264,14 @@ def _reader(model: Pipeline, state: State) -> Box:
     observed = [event for event in events if isinstance(event, Observation)]
     if model.settings.keyed:
         latest = {event.key: event.value for event in observed}
-        found = tuple(slip(f"{key} = {value}") for key, value in sorted(latest.items()))
-        row = Row(Kind.VISIBLE, "table", "" if found else "nothing yet", found)
+        tokens = tuple(
+            slip(f"{key} = {value}") for key, value in sorted(latest.items())
+        )
+        row = Row(Kind.VISIBLE, "table", "" if tokens else "nothing yet", tokens)
     else:
-        found = tuple(_word(model, event.offset) for event in observed)
-        row = Row(Kind.VISIBLE, "rows", "" if found else "nothing yet", found)
-    seen = Row(
+        tokens = tuple(_word(model, event.offset) for event in observed)
+        row = Row(Kind.VISIBLE, "rows", "" if tokens else "nothing yet", tokens)
+    order = Row(
         Kind.PLAIN, "seen in this order", timeline(events) if observed else "nothing"
     )
     return Box(
@@ -277,7 +279,7 @@ def _reader(model: Pipeline, state: State) -> Box:
         2,
         "outside reader",
         f"reads {model.values['reader']} rows",
-        (row, seen),
+        (row, order),
     )
 
 

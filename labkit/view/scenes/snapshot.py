@@ -60,7 +60,7 @@ def _message(model: Bank, message: int) -> Token:
 
 
 def _process(model: Bank, number: int, process: Process) -> Box:
-    part, account, copy, awaited, seen, paused = process
+    part, account, copy, awaited, in_flight, paused = process
     down = account is None
     rows = [
         field(
@@ -80,7 +80,9 @@ def _process(model: Bank, number: int, process: Process) -> Box:
                 _list([str(each + 1) for each in numbers(awaited)]),
             )
         )
-        rows.append(field(process, "seen", "saved of channels", _names(model, seen)))
+        rows.append(
+            field(process, "in_flight", "saved of channels", _names(model, in_flight))
+        )
     if part is not None:
         rows.append(
             field(

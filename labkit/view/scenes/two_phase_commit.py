@@ -140,8 +140,8 @@ def _participant(which: int, participant: Participant) -> Box:
     )
 
 
-def _believed(phase: Phase, said: str) -> str:
-    return "gone" if phase is Phase.DOWN else said.replace("_", " ")
+def _believed(phase: Phase, decision: str) -> str:
+    return "gone" if phase is Phase.DOWN else decision.replace("_", " ")
 
 
 def _log(log: tuple[str, ...]) -> tuple[Token, ...]:
@@ -160,13 +160,13 @@ def _part(log: tuple[str, ...]) -> str:
 
 def _textbook(state: TextbookState) -> Scene:
     decision, participants, sent, heard = state
-    said = "undecided" if decision is Position.WORKING else decision.value
+    words = "undecided" if decision is Position.WORKING else decision.value
     # The textbook's processes never fail, so that nothing of theirs is volatile.
     rows = (
         Row(Kind.PLAIN, "has heard the yes of", names(heard)),
-        Row(Kind.PLAIN, "decision", said),
+        Row(Kind.PLAIN, "decision", words),
     )
-    boxes = [Box("coordinator", 0, "coordinator", said, rows, tall=True)]
+    boxes = [Box("coordinator", 0, "coordinator", words, rows, tall=True)]
     channels = []
     for which, position in enumerate(participants):
         kind = {
@@ -205,10 +205,10 @@ def place(model: Any, action: Action) -> Place:
     """Whose step it is."""
     name, which = action
     if isinstance(model, Textbook):
-        told = ("coordinator",) * name.startswith("learn")
+        touched = ("coordinator",) * name.startswith("learn")
         return Place(
             "coordinator" if which < 0 or name == "hear" else f"participant{which}",
-            touches=told,
+            touches=touched,
         )
     at_coordinator = which < 0 or name in _OF_COORDINATOR
     return Place(

@@ -22,7 +22,7 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)
-    found: dict[str, Fact] = {
+    figures: dict[str, Fact] = {
         "held_records": price.held,
         "waiting_records_steps": price.waited,
         "stored_records": price.stored,
@@ -32,11 +32,11 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
     if coordinator.completed:
         _, _, _, offsets, states, _ = coordinator.completed[-1]
         held = sum(max(state, 0) for state in states[:-1])
-        found["checkpoint_offsets"] = list(offsets)
-        found["checkpoint_counts"] = settings.totals(held)
+        figures["checkpoint_offsets"] = list(offsets)
+        figures["checkpoint_counts"] = settings.totals(held)
     counted = sum(operator.state for operator in operators[:-1])
     return {
-        **found,
+        **figures,
         "counts": settings.totals(counted),
         "visible": settings.totals(visible),
     }

@@ -47,20 +47,20 @@ class Ends:
 
     def lost(self, state: State) -> str:
         """A row that is missing."""
-        found = self.verdict(state.visible)
-        missing = found.properties["no_loss"] is Outcome.VIOLATED
+        verdict = self.verdict(state.visible)
+        missing = verdict.properties["no_loss"] is Outcome.VIOLATED
         return (
-            f"the row of {self.settings.named(found.lost[0])} is lost."
+            f"the row of {self.settings.named(verdict.lost[0])} is lost."
             if missing
             else ""
         )
 
     def doubled(self, state: State) -> str:
         """A row that has come out again."""
-        found = self.verdict(state.visible)
-        again = found.properties["no_duplicate"] is Outcome.VIOLATED
+        verdict = self.verdict(state.visible)
+        again = verdict.properties["no_duplicate"] is Outcome.VIOLATED
         return (
-            f"the row of {self.settings.named(found.duplicate[0])} has come out more than once."
+            f"the row of {self.settings.named(verdict.duplicate[0])} has come out more than once."
             if again
             else ""
         )
@@ -160,9 +160,9 @@ def _undecided(settings: Settings) -> Reason:
         if not visible & ~held:
             return ""
         for record in records_in(visible):
-            seen, decided = times(visible, record), times(held, record)
-            if seen > decided:
-                how = f"visible {seen} times" if decided else "visible"
+            shown, decided = times(visible, record), times(held, record)
+            if shown > decided:
+                how = f"visible {shown} times" if decided else "visible"
                 return (
                     f"the row of {settings.named(record)} is {how}, and the latest complete checkpoint "
                     + (
@@ -185,12 +185,12 @@ def _miscount(settings: Settings) -> Reason:
         held = sum(operator.state for operator in state.operators[:-1])
         for record in range(len(settings.words)):
             if times(held, record) != 1:
-                told = (
+                complaint = (
                     "is in no count"
                     if not times(held, record)
                     else f"has been counted {times(held, record)} times"
                 )
-                return f"{settings.named(record)} {told}: in the end {settings.totals(held)}."
+                return f"{settings.named(record)} {complaint}: in the end {settings.totals(held)}."
         return ""
 
     return why

@@ -81,14 +81,14 @@ class Cuts:
                     - times(sent, record)
                 )
                 if surplus:
-                    told = (
+                    complaint = (
                         "there once too often"
                         if surplus > 0
                         else "neither received nor in flight"
                     )
                     return (
                         f"in checkpoint {checkpoint.id}, of what {sender} has sent to {receiver}, "
-                        f"{self.settings.named(record)} is {told}."
+                        f"{self.settings.named(record)} is {complaint}."
                     )
         return ""
 

@@ -9,7 +9,6 @@ This module must not judge: see `claims`.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from itertools import repeat
 from typing import ClassVar
 
 from labkit.sim.model import Action, Property, crash
@@ -17,10 +16,6 @@ from labkit.sim.models.barriers.checkpoints import (
     committed,
     completed,
     copied_now,
-    excused,
-    finished,
-    logged,
-    noted,
     opened,
     restored,
     with_checkpoint,
@@ -28,83 +23,46 @@ from labkit.sim.models.barriers.checkpoints import (
 )
 from labkit.sim.models.barriers.claims import claims
 from labkit.sim.models.barriers.narration import text
-from labkit.sim.models.barriers.operators import Taken, arrive, copy, overtake, take
+from labkit.sim.models.barriers.operators import TaskStep, copy
 from labkit.sim.models.barriers.parts import (
-    BARRIER,
-    END,
-    ENDED,
     Coordinator,
     Faults,
-    Operator,
-    Source,
     State,
     as_state,
-    once,
 )
 from labkit.sim.models.barriers.schedule import Schedule
 from labkit.sim.models.barriers.settings import (
     PARAMETERS,
     VERSION,
     Broken,
-    Copying,
-    settings,
 )
+from labkit.sim.models.barriers.tasks import Tasks
 from labkit.sim.parameters import Values
-from labkit.sim.rules import Event, Rule, RuleModel
+from labkit.sim.rules import Event, Rule
 
 READS = ("process", "take_barrier", "take_end")
 """The actions that take the next item of a channel."""
 
 
-class Barriers(RuleModel[State]):
+class Barriers(Tasks):
     """A job that takes checkpoints and can die at any step."""
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        chosen = self.settings = settings(values)
-        self.schedule = Schedule(chosen)
-        self._sink = chosen.counts
-        self._appends, self._overtakes = (
-            not chosen.transactional,
-            chosen.rules.overtakes,
-        )
-        self._at_once = chosen.copying is Copying.INSTANT
-        self._channels = chosen.channels
-        self._logs = [
-            [
-                (chosen.readers[record], bytes((record,)))
-                for record in range(source, len(chosen.words), chosen.sources)
-            ]
-            for source in range(chosen.sources)
-        ]
-        # What one process does is worked out once: a search meets it in very many states of the job.
-        self._arrive, self._overtake = cache(arrive), cache(overtake)
-        self._read_on, self._ended = cache(self._moved), cache(self._at_end)
-        self._noted, self._finished, self._logged = (
-            cache(noted),
-            cache(finished),
-            cache(logged),
-        )
-        self._excused, self._completed = (
-            cache(excused),
-            cache(partial(completed, chosen)),
-        )
+        self.schedule = Schedule(self.settings)
+        # Remembered for the same reason as what the tasks do: few values, and very many states.
+        self._completed = cache(partial(completed, self.settings))
         self._crashed: Callable[[Coordinator], Coordinator] = cache(crash)
         self._spent = cache(_with_a_crash_less)
-        count, sink = (
-            cache(partial(take, chosen.rules, is_sink=is_sink))
-            for is_sink in (False, True)
-        )
-        self._takes = [count] * chosen.counts + [sink]
         # Every field of a task is volatile, so that all dead ones are alike.
         started = self.initial()
         self._dead = (
             tuple(map(crash, started.sources)),
             tuple(map(crash, started.operators)),
         )
-        self._claims = claims(chosen, self.text)
+        self._claims = claims(self.settings, self.text)
 
     def initial(self) -> State:
         """A job that was started from nothing."""
@@ -122,174 +80,7 @@ class Barriers(RuleModel[State]):
 
     # Sources.
 
-    def _read(self, state: State, which: int) -> State:
-        coordinator, sources, operators, visible, prepared, faults = state
-        count, item = self._logs[which][sources[which].position]
-        reader = self._arrive(operators[count], which, item)
-        operators = (*operators[:count], reader, *operators[count + 1 :])
-        return as_state(
-            (
-                coordinator,
-                self._read_on(sources, which),
-                operators,
-                visible,
-                prepared,
-                faults,
-            )
-        )
-
-    @staticmethod
-    def _moved(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:
-        position, epoch, ended = sources[which]
-        return (
-            *sources[:which],
-            Source(position + 1, epoch, ended),
-            *sources[which + 1 :],
-        )
-
-    @staticmethod
-    def _at_end(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:
-        position, epoch, _ = sources[which]
-        return (
-            *sources[:which],
-            Source(position, epoch, ended=True),
-            *sources[which + 1 :],
-        )
-
-    def _inject(self, state: State, task: int) -> State:
-        """A source puts its oldest barrier that is still wanted into its channels."""
-        coordinator, sources, operators, visible, prepared, faults = state
-        if task >= len(sources):
-            return self._seal_last(state)
-        position, epoch, ended = sources[task]
-        wanted = next(
-            checkpoint.id for checkpoint in coordinator.pending if checkpoint.id > epoch
-        )
-        coordinator = self._noted(coordinator, wanted, task, position)
-        coordinator = self._finished(coordinator, wanted, task, self._at_once)
-        coordinator, operators = self._to_counts(coordinator, operators, task, wanted)
-        sources = (
-            *sources[:task],
-            Source(position, wanted, ended),
-            *sources[task + 1 :],
-        )
-        return as_state((coordinator, sources, operators, visible, prepared, faults))
-
-    def _to_counts(
-        self,
-        coordinator: Coordinator,
-        operators: tuple[Operator, ...],
-        source: int,
-        number: int,
-    ) -> tuple[Coordinator, tuple[Operator, ...]]:
-        """A barrier goes to every count."""
-        reached, barrier = [], bytes((BARRIER + number,))
-        for count, operator in enumerate(operators[:-1]):
-            if self._overtakes:
-                channel = count * len(self._logs) + source
-                coordinator, after = self._ahead(
-                    coordinator, operator, source, barrier, channel
-                )
-            else:
-                after = self._arrive(operator, source, barrier)
-            reached.append(after)
-        return coordinator, (*reached, operators[-1])
-
-    def _ahead(
-        self,
-        coordinator: Coordinator,
-        operator: Operator,
-        into: int,
-        barrier: bytes,
-        channel: int,
-    ) -> tuple[Coordinator, Operator]:
-        """A barrier overtakes, and the records that it leaves behind are saved."""
-        after, records = self._overtake(operator, into, barrier)
-        if records and self.settings.rules.saves:
-            coordinator = self._logged(
-                coordinator, barrier[0] - BARRIER, channel, records
-            )
-        return coordinator, after
-
-    def _seal_last(self, state: State) -> State:
-        """All inputs of the sink have ended, so that no barrier can come: the coordinator asks the sink itself."""
-        sink = state.operators[-1]
-        wanted = next(
-            checkpoint.id
-            for checkpoint in state.coordinator.pending
-            if checkpoint.id > sink.done
-        )
-        after, rows = copy(sink, wanted, is_sink=True)
-        taken = Taken(after, sealed=rows, copied=wanted, whole=wanted)
-        return self._told(state, self.settings.counts * len(self._logs), taken)
-
-    def _finish(self, state: State, which: int) -> State:
-        """The end of the input goes into every channel, and counts as every later barrier."""
-        coordinator, sources, operators, visible, prepared, faults = state
-        operators = (
-            *map(self._arrive, operators[:-1], repeat(which), repeat(END)),
-            operators[-1],
-        )
-        if coordinator.pending:
-            position, epoch, _ = sources[which]
-            coordinator = self._excused(coordinator, epoch, which, position)
-        sources = self._ended(sources, which)
-        return as_state((coordinator, sources, operators, visible, prepared, faults))
-
     # Counts and the sink.
-
-    def _process(self, state: State, channel: int) -> State:
-        """A task takes what is next in a channel, a record or a barrier or an end, and passes on what it has to."""
-        coordinator, sources, operators, visible, prepared, faults = state
-        which, into = self._channels[channel]
-        after, sent, _, _, _, _, ended, told = taken = self._takes[which](
-            operators[which], into
-        )
-        if told or (ended and coordinator.pending):
-            return self._told(state, channel, taken)
-        if which < self._sink:
-            sink = self._arrive(operators[-1], which, sent) if sent else operators[-1]
-            operators = (*operators[:which], after, *operators[which + 1 : -1], sink)
-        else:
-            operators = (*operators[:-1], after)
-            if self._appends and sent and sent[0] < BARRIER:
-                visible += once(sent[0])
-        return as_state((coordinator, sources, operators, visible, prepared, faults))
-
-    def _told(self, state: State, channel: int, taken: Taken) -> State:
-        """The same where the coordinator is concerned."""
-        coordinator, sources, operators, visible, prepared, faults = state
-        which, _ = self._channels[channel]
-        after, sent, sealed, copied, whole, number, ended, _ = taken
-        task = len(sources) + which
-        if copied:
-            coordinator = self._noted(coordinator, copied, task, after.state)
-        if whole:
-            coordinator = self._finished(coordinator, whole, task, self._at_once)
-        if number:
-            coordinator = self._logged(coordinator, number, channel, sent)
-        if sealed and not self._appends:
-            prepared = (*prepared, (copied, sealed))
-        # A task whose inputs have all ended ends too; a sink that has to commit waits for one more checkpoint.
-        if ended and (which < self._sink or self._appends):
-            coordinator = self._excused(coordinator, after.done, task, after.state)
-        operators = (*operators[:which], after, *operators[which + 1 :])
-        if which < self._sink and sent:
-            coordinator, sink = self._to_sink(coordinator, operators[-1], which, sent)
-            operators = (*operators[:-1], sink)
-        return as_state((coordinator, sources, operators, visible, prepared, faults))
-
-    def _to_sink(
-        self, coordinator: Coordinator, sink: Operator, count: int, items: bytes
-    ) -> tuple[Coordinator, Operator]:
-        """A count passes on a record, or a barrier, or its end, or both of these."""
-        if self._overtakes and BARRIER <= items[0] < ENDED:
-            channel = self._sink * len(self._logs) + count
-            coordinator, sink = self._ahead(
-                coordinator, sink, count, items[:1], channel
-            )
-            items = items[1:]
-        return coordinator, self._arrive(sink, count, items) if items else sink
 
     # The coordinator.
 
@@ -318,10 +109,10 @@ class Barriers(RuleModel[State]):
             coordinator=with_checkpoint(state.coordinator, checkpoint)
         )
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
-        state = self._told(
+        state = self._report(
             state,
             self.settings.counts * len(self._logs),
-            Taken(sink, sealed=rows, copied=checkpoint.id),
+            TaskStep(sink, sealed=rows, copied=checkpoint.id),
         )
         return self._complete(state, checkpoint.id)
 
@@ -446,8 +237,8 @@ class Barriers(RuleModel[State]):
 
     def sentence(self, action: Action) -> str:
         """What happens, with a capital letter for whoever acts."""
-        said = super().sentence(action)
-        return said[0].upper() + said[1:]
+        sentence = super().sentence(action)
+        return sentence[0].upper() + sentence[1:]
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "trigger": Rule(
@@ -471,22 +262,6 @@ class Barriers(RuleModel[State]):
         "announce": Rule(
             _announce,
             "The sink is told which checkpoint is complete, and commits everything up to it.",
-        ),
-        "read": Rule(
-            _read,
-            "{task} reads the next record of its log and sends it to the count of its word.",
-        ),
-        "inject": Rule(
-            _inject,
-            "{task} notes its offset for the checkpoint and puts the barrier into its channels.",
-        ),
-        "finish": Rule(
-            _finish, "{task} has read its whole log and says so on every channel."
-        ),
-        "process": Rule(_process, "{receiver} takes a record from {sender}."),
-        "take_barrier": Rule(_process, "{receiver} takes a barrier from {sender}."),
-        "take_end": Rule(
-            _process, "{receiver} learns that nothing more comes from {sender}."
         ),
         "crash": Rule(
             _crash,

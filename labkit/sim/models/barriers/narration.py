@@ -48,25 +48,25 @@ def text(settings: Settings, state: State) -> str:
 
 def _checkpoint(settings: Settings, checkpoint: Checkpoint) -> str:
     number, taken, acked, offsets, states, flight = checkpoint
-    said = [
+    parts = [
         f"offset {which}:{'?' if offset == MISSING else offset}"
         for which, offset in enumerate(offsets)
     ]
-    said += [
+    parts += [
         f"{settings.task(which)} {'?' if state == MISSING else _held(settings, state)}"
         for which, state in enumerate(states, settings.sources)
     ]
-    said += [
+    parts += [
         f"in flight in channel {channel} {_queue(queue)}"
         for channel, queue in enumerate(flight)
         if queue
     ]
     everyone = (1 << settings.tasks) - 1
     if taken != everyone:
-        said.append(f"parts of {_tasks(settings, taken)}")
+        parts.append(f"parts of {_tasks(settings, taken)}")
     if acked != everyone:
-        said.append(f"acknowledged by {_tasks(settings, acked)}")
-    return f"{number} ({', '.join(said)})"
+        parts.append(f"acknowledged by {_tasks(settings, acked)}")
+    return f"{number} ({', '.join(parts)})"
 
 
 def _tasks(settings: Settings, bits: int) -> str:
@@ -80,13 +80,13 @@ def _tasks(settings: Settings, bits: int) -> str:
 
 def _operator(settings: Settings, which: int, operator: Operator) -> str:
     inputs, at, done, state, sealed = operator
-    said = f"{settings.task(settings.sources + which)} {_held(settings, state)}, copied for {done}"
+    sentence = f"{settings.task(settings.sources + which)} {_held(settings, state)}, copied for {done}"
     for into, (came, queue) in enumerate(zip(at, inputs, strict=True)):
         sender = settings.task(
             into if which < settings.counts else settings.sources + into
         )
-        said += f", from {sender} {'the end' if came == ENDED else f'barrier {came}'} then {_queue(queue)}"
-    return said + (
+        sentence += f", from {sender} {'the end' if came == ENDED else f'barrier {came}'} then {_queue(queue)}"
+    return sentence + (
         f", sealed {_held(settings, sealed)}" if which == settings.counts else ""
     )
 

@@ -1,7 +1,7 @@
 """What one task does with the next item of a channel: count a record, react to a barrier, come to its end.
 
 Every rule is a function of that task alone, so that a search can remember its result: there are few states of one
-task and very many of the job. The coordinator and the other tasks learn of it by what `Taken` says.
+task and very many of the job. The coordinator and the other tasks learn of it by what a `TaskStep` sayss.
 """
 
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from labkit.sim.models.barriers.parts import BARRIER, END, ENDED, Operator, live
 from labkit.sim.models.barriers.settings import Rules
 
 
-class Taken(NamedTuple):
+class TaskStep(NamedTuple):
     """A task after an item, and what others learn of it.
 
     `sent` goes to the task's output, and `sealed` are the rows of the transaction that the sink has closed. The rest
     concerns the coordinator, by the id of a checkpoint, 0 for none: `copied` if the task has just copied its state for
     it, `whole` if no part of the task's share is missing any more, `logged` if the record belongs to the channel
-    state. `ended` says that all inputs have; `told` that there is any of the three ids.
+    state. `ended` says that all inputs have; `reports` that there is any of the three ids.
     """
 
     operator: Operator
@@ -26,7 +26,7 @@ class Taken(NamedTuple):
     whole: int = 0
     logged: int = 0
     ended: bool = False
-    told: bool = False
+    reports: bool = False
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
@@ -60,7 +60,7 @@ def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
 
-def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Taken:
+def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
     """The task after the next item of a channel."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
@@ -68,7 +68,7 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
     if item < BARRIER:
         logged = done if rules.saves and at[channel] < done else 0
         after = Operator(left, at, done, state + once(item), sealed)
-        return Taken(after, bytes((item,)), logged=logged, told=bool(logged))
+        return TaskStep(after, bytes((item,)), logged=logged, reports=bool(logged))
     came = item if item == ENDED else item - BARRIER
     at = bytes((*at[:channel], came, *at[channel + 1 :]))
     due, ended = _due(rules, at, came), min(at) == ENDED
@@ -78,28 +78,28 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
             rules, Operator(left, at, done, state, sealed), due, is_sink=is_sink
         )
     whole = done if was_open and min(at) >= done else 0
-    return Taken(
+    return TaskStep(
         Operator(left, at, done, state, sealed),
         END * ended,
         whole=whole,
         ended=ended,
-        told=bool(whole),
+        reports=bool(whole),
     )
 
 
-def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Taken:
+def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> TaskStep:
     """A task copies its state and passes the barrier on; the sink closes its transaction."""
     ended = min(operator.at) == ENDED
     whole = due if not rules.at_first or min(operator.at) >= due else 0
     after, rows = copy(operator, due, is_sink=is_sink)
-    return Taken(
+    return TaskStep(
         after,
         bytes((BARRIER + due,)) + END * ended,
         rows,
         due,
         whole,
         ended=ended,
-        told=True,
+        reports=True,
     )
 
 

@@ -47,14 +47,14 @@ def claims(
     settings: Settings, text: Callable[[State], str]
 ) -> Sequence[Property[State]]:
     """Equality at every prefix and at the end; what an error looks like; what can be seen on the way."""
-    found = [_equals_batch(settings), _ends_equal(settings)]
+    properties = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:
-        found.append(_one_row())
+        properties.append(_one_row())
         if not settings.at_most:
-            found.append(_total())
+            properties.append(_total())
     last = len(settings.words)
     some = Mood.SOMETIMES
-    found.append(
+    properties.append(
         Property(
             "all_read",
             some,
@@ -65,7 +65,7 @@ def claims(
         ),
     )
     if _can_have_gap(settings):
-        found.append(
+        properties.append(
             Property(
                 "gap",
                 some,
@@ -74,7 +74,7 @@ def claims(
                 text,
             )
         )
-    return found
+    return properties
 
 
 def _equal(settings: Settings, state: State) -> bool:
@@ -119,8 +119,8 @@ def _one_row() -> Property[State]:
         return [row for row in table if keys.count(row.key) > 1 or row.times > 1]
 
     def because(state: State) -> str:
-        found = twice(state)
-        return f"{found[0].key} has more than one row: {rows(tuple(row for row in found if row.key == found[0].key))}."
+        doubled = twice(state)
+        return f"{doubled[0].key} has more than one row: {rows(tuple(row for row in doubled if row.key == doubled[0].key))}."
 
     return Property(
         "one_row",

@@ -43,42 +43,42 @@ class Changelog(RuleModel[State]):
 
     def actions(self, state: State) -> Sequence[Action]:
         """The query, the message that arrives next, the consumer; then what goes wrong."""
-        found: list[Action] = []
-        self._query_actions(state, found)
+        enabled: list[Action] = []
+        self._query_actions(state, enabled)
         if state.network:
-            found.append(Action("arrive"))
-        self._consumer_actions(state, found)
+            enabled.append(Action("arrive"))
+        self._consumer_actions(state, enabled)
         if any(state.budget):
-            self._wrong(state, found)
-        return found
+            self._wrong(state, enabled)
+        return enabled
 
-    def _query_actions(self, state: State, found: list[Action]) -> None:
+    def _query_actions(self, state: State, enabled: list[Action]) -> None:
         query = state.query
         if not query.is_up:
-            found.append(Action("restart_query"))
+            enabled.append(Action("restart_query"))
             return
         if query.offset < len(self.settings.words):
-            found.append(Action("process", query.offset))
+            enabled.append(Action("process", query.offset))
         if state.budget.query_crashes and query.saved < query.offset:
-            found.append(Action("checkpoint", query.offset))
+            enabled.append(Action("checkpoint", query.offset))
 
-    def _consumer_actions(self, state: State, found: list[Action]) -> None:
+    def _consumer_actions(self, state: State, enabled: list[Action]) -> None:
         consumer, policy = state.consumer, self.settings.position
         _, stored, is_up, position, has_deleted = consumer
         if not is_up:
-            found.append(Action("restart"))
+            enabled.append(Action("restart"))
             return
         if policy == "after" and stored < position:
-            found.append(Action("store_position", position))
+            enabled.append(Action("store_position", position))
         elif position < len(state.topic):
             if policy == "before" and stored == position:
-                found.append(Action("store_position", position + 1))
+                enabled.append(Action("store_position", position + 1))
             elif has_deleted:
-                found.append(Action("insert", position))
+                enabled.append(Action("insert", position))
             elif self._must_delete(consumer, state.topic[position]):
-                found.append(Action("delete", position))
+                enabled.append(Action("delete", position))
             else:
-                found.append(Action("apply", position))
+                enabled.append(Action("apply", position))
 
     def _must_delete(self, consumer: Consumer, message: Message) -> bool:
         return (
@@ -87,30 +87,30 @@ class Changelog(RuleModel[State]):
             and has(consumer.table, message.key)
         )
 
-    def _wrong(self, state: State, found: list[Action]) -> None:
+    def _wrong(self, state: State, enabled: list[Action]) -> None:
         budget, network = state.budget, state.network
         is_done = is_settled(state) and state.furthest == len(self.settings.words)
         if budget.crashes and state.consumer.is_up and not is_done:
-            found.append(Action("crash"))
+            enabled.append(Action("crash"))
         if (
             budget.query_crashes
             and state.query.is_up
             and state.query.saved < state.query.offset
         ):
-            found.append(Action("crash_query"))
+            enabled.append(Action("crash_query"))
         if network and (self.settings.hits_any or network[0].kind in TAKES_BACK):
             if budget.losses:
-                found.append(Action("lose"))
+                enabled.append(Action("lose"))
             if budget.repeats:
-                found.append(Action("repeat"))
+                enabled.append(Action("repeat"))
         if budget.swaps and self._can_swap(network):
-            found.append(Action("overtake"))
+            enabled.append(Action("overtake"))
         if budget.expiries and state.query.is_up:
-            known = dict(state.query.counts)
-            found += [
+            counts = dict(state.query.counts)
+            enabled += [
                 Action("expire", number)
                 for number, key in enumerate(self.settings.keys)
-                if key in known
+                if key in counts
             ]
 
     def _can_swap(self, network: tuple[Message, ...]) -> bool:

@@ -38,9 +38,9 @@ def messages(
             if was and settings.broken != "no_delete"
             else ()
         )
-    found = []
+    changes = []
     if was and settings.broken != "add_only":
-        found.append(
+        changes.append(
             Message(
                 Kind.RETRACT,
                 key,
@@ -49,8 +49,8 @@ def messages(
             )
         )
     if stays:
-        found.append(Message(Kind.ADD, key, new, offset))
-    return tuple(found)
+        changes.append(Message(Kind.ADD, key, new, offset))
+    return tuple(changes)
 
 
 @lru_cache(maxsize=1_000)

@@ -59,13 +59,13 @@ def claims(
 ) -> Sequence[Property[State]]:
     """What the judge says; where senders repeat, that every record stays durable; that it can end and does."""
     judged = Judge(settings.records)
-    found = [_judged(judged, name) for name in SAID]
+    properties = [_judged(judged, name) for name in SAID]
     if settings.retry:
-        found.append(_kept(settings.records))
+        properties.append(_kept(settings.records))
     if settings.faults.crashes:
-        found.append(_recovers(settings, text))
+        properties.append(_recovers(settings, text))
     return (
-        *found,
+        *properties,
         judged.all_out("All records come out.", text, is_over),
         Property(
             "ends",

@@ -16,33 +16,24 @@ from typing import ClassVar
 from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.delivery import network
 from labkit.sim.models.delivery.claims import claims
+from labkit.sim.models.delivery.guards import Guards
 from labkit.sim.models.delivery.narration import text, variant
 from labkit.sim.models.delivery.parts import (
     Hop,
-    Ids,
     Message,
+    Output,
     Process,
-    Seen,
     Stage,
     State,
 )
-from labkit.sim.models.delivery.settings import PARAMETERS, VERSION, Settings, settings
-from labkit.sim.parameters import Values
-from labkit.sim.rules import Event, Rule, RuleModel
+from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
+from labkit.sim.rules import Event, Rule
 
 
-class Delivery(RuleModel[State]):
+class Delivery(Guards):
     """One configuration of the chain."""
 
     name, version, parameters = "delivery", VERSION, PARAMETERS
-
-    def __init__(self, values: Values) -> None:
-        super().__init__(values)
-        self.settings: Settings = settings(values)
-        self._of = {
-            name: [Action(name, p) for p in range(self.settings.processes)]
-            for name in self.rules
-        }
 
     def initial(self) -> State:
         """The source has every record in its log; nobody else has anything."""
@@ -50,106 +41,17 @@ class Delivery(RuleModel[State]):
             Message(record, record) for record in range(self.settings.records)
         )
         others = (Process(stage=Stage.IDLE),) * self.settings.last
-        made = self.settings.records if self.settings.fresh else 0
+        productions = self.settings.records if self.settings.fresh else 0
         hops = (Hop(),) * self.settings.last
         return State(
             (Process(records, stage=Stage.IDLE), *others),
             hops,
             (),
-            made,
+            productions,
             self.settings.faults,
         )
 
-    def actions(self, state: State) -> Sequence[Action]:
-        """Every process as receiver and as sender, then what goes wrong with it and on the way to it."""
-        enabled: list[Action] = []
-        for which, process in enumerate(state.processes):
-            if process.stage is Stage.DOWN:
-                enabled.append(self._of["restart"][which])
-            else:
-                if which:
-                    self._receiver_actions(state, which, enabled)
-                if which < self.settings.last:
-                    self._sender_actions(state, which, enabled)
-        if any(state.faults):
-            for which in range(self.settings.processes):
-                self._wrong(state, which, enabled)
-        return enabled
-
-    def _receiver_actions(
-        self, state: State, which: int, enabled: list[Action]
-    ) -> None:
-        process, of = state.processes[which], self._of
-        stage = process.stage
-        if stage is Stage.IDLE:
-            forward = state.hops[which - 1].forward
-            if forward:
-                enabled.append(
-                    of[
-                        "discard"
-                        if self._is_known(state, which, forward[0].name)
-                        else "receive"
-                    ][which]
-                )
-        elif stage is Stage.WORKING:
-            enabled.append(of["produce" if self._waits(which) else "store"][which])
-        elif stage is Stage.STORED:
-            enabled.append(of["note"][which])
-        elif stage is Stage.DONE:
-            enabled.append(of["ack"][which])
-        if self._collectable(state, which):
-            enabled.append(of["collect"][which])
-
-    def _sender_actions(self, state: State, which: int, enabled: list[Action]) -> None:
-        hop = state.hops[which]
-        if hop.back:
-            enabled.append(self._of["hear"][which])
-        lost, late = self._unsent(state, which)
-        if lost is not None:
-            enabled.append(self._of["send"][which])
-        if late is not None and state.faults.delays:
-            enabled.append(self._of["send_early"][which])
-
-    def _wrong(self, state: State, which: int, enabled: list[Action]) -> None:
-        of, (drops, duplicates, _, reorders, crashes) = self._of, state.faults
-        if which:
-            forward = state.hops[which - 1].forward
-            if forward and drops:
-                enabled.append(of["drop"][which])
-            if forward and duplicates:
-                enabled.append(of["duplicate"][which])
-            if reorders and len(forward) > 1 and forward[0] != forward[1]:
-                enabled.append(of["reorder"][which])
-        if drops and which < self.settings.last and state.hops[which].back:
-            enabled.append(of["drop_ack"][which])
-        if crashes and state.processes[which].stage is not Stage.DOWN:
-            enabled.append(of["crash"][which])
-
     # Sending.
-
-    def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
-        """What this process may have under way on its hop."""
-        process = state.processes[which]
-        if which and self.settings.weak:
-            return () if process.output is None else (process.output,)
-        return process.outbox[: self.settings.window]
-
-    def _unsent(
-        self, state: State, which: int
-    ) -> tuple[Message | None, Message | None]:
-        """The oldest record of which nothing is under way, so that its timeout is right, and the oldest of the others.
-
-        That a timeout is right is what a real sender cannot know; here a timeout that is not is a fault of its own.
-        """
-        lost = late = None
-        forward, back, _ = state.hops[which]
-        receiver = state.processes[which + 1]
-        for message in self._to_bring(state, which):
-            if message in forward or message.name in back or message == receiver.held:
-                late = late or message
-            else:
-                lost = lost or message
-        return lost, late
 
     def _send(self, state: State, which: int) -> State:
         message = self._unsent(state, which)[0]
@@ -184,19 +86,6 @@ class Delivery(RuleModel[State]):
 
     # Receiving.
 
-    def _is_known(self, state: State, which: int, name: int) -> bool:
-        dedup, process = self.settings.dedup, state.processes[which]
-        if dedup == "none":
-            return False
-        if dedup == "connection":
-            return bool(state.hops[which - 1].known >> name & 1)
-        noted = process.seen if dedup == "durable" else process.memory
-        return (
-            noted >> name != 0
-            if self.settings.broken == "highest_only"
-            else bool(noted >> name & 1)
-        )
-
     def _taken(self, state: State, which: int) -> tuple[State, Message]:
         return network.take(
             state, which - 1, remembers=self.settings.dedup == "connection"
@@ -222,10 +111,6 @@ class Delivery(RuleModel[State]):
             else state
         )
 
-    def _waits(self, which: int) -> bool:
-        """Whether this process acknowledges only when everything after it is done."""
-        return self.settings.weak and which < self.settings.last
-
     def _store(self, state: State, which: int) -> State:
         """Id and output become durable in one write; at the end of the chain the output is what everybody sees."""
         process = state.processes[which]
@@ -238,7 +123,9 @@ class Delivery(RuleModel[State]):
             else self._noted(process)._replace(stage=Stage.DONE)
         )
         if which == self.settings.last:
-            row = Seen(held.record, self.settings.faults.crashes - state.faults.crashes)
+            row = Output(
+                held.record, self.settings.faults.crashes - state.faults.crashes
+            )
             state = state._replace(out=(*state.out, row))
         else:
             state, output = self._named(state, held)
@@ -247,8 +134,8 @@ class Delivery(RuleModel[State]):
 
     def _finished(self, process: Process) -> Process:
         """Where nobody waits for an acknowledgement, there is nothing left to do after the note."""
-        told = not self.settings.retry or self.settings.broken == "ack_early"
-        return _idle(process) if told and process.stage is Stage.DONE else process
+        is_over = not self.settings.retry or self.settings.broken == "ack_early"
+        return _idle(process) if is_over and process.stage is Stage.DONE else process
 
     def _produce(self, state: State, which: int) -> State:
         process = state.processes[which]
@@ -262,7 +149,9 @@ class Delivery(RuleModel[State]):
         """The production that a process makes of a record, with its id."""
         if not self.settings.fresh:
             return state, held
-        return state._replace(made=state.made + 1), Message(held.record, state.made)
+        return state._replace(productions=state.productions + 1), Message(
+            held.record, state.productions
+        )
 
     def _note(self, state: State, which: int) -> State:
         process = self._noted(state.processes[which])._replace(stage=Stage.DONE)
@@ -271,12 +160,12 @@ class Delivery(RuleModel[State]):
     def _noted(self, process: Process) -> Process:
         """The process with the id of its record in the table, if there is one."""
         assert process.held is not None
-        outbox, seen, memory, stage, held, output = process
+        outbox, ids, memory, stage, held, output = process
         if self.settings.dedup == "durable":
-            seen |= 1 << process.held.name
+            ids |= 1 << process.held.name
         elif self.settings.dedup == "volatile":
             memory |= 1 << process.held.name
-        return Process(outbox, seen, memory, stage, held, output)
+        return Process(outbox, ids, memory, stage, held, output)
 
     def _ack(self, state: State, which: int) -> State:
         process = state.processes[which]
@@ -286,21 +175,9 @@ class Delivery(RuleModel[State]):
 
     # Collecting.
 
-    def _collectable(self, state: State, which: int) -> Ids:
-        """The noted ids that may be forgotten: real systems decide by age, here it is known whether that is right."""
-        if not self.settings.collects and self.settings.broken != "collect_early":
-            return 0
-        process = state.processes[which]
-        noted = process.seen | process.memory
-        return (
-            noted
-            if self.settings.broken == "collect_early"
-            else noted & ~_still_to_come(state, which)
-        )
-
     def _collect(self, state: State, which: int) -> State:
         process, old = state.processes[which], self._collectable(state, which)
-        left = process._replace(seen=process.seen & ~old, memory=process.memory & ~old)
+        left = process._replace(ids=process.ids & ~old, memory=process.memory & ~old)
         return _with_process(state, which, left)
 
     # What goes wrong.
@@ -398,20 +275,12 @@ class Delivery(RuleModel[State]):
 
 
 def _idle(process: Process) -> Process:
-    return Process(process.outbox, process.seen, process.memory, Stage.IDLE)
-
-
-def _still_to_come(state: State, which: int) -> Ids:
-    """The ids of everything that anybody before this process still has, or that is under way to them or to it."""
-    found = 0
-    for process, hop in zip(state.processes[:which], state.hops, strict=False):
-        for message in (*process.outbox, *hop.forward, process.held, process.output):
-            if message is not None:
-                found |= 1 << message.name
-    return found
+    return Process(process.outbox, process.ids, process.memory, Stage.IDLE)
 
 
 def _with_process(state: State, which: int, process: Process) -> State:
     """Built by position: `_replace` would take three times as long."""
-    at, hops, out, made, faults = state
-    return State((*at[:which], process, *at[which + 1 :]), hops, out, made, faults)
+    at, hops, out, productions, faults = state
+    return State(
+        (*at[:which], process, *at[which + 1 :]), hops, out, productions, faults
+    )

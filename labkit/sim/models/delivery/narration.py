@@ -43,33 +43,33 @@ def _with_its_id(settings: Settings) -> str:
 
 def text(state: State) -> str:
     """Processes, what is under way, what came out, and what may still go wrong."""
-    processes, hops, out, made, faults = state
+    processes, hops, out, productions, faults = state
     parts = [_process(number, process) for number, process in enumerate(processes)]
     parts += [
         _hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()
     ]
     parts.append(
         f"out {listed(f'{record}/{crashes}' for record, crashes in out)}"
-        + f", {made} made" * bool(made)
+        + f", {productions} made" * bool(productions)
     )
     left = to_come(Faults._fields, faults)
     return "; ".join([*parts, f"to come {listed(left, ', ')}"]) + "."
 
 
 def _process(number: int, process: Process) -> str:
-    outbox, seen, memory, stage, held, output = process
-    said = f"process {number} {stage}"
-    said += f" {_message(held)}" if held is not None else ""
-    said += f" for {_message(output)}" if output is not None else ""
-    said += f", to bring {listed(map(_message, outbox))}" if outbox else ""
-    said += f", ids {_ids(seen)}" if seen else ""
-    return said + (f", ids in memory {_ids(memory)}" if memory else "")
+    outbox, ids, memory, stage, held, output = process
+    sentence = f"process {number} {stage}"
+    sentence += f" {_message(held)}" if held is not None else ""
+    sentence += f" for {_message(output)}" if output is not None else ""
+    sentence += f", to bring {listed(map(_message, outbox))}" if outbox else ""
+    sentence += f", ids {_ids(ids)}" if ids else ""
+    return sentence + (f", ids in memory {_ids(memory)}" if memory else "")
 
 
 def _hop(number: int, hop: Hop) -> str:
-    said = f"to {number}: {listed(map(_message, hop.forward))}"
-    said += f", acknowledged {listed(map(str, hop.back))}" if hop.back else ""
-    return said + (f", known {_ids(hop.known)}" if hop.known else "")
+    sentence = f"to {number}: {listed(map(_message, hop.forward))}"
+    sentence += f", acknowledged {listed(map(str, hop.back))}" if hop.back else ""
+    return sentence + (f", known {_ids(hop.ids)}" if hop.ids else "")
 
 
 def _message(message: Message) -> str:

@@ -11,8 +11,10 @@ from labkit.sim.rules import one_less
 
 
 def _with_hop(state: State, number: int, hop: Hop) -> State:
-    processes, at, out, made, faults = state
-    return State(processes, (*at[:number], hop, *at[number + 1 :]), out, made, faults)
+    processes, at, out, productions, faults = state
+    return State(
+        processes, (*at[:number], hop, *at[number + 1 :]), out, productions, faults
+    )
 
 
 def less(state: State, fault: str) -> State:
@@ -22,28 +24,28 @@ def less(state: State, fault: str) -> State:
 
 def send(state: State, hop: int, message: Message) -> State:
     """A record is under way."""
-    forward, back, known = state.hops[hop]
-    return _with_hop(state, hop, Hop((*forward, message), back, known))
+    forward, back, ids = state.hops[hop]
+    return _with_hop(state, hop, Hop((*forward, message), back, ids))
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
     """The next record is taken; a connection that remembers ids keeps its own."""
-    forward, back, known = state.hops[hop]
+    forward, back, ids = state.hops[hop]
     message = forward[0]
-    known |= 1 << message.name if remembers else 0
-    return _with_hop(state, hop, Hop(forward[1:], back, known)), message
+    ids |= 1 << message.name if remembers else 0
+    return _with_hop(state, hop, Hop(forward[1:], back, ids)), message
 
 
 def acknowledge(state: State, hop: int, name: int) -> State:
     """An acknowledgement is under way."""
-    forward, back, known = state.hops[hop]
-    return _with_hop(state, hop, Hop(forward, (*back, name), known))
+    forward, back, ids = state.hops[hop]
+    return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
 def hear(state: State, hop: int) -> tuple[State, int]:
     """The next acknowledgement is read."""
-    forward, back, known = state.hops[hop]
-    return _with_hop(state, hop, Hop(forward, back[1:], known)), back[0]
+    forward, back, ids = state.hops[hop]
+    return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
 
 def drop(state: State, hop: int) -> State:
@@ -63,9 +65,9 @@ def duplicate(state: State, hop: int) -> State:
 
 def reorder(state: State, hop: int) -> State:
     """The second record overtakes the first."""
-    (first, second, *rest), back, known = state.hops[hop]
+    (first, second, *rest), back, ids = state.hops[hop]
     return less(
-        _with_hop(state, hop, Hop((second, first, *rest), back, known)), "reorders"
+        _with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders"
     )
 
 

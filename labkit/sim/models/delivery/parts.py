@@ -41,7 +41,7 @@ class Process(NamedTuple):
 
     outbox: Durable[tuple[Message, ...]] = ()
     """What it must still bring to the next process, oldest first. Of the source, which reads a log: all records."""
-    seen: Durable[Ids] = 0
+    ids: Durable[Ids] = 0
     """The ids that it has noted in its store."""
     memory: Volatile[Ids] = 0
     """The ids that it has noted in memory."""
@@ -60,10 +60,10 @@ class Hop(NamedTuple):
 
     forward: tuple[Message, ...] = ()
     back: tuple[int, ...] = ()
-    known: Ids = 0
+    ids: Ids = 0
 
 
-class Seen(NamedTuple):
+class Output(NamedTuple):
     """A record that came out at the end of the chain, for everybody to see, and after how many crashes."""
 
     record: int
@@ -83,11 +83,11 @@ class Faults(NamedTuple):
 class State(NamedTuple):
     """Processes, and the environment: the network, what came out, and what may still go wrong.
 
-    `made` counts the productions, so that each can get a fresh id; it stays 0 where ids are derived.
+    `productions` counts the productions, so that each can get a fresh id; it stays 0 where ids are derived.
     """
 
     processes: tuple[Process, ...]
     hops: tuple[Hop, ...]
-    out: tuple[Seen, ...]
-    made: int
+    out: tuple[Output, ...]
+    productions: int
     faults: Faults

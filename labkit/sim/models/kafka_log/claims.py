@@ -78,19 +78,19 @@ class Judge(StateJudge[State]):
         for partition, sight in zip(
             state.partitions, state.sights[self._reader], strict=True
         ):
-            found = fates(partition)
+            fate_of = fates(partition)
             for position, early in sight:
-                yield self._row(partition[position], found[position], early=early)
+                yield self._row(partition[position], fate_of[position], early=early)
         yield Reading("end")
 
     def _hidden(self, state: State) -> Iterator[Observation]:
         for partition in state.partitions:
-            found = fates(partition)
+            fate_of = fates(partition)
             for position in range(
                 end_of(self._settings, self._reader, partition), len(partition)
             ):
-                if found[position] in (Fate.OPEN, Fate.COMMITTED):
-                    yield self._row(partition[position], found[position], early=False)
+                if fate_of[position] in (Fate.OPEN, Fate.COMMITTED):
+                    yield self._row(partition[position], fate_of[position], early=False)
 
     def _row(self, slot: Slot, fate: Fate | None, *, early: bool) -> Observation:
         record = self.expected[slot.record]
@@ -117,13 +117,13 @@ def claims(
 ) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; what can be seen on the way; that the job ends."""
     judged = Judge(settings)
-    found = [
+    properties = [
         judged.claim(name, sentence, judged.is_over) for name, sentence in SAID.items()
     ]
-    found.append(_nothing_open(judged))
+    properties.append(_nothing_open(judged))
     if not settings.budget.rollbacks:
-        found.append(_decided_first())
-    return (*found, *_glimpses(settings, judged, text), _ends())
+        properties.append(_decided_first())
+    return (*properties, *_glimpses(settings, judged, text), _ends())
 
 
 def _nothing_open(judged: Judge) -> Property[State]:
@@ -135,9 +135,9 @@ def _nothing_open(judged: Judge) -> Property[State]:
         return None
 
     def because(state: State) -> str:
-        found = first(state)
-        assert found is not None
-        where, position, slot = found
+        record = first(state)
+        assert record is not None
+        where, position, slot = record
         return (
             f"the transaction t{slot.name}/e{slot.epoch} is open for ever: the last stable offset of partition {where} "
             f"stays at {position}, before record {slot.record}."
@@ -198,7 +198,7 @@ def _glimpses(
         )
 
     def early(state: State) -> bool:
-        return any(seen.early for sight in state.sights[last] for seen in sight)
+        return any(record.early for sight in state.sights[last] for record in sight)
 
     def waits(state: State) -> bool:
         return any(

@@ -35,7 +35,7 @@ class Rules(NamedTuple):
     forgets: bool = False
 
 
-def known(coordinator: Coordinator, name: int) -> Entry | None:
+def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
     """What is logged of an id; None for one that was never initialised."""
     entry = coordinator.log[name] if name < len(coordinator.log) else UNUSED
     return None if entry == UNUSED else entry
@@ -50,13 +50,13 @@ def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 def is_busy(coordinator: Coordinator, name: int) -> bool:
     """Whether markers of this id are still to be written."""
-    entry = known(coordinator, name)
+    entry = entry_of(coordinator, name)
     return entry is not None and entry.stage in PREPARED
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
     """InitProducerId: raises the epoch, which fences every holder of an older one; aborts first what is open."""
-    entry = known(coordinator, name)
+    entry = entry_of(coordinator, name)
     if entry is None:
         return put(coordinator, name, Entry())
     if entry.stage is Stage.ONGOING:

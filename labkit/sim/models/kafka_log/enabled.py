@@ -21,27 +21,27 @@ TEN = 10
 
 def enabled(rules: Settings, state: State) -> list[Action]:
     """The actions that can be taken."""
-    found: list[Action] = []
-    _job_actions(rules, state, found)
-    _coordinator_actions(rules, state, found)
-    _reader_actions(rules, state, found)
+    actions: list[Action] = []
+    _job_actions(rules, state, actions)
+    _coordinator_actions(rules, state, actions)
+    _reader_actions(rules, state, actions)
     if any(state.budget):
-        _wrong(rules, state, found)
-    return found
+        _wrong(rules, state, actions)
+    return actions
 
 
-def _job_actions(rules: Settings, state: State, found: list[Action]) -> None:
+def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
     job = state.job
     if job.phase is Phase.DOWN:
         if state.failures < MAX_FAILURES:
-            found.append(Action("restart", job.incarnation + 1))
+            actions.append(Action("restart", job.incarnation + 1))
     elif job.phase is not Phase.ENDED:
-        _steps(rules, state, found)
+        _steps(rules, state, actions)
     if state.zombie is not NOBODY and _is_reachable(rules, state, state.zombie):
-        found.append(Action("zombie_write", state.zombie.offset))
+        actions.append(Action("zombie_write", state.zombie.offset))
 
 
-def _steps(rules: Settings, state: State, found: list[Action]) -> None:
+def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
     """What a job that is alive may do next."""
     job, coordinator = state.job, state.coordinator
     if (
@@ -49,23 +49,23 @@ def _steps(rules: Settings, state: State, found: list[Action]) -> None:
         and work.may_fence(rules, job)
         and not kafka.is_busy(coordinator, job.to_fence[0])
     ):
-        found.append(Action("fence", job.to_fence[0]))
+        actions.append(Action("fence", job.to_fence[0]))
     if work.can_begin(rules, coordinator, job):
-        found.append(Action("begin", work.next_name(rules, job)))
+        actions.append(Action("begin", work.next_name(rules, job)))
     if work.can_write(rules, job) and _is_reachable(rules, state, job):
-        found.append(Action("write", job.offset))
+        actions.append(Action("write", job.offset))
     if work.can_trigger(rules, job, state.since):
-        found.append(Action("pre_commit", job.number + 1))
+        actions.append(Action("pre_commit", job.number + 1))
     if job.triggered is not None:
-        found.append(Action("complete", job.triggered.number))
+        actions.append(Action("complete", job.triggered.number))
     if work.may_send(rules, job):
-        found += [
+        actions += [
             Action("send_commit", place)
             for place, due in enumerate(job.due)
             if not due.is_sent
         ]
     if work.is_finished(rules, job):
-        found.append(Action("finish"))
+        actions.append(Action("finish"))
 
 
 def _is_reachable(rules: Settings, state: State, job: Job) -> bool:
@@ -77,27 +77,27 @@ def _is_reachable(rules: Settings, state: State, job: Job) -> bool:
     return state.coordinator.is_up and not kafka.is_busy(state.coordinator, name)
 
 
-def _coordinator_actions(rules: Settings, state: State, found: list[Action]) -> None:
+def _coordinator_actions(rules: Settings, state: State, actions: list[Action]) -> None:
     coordinator = state.coordinator
     if not coordinator.is_up:
-        found.append(Action("restart_coordinator"))
+        actions.append(Action("restart_coordinator"))
         return
     for place, request in enumerate(state.requests):
         if not kafka.is_busy(coordinator, request.handle.name):
-            found.append(Action("deliver", place))
-    found += [
+            actions.append(Action("deliver", place))
+    actions += [
         Action("mark", name * TEN + where)
         for name, where in kafka.unmarked(coordinator)
     ]
     for name, entry in enumerate(coordinator.log):
         if entry.stage is Stage.ONGOING and entry.age >= rules.timeout:
-            found.append(Action("expire", name))
+            actions.append(Action("expire", name))
 
 
-def _reader_actions(rules: Settings, state: State, found: list[Action]) -> None:
+def _reader_actions(rules: Settings, state: State, actions: list[Action]) -> None:
     for which, reader in enumerate(state.readers):
         if not reader.is_up:
-            found.append(Action("restart_reader", which))
+            actions.append(Action("restart_reader", which))
             continue
         poll = (
             "poll_committed"
@@ -106,38 +106,38 @@ def _reader_actions(rules: Settings, state: State, found: list[Action]) -> None:
         )
         for where, position in enumerate(reader.positions):
             if position < reading.end_of(rules, which, state.partitions[where]):
-                found.append(Action(poll, where))
+                actions.append(Action(poll, where))
         if reader.stored != reader.positions:
-            found.append(Action("store_positions", which))
+            actions.append(Action("store_positions", which))
 
 
-def _wrong(rules: Settings, state: State, found: list[Action]) -> None:
+def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
     job, budget = state.job, state.budget
     is_alive = job.phase in (Phase.RECOVERING, Phase.RUNNING)
     if budget.crashes:
         if is_alive:
-            found.append(Action("crash"))
+            actions.append(Action("crash"))
         if state.coordinator.is_up:
-            found.append(Action("crash_coordinator"))
-        found += [
+            actions.append(Action("crash_coordinator"))
+        actions += [
             Action("crash_reader", which)
             for which, reader in enumerate(state.readers)
             if reader.is_up
         ]
     if budget.retries and is_alive:
-        found += [
+        actions += [
             Action("resend", place) for place, due in enumerate(job.due) if due.is_sent
         ]
     if budget.lapses and job.triggered is not None:
-        found.append(Action("lapse", job.triggered.number))
+        actions.append(Action("lapse", job.triggered.number))
     if budget.rollbacks and job.phase is Phase.DOWN and job.checkpoints:
-        found.append(Action("roll_back", job.checkpoints[-1].number))
+        actions.append(Action("roll_back", job.checkpoints[-1].number))
     if budget.zombies and work.can_write(rules, job):
-        found.append(Action("replace_job"))
+        actions.append(Action("replace_job"))
     if budget.others:
-        found.append(Action("write_plain", rules.budget.others - budget.others))
+        actions.append(Action("write_plain", rules.budget.others - budget.others))
     if budget.ticks and _may_tick(rules, state):
-        found.append(Action("tick"))
+        actions.append(Action("tick"))
 
 
 def _may_tick(rules: Settings, state: State) -> bool:

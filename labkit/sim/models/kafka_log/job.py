@@ -5,7 +5,7 @@ checkpoint is the decision; only then is the commit sent, by whoever holds the h
 commits what the last checkpoint names before it initialises any id. This module must not know partitions or readers.
 """
 
-from labkit.sim.models.kafka_log.coordinator import Answer, is_busy, known
+from labkit.sim.models.kafka_log.coordinator import Answer, entry_of, is_busy
 from labkit.sim.models.kafka_log.parts import (
     Checkpoint,
     Coordinator,
@@ -135,7 +135,9 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
     lingering = (
         range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
     )
-    to_fence = tuple(name for name in lingering if known(coordinator, name) is not None)
+    to_fence = tuple(
+        name for name in lingering if entry_of(coordinator, name) is not None
+    )
     if settings.broken == "init_first":
         to_fence = (
             *(handle.name for handle in last.handles if handle.name not in to_fence),

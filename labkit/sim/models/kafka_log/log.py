@@ -22,23 +22,23 @@ class Fate(Word):
 @lru_cache(maxsize=100_000)
 def fates(partition: Partition) -> tuple[Fate | None, ...]:
     """The fate of every position; None for a marker."""
-    found: list[Fate | None] = []
+    backwards: list[Fate | None] = []
     ends: dict[int, Fate] = {}
     for slot in reversed(partition):
         if slot.record < 0:
             ends[slot.name] = Fate.COMMITTED if slot.record == COMMIT else Fate.ABORTED
-            found.append(None)
+            backwards.append(None)
         else:
-            found.append(
+            backwards.append(
                 Fate.COMMITTED if slot.name == PLAIN else ends.get(slot.name, Fate.OPEN)
             )
-    return tuple(reversed(found))
+    return tuple(reversed(backwards))
 
 
 def last_stable_offset(partition: Partition) -> int:
     """The position before the first record of an open transaction; the end, if none is open."""
-    found = fates(partition)
-    return found.index(Fate.OPEN) if Fate.OPEN in found else len(found)
+    fate_of = fates(partition)
+    return fate_of.index(Fate.OPEN) if Fate.OPEN in fate_of else len(fate_of)
 
 
 def open_epoch(partition: Partition, name: int) -> int:

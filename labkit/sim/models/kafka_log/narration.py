@@ -76,21 +76,21 @@ def _job(job: Job) -> str:
     done = f"checkpoints {listed(map(_checkpoint, job.checkpoints))}"
     if job.phase in (Phase.DOWN, Phase.ENDED):
         return f"job {job.incarnation} {job.phase}, {done}"
-    said = (
+    sentence = (
         f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}"
     )
-    said += f", producer {job.current or '-'}" + (
+    sentence += f", producer {job.current or '-'}" + (
         f" in {_bits(job.added)}" if job.added else ""
     )
     if job.pending:
-        said += f", pending {listed(map(str, job.pending))}"
+        sentence += f", pending {listed(map(str, job.pending))}"
     if job.triggered:
-        said += f", under way {_checkpoint(job.triggered)}"
+        sentence += f", under way {_checkpoint(job.triggered)}"
     if job.due:
-        said += f", due {listed(f'{each.handle}' + ' asked' * each.is_sent for each in job.due)}"
+        sentence += f", due {listed(f'{each.handle}' + ' asked' * each.is_sent for each in job.due)}"
     if job.to_fence:
-        said += f", to fence {listed(f't{name}' for name in job.to_fence)}"
-    return f"{said}, {done}"
+        sentence += f", to fence {listed(f't{name}' for name in job.to_fence)}"
+    return f"{sentence}, {done}"
 
 
 def _checkpoint(checkpoint: Checkpoint) -> str:
@@ -130,17 +130,17 @@ def _slot(slot: Slot) -> str:
 
 
 def _sight(state: State, which: int) -> str:
-    said = []
+    parts = []
     for where, (partition, sight) in enumerate(
         zip(state.partitions, state.sights[which], strict=True)
     ):
-        found = fates(partition)
+        fate_of = fates(partition)
         for position, early in sight:
             mark = "!" if early else ""
-            said.append(
-                f"p{where}:{position}={partition[position].record}{mark}{'x' * (found[position] is Fate.ABORTED)}"
+            parts.append(
+                f"p{where}:{position}={partition[position].record}{mark}{'x' * (fate_of[position] is Fate.ABORTED)}"
             )
-    return listed(said)
+    return listed(parts)
 
 
 def _bits(partitions: int) -> str:

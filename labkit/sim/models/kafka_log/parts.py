@@ -133,14 +133,14 @@ class Reader(NamedTuple):
     positions: Volatile[tuple[int, ...]] = ()
 
 
-class Seen(NamedTuple):
+class ReadRecord(NamedTuple):
     """A position of a partition whose record a reader has handed on. `early`: its transaction was undecided then."""
 
     position: int
     early: bool
 
 
-Sight = tuple[tuple[Seen, ...], ...]
+Sight = tuple[tuple[ReadRecord, ...], ...]
 """What one reader has handed on, by partition."""
 
 

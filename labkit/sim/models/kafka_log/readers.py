@@ -9,7 +9,7 @@ from labkit.sim.models.kafka_log.parts import (
     Coordinator,
     Partition,
     Reader,
-    Seen,
+    ReadRecord,
     Sight,
     Stage,
 )
@@ -32,19 +32,19 @@ def rows(
     coordinator: Coordinator,
     partition: Partition,
     start: int,
-) -> tuple[Seen, ...]:
+) -> tuple[ReadRecord, ...]:
     """What a poll from this position hands on."""
-    found = fates(partition)
+    fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
-        Seen(
+        ReadRecord(
             position,
-            found[position] is Fate.OPEN
+            fate_of[position] is Fate.OPEN
             and _is_undecided(coordinator, partition[position].name),
         )
         for position in range(start, end_of(settings, which, partition))
-        if found[position] is not None
-        and not (hides_aborted and found[position] is Fate.ABORTED)
+        if fate_of[position] is not None
+        and not (hides_aborted and fate_of[position] is Fate.ABORTED)
     )
 
 
@@ -64,6 +64,6 @@ def restarted(reader: Reader) -> Reader:
     return Reader(reader.stored, is_up=True, positions=reader.stored)
 
 
-def seen_more(sight: Sight, where: int, more: tuple[Seen, ...]) -> Sight:
+def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
     """What was handed on, with more of one partition."""
     return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

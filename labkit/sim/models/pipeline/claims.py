@@ -19,10 +19,10 @@ from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.parts import (
     Place,
     Query,
-    Seen,
     State,
     Status,
     Transaction,
+    VisibleRow,
 )
 from labkit.sim.models.pipeline.settings import Settings
 from labkit.sim.verdicts import StateJudge
@@ -72,7 +72,7 @@ class Judge(StateJudge[State]):
             if each.status in (Status.OPEN, Status.PREPARED)
         ]
         hidden = [
-            self._row(Seen(offset, *_writer(each)), ())
+            self._row(VisibleRow(offset, *_writer(each)), ())
             for each in unfinished
             for offset in each.rows
         ]
@@ -91,7 +91,7 @@ class Judge(StateJudge[State]):
             )
         yield Reading("end")
 
-    def _row(self, row: Seen, transactions: Sequence[Transaction]) -> Observation:
+    def _row(self, row: VisibleRow, transactions: Sequence[Transaction]) -> Observation:
         record = self.expected[row.offset]
         early = row.transaction >= 0
         visibility = (
@@ -129,16 +129,18 @@ def claims(
 ) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; that the query can end and always does."""
     judged = Judge(settings)
-    found = [judged.claim(name, sentence, is_over) for name, sentence in SAID.items()]
-    found.append(_no_orphan())
+    properties = [
+        judged.claim(name, sentence, is_over) for name, sentence in SAID.items()
+    ]
+    properties.append(_no_orphan())
     if (
         settings.defers
         and not settings.faults.rollbacks
         and not settings.faults.deletions
     ):
-        found.append(_decided_first())
+        properties.append(_decided_first())
     if settings.faults.crashes:
-        found.append(
+        properties.append(
             Property(
                 "recovers",
                 Mood.SOMETIMES,
@@ -149,7 +151,7 @@ def claims(
             )
         )
     return (
-        *found,
+        *properties,
         judged.all_out("A query ends and all came out.", text, is_over),
         Property(
             "ends",
@@ -201,9 +203,9 @@ def _decided_first() -> Property[State]:
         return None
 
     def because(state: State) -> str:
-        found = early(state)
-        assert found is not None
-        return f"the transaction {found.handle} was committed before commits/N, the decision."
+        transaction = early(state)
+        assert transaction is not None
+        return f"the transaction {transaction.handle} was committed before commits/N, the decision."
 
     return Property(
         "decided_first",

@@ -1,6 +1,6 @@
 """What each task does to the checkpoint folder and to the store. One small function a task; no choice is made here.
 
-A task that the real system would refuse raises `Refused`: a transaction that is gone, a name or an entry of a log that
+A task that the real system would refuse raises `TaskRefusal`: a transaction that is gone, a name or an entry of a log that
 is there already. Its driver then ends with an error. This module must not know strategies or orders.
 """
 
@@ -13,21 +13,21 @@ from labkit.sim.models.pipeline.parts import (
     Op,
     Outside,
     Query,
-    Seen,
     State,
     Status,
     Store,
     Task,
     Transaction,
+    VisibleRow,
 )
 
 
-class Refused(Exception):  # what happened, not whose mistake it was
+class TaskRefusal(Exception):  # what happened, not whose mistake it was
     """The task cannot be carried out; its driver ends with this error."""
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    """The state after one task of this driver. Raises `Refused`."""
+    """The state after one task of this driver. Raises `TaskRefusal`."""
     return TASKS[task.op].effect(outside, state, driver, task)
 
 
@@ -35,7 +35,7 @@ def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
     """Why a task would be refused; empty where it would not."""
     try:
         perform(outside, state, driver, task)
-    except Refused as error:
+    except TaskRefusal as error:
         return str(error)
     return ""
 
@@ -55,9 +55,9 @@ def _nothing(_outside: Outside, state: State, _driver: Driver, _task: Task) -> S
 
 
 def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    seen, transactions, markers = state.store
-    row = Seen(task.which, task.batch, driver.incarnation)
-    return _stored(state, Store((*seen, row), transactions, markers))
+    rows, transactions, markers = state.store
+    row = VisibleRow(task.which, task.batch, driver.incarnation)
+    return _stored(state, Store((*rows, row), transactions, markers))
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
@@ -69,7 +69,7 @@ def position(transactions: Sequence[Transaction], handle: Handle) -> int:
 
 
 def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    seen, transactions, markers = state.store
+    visible, transactions, markers = state.store
     number = position(transactions, task.handles[0])
     if number < 0:
         number = len(transactions)
@@ -80,15 +80,18 @@ def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State
     else:
         handle, status, rows = transactions[number]
         if status is not Status.OPEN or task.which in rows:
-            raise Refused(
+            raise TaskRefusal(
                 f"there is a transaction {handle} already, and it is {status}"
             )
         transactions = _put(
             transactions, number, Transaction(handle, status, (*rows, task.which))
         )
     if outside.readable_early:
-        seen = (*seen, Seen(task.which, task.batch, driver.incarnation, number))
-    return _stored(state, Store(seen, transactions, markers))
+        visible = (
+            *visible,
+            VisibleRow(task.which, task.batch, driver.incarnation, number),
+        )
+    return _stored(state, Store(visible, transactions, markers))
 
 
 def _put(
@@ -108,7 +111,7 @@ def _ended(state: State, number: int, status: Status) -> State:
 def _prepare(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     number = position(state.store.transactions, task.handles[0])
     if number < 0 or state.store.transactions[number].status is not Status.OPEN:
-        raise Refused(
+        raise TaskRefusal(
             f"the transaction {task.handles[0]} was dropped before it was prepared"
         )
     return _ended(state, number, Status.PREPARED)
@@ -126,22 +129,22 @@ def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
     if status is Status.COMMITTED and outside.commits_again:
         return state
     if status is Status.COMMITTED:
-        raise Refused(f"the transaction {task.handles[0]} is committed already")
+        raise TaskRefusal(f"the transaction {task.handles[0]} is committed already")
     if status is not Status.PREPARED:
         if outside.ignores_dropped:
             return state
-        raise Refused(
+        raise TaskRefusal(
             f"the transaction {task.handles[0]} is not prepared, so it cannot be committed"
         )
     state = _ended(state, number, Status.COMMITTED)
     if outside.readable_early:
         return state
-    seen, transactions, markers = state.store
+    visible, transactions, markers = state.store
     rows = [
-        Seen(offset, task.batch, task.handles[0].incarnation)
+        VisibleRow(offset, task.batch, task.handles[0].incarnation)
         for offset in transactions[number].rows
     ]
-    return _stored(state, Store((*seen, *rows), transactions, markers))
+    return _stored(state, Store((*visible, *rows), transactions, markers))
 
 
 def _abort(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
@@ -163,12 +166,12 @@ def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> St
 
 
 def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    seen, transactions, markers = state.store
+    visible, transactions, markers = state.store
     marker = outside.marker(driver, task.batch)
     if marker in markers:
-        raise Refused(f"the marker of batch {task.batch} is there already")
-    rows = [Seen(offset, task.batch, driver.incarnation) for offset in task.rows]
-    return _stored(state, Store((*seen, *rows), transactions, (*markers, marker)))
+        raise TaskRefusal(f"the marker of batch {task.batch} is there already")
+    rows = [VisibleRow(offset, task.batch, driver.incarnation) for offset in task.rows]
+    return _stored(state, Store((*visible, *rows), transactions, (*markers, marker)))
 
 
 def _store_handles(
@@ -181,7 +184,7 @@ def _store_handles(
 
 def _log_commit(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     if task.batch <= state.query.decided:
-        raise Refused(
+        raise TaskRefusal(
             f"commits/{task.batch} is there already: another driver runs this query"
         )
     return _kept(state, state.query._replace(decided=task.batch))

@@ -31,7 +31,7 @@ def undisturbed(
     strategy: Strategy, order: Order, store: str, words: str, records_per_batch: int
 ) -> Replay:
     """A run in which nothing goes wrong. Raises `InvalidInput` for what cannot be chosen."""
-    given = {
+    parameters = {
         "strategy": strategy,
         "store": store,
         "crashes": 0,
@@ -39,8 +39,8 @@ def undisturbed(
         "records_per_batch": records_per_batch,
     }
     if order is not Order.NONE:
-        given["order"] = order
-    return play(Pipeline(settle("pipeline", PARAMETERS, given)), ())
+        parameters["order"] = order
+    return play(Pipeline(settle("pipeline", PARAMETERS, parameters)), ())
 
 
 def waits(walk: Replay) -> list[Wait]:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from labkit.core.failpoints import FailPoint
 from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.pipeline.claims import claims
-from labkit.sim.models.pipeline.effects import TASKS, Refused, perform, refusal
+from labkit.sim.models.pipeline.effects import TASKS, TaskRefusal, perform, refusal
+from labkit.sim.models.pipeline.environment import Environment
 from labkit.sim.models.pipeline.narration import (
     LEADS,
     NOTIFIED,
@@ -24,16 +25,12 @@ from labkit.sim.models.pipeline.narration import (
 from labkit.sim.models.pipeline.parts import (
     NOBODY,
     Driver,
-    Faults,
     Op,
     Place,
     Query,
-    Seen,
     State,
-    Status,
     Store,
     Task,
-    Transaction,
     driven,
     queried,
 )
@@ -48,9 +45,8 @@ from labkit.sim.models.pipeline.programs import (
     skip,
     told_tasks,
 )
-from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION, Settings, settings
-from labkit.sim.parameters import Values
-from labkit.sim.rules import Event, Rule, RuleModel, one_less
+from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
+from labkit.sim.rules import Event, Rule
 
 MAX_FAILURES = 2
 """Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
@@ -67,15 +63,10 @@ def _task_rules(
     }
 
 
-class Pipeline(RuleModel[State]):
+class Pipeline(Environment):
     """One configuration of the pipeline."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
-
-    def __init__(self, values: Values) -> None:
-        super().__init__(values)
-        self.settings: Settings = settings(values)
-        self._outside = self.settings.outside
 
     def initial(self) -> State:
         """Nothing was planned, and no driver runs."""
@@ -120,55 +111,6 @@ class Pipeline(RuleModel[State]):
             return [] if driver.settling else [Action("catch_up", query.decided)]
         return [Action(task.op, task.which)]
 
-    def _next_batch(self, query: Query) -> int | None:
-        """The batch after the last that this driver planned, or after the last decided; None: no input is left."""
-        batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
-        return (
-            batch
-            if batch < len(query.ends) or self._end(query) < len(self.settings.words)
-            else None
-        )
-
-    @staticmethod
-    def _end(query: Query) -> int:
-        return query.start_of(len(query.ends))
-
-    def _wrong(
-        self, query: Query, zombie: Driver, store: Store, faults: Faults
-    ) -> list[Action]:
-        driver = query.driver
-        alive = driver.place in (Place.RECOVERING, Place.RUNNING, Place.ENDING)
-        enabled = []
-        if faults.crashes and alive:
-            enabled.append(Action("crash"))
-        if faults.expiries:
-            enabled += [
-                Action("expire", number)
-                for number, transaction in enumerate(store.transactions)
-                if transaction.status in (Status.OPEN, Status.PREPARED)
-            ]
-        if faults.lost_notices and driver.notice >= 0:
-            enabled.append(Action("lose_notice", driver.notice))
-        if (
-            faults.lapses
-            and driver.todo
-            and driver.todo[0].op is Op.LOG_COMMIT
-            and self._has_next(query)
-        ):
-            enabled.append(Action("lapse", driver.todo[0].batch))
-        if driver.place is Place.DEAD:
-            if faults.rollbacks and query.decided >= 0:
-                enabled.append(Action("roll_back", query.decided))
-            if faults.deletions and query.ends:
-                enabled.append(Action("delete_checkpoint"))
-        if faults.zombies and driver.todo and driver.place is Place.RUNNING:
-            enabled.append(Action("replace_driver"))
-        return enabled
-
-    def _has_next(self, query: Query) -> bool:
-        """Whether this batch is not the last: a checkpoint that expires is made up for by the next one."""
-        return self.settings.defers and self._next_batch(query) is not None
-
     def reached(self, state: State, action: Action) -> tuple[FailPoint, ...]:
         """The failpoints at which the driver is after an action."""
         if action.name == "start":
@@ -198,7 +140,7 @@ class Pipeline(RuleModel[State]):
         task = driver.todo[0]
         try:
             after = perform(self._outside, state, driver, task)
-        except Refused:
+        except TaskRefusal:
             return self._fail(state)
         place, generation, incarnation, batch, todo, settling, notice = driver
         todo = skip(todo[1:])[0] if self._is_done(state, driver, task) else todo[1:]
@@ -215,7 +157,7 @@ class Pipeline(RuleModel[State]):
         task = driver.settling[0]
         try:
             after = perform(self._outside, state, driver, task)
-        except Refused:
+        except TaskRefusal:
             return self._fail(state)
         rest = (
             skip(driver.settling[1:])[0]
@@ -231,7 +173,7 @@ class Pipeline(RuleModel[State]):
             return state._replace(zombie=NOBODY)
         try:
             after = perform(self._outside, state, zombie, task)
-        except Refused:
+        except TaskRefusal:
             return state._replace(zombie=NOBODY)
         rest = (
             skip(zombie.todo[1:])[0]
@@ -326,76 +268,6 @@ class Pipeline(RuleModel[State]):
 
     # What goes wrong.
 
-    def _crash(self, state: State, _: int) -> State:
-        query, zombie, store, faults, failures = state
-        seen = (*store.seen, Seen(-1, -1, faults.crashes))
-        left = Faults(faults.crashes - 1, *faults[1:])
-        return State(crash(query), zombie, Store(seen, *store[1:]), left, failures)
-
-    def _expire(self, state: State, number: int) -> State:
-        handle, _, rows = state.store.transactions[number]
-        transactions = list(state.store.transactions)
-        transactions[number] = Transaction(handle, Status.ABORTED, rows)
-        left = one_less(state.faults, "expiries")
-        return state._replace(
-            store=state.store._replace(transactions=tuple(transactions)), faults=left
-        )
-
-    def _lose_notice(self, state: State, _: int) -> State:
-        left = one_less(state.faults, "lost_notices")
-        return driven(state, state.query.driver._replace(notice=-1))._replace(
-            faults=left
-        )
-
-    def _lapse(self, state: State, batch: int) -> State:
-        """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
-        query = state.query
-        driver = query.driver._replace(todo=query.driver.todo[1:])
-        state = state._replace(faults=one_less(state.faults, "lapses"))
-        if self.settings.lapsed_is_aborted:
-            [dropped] = [
-                handles for stored, handles in query.handles if stored == batch
-            ]
-            transactions = tuple(
-                transaction._replace(status=Status.ABORTED)
-                if transaction.handle in dropped
-                else transaction
-                for transaction in state.store.transactions
-            )
-            state = state._replace(
-                store=state.store._replace(transactions=transactions)
-            )
-            query = query._replace(
-                handles=tuple(votes for votes in query.handles if votes[0] != batch)
-            )
-        return state._replace(query=query._replace(driver=driver))
-
-    def _roll_back(self, state: State, _: int) -> State:
-        """Somebody removes the newest `commits/N` and what was planned from there on."""
-        query = state.query
-        query = query._replace(
-            decided=query.decided - 1, ends=query.ends[: query.decided]
-        )
-        return state._replace(
-            query=query,
-            faults=one_less(state.faults, "rollbacks"),
-        )
-
-    def _delete_checkpoint(self, state: State, _: int) -> State:
-        """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
-        left = one_less(state.faults, "deletions")
-        first = 0 if self.settings.replayable else self._end(state.query)
-        return state._replace(
-            query=Query(generation=state.query.generation + 1, first=first), faults=left
-        )
-
-    def _replace_driver(self, state: State, _: int) -> State:
-        """The driver hangs and is thought dead; another will be started, and it will wake up."""
-        left = one_less(state.faults, "zombies")
-        return state._replace(
-            query=crash(state.query), zombie=state.query.driver, faults=left
-        )
-
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of every end, and rules of the protocol."""
         return claims(self.settings, self.text)
@@ -409,7 +281,7 @@ class Pipeline(RuleModel[State]):
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 
-    def told(self, state: State, action: Action) -> str:
+    def sentence_in(self, state: State, action: Action) -> str:
         """What an action does, and why not what it set out to do."""
         driver, tasks = self._work(state, action)
         if not tasks:
@@ -437,37 +309,6 @@ class Pipeline(RuleModel[State]):
             "Before it stores new votes the driver commits what was decided through batch {which}.",
         ),
         "notify": Rule(_notify, "The notification of batch {which} arrives."),
-        "crash": Rule(
-            _crash, "SIGKILL: the memory of the driver is gone.", Event.CRASH
-        ),
-        "expire": Rule(
-            _expire,
-            "The store drops unfinished transaction {which} after its timeout.",
-            Event.TIMEOUT,
-        ),
-        "lose_notice": Rule(
-            _lose_notice, "The notification of batch {which} is lost.", Event.DROP
-        ),
-        "lapse": Rule(
-            _lapse,
-            "The checkpoint of batch {which} expires, and the job lives on.",
-            Event.TIMEOUT,
-        ),
-        "roll_back": Rule(
-            _roll_back,
-            "Somebody restores the checkpoint from before batch {which}.",
-            Event.OPERATOR,
-        ),
-        "delete_checkpoint": Rule(
-            _delete_checkpoint,
-            "Somebody deletes the checkpoint folder.",
-            Event.OPERATOR,
-        ),
-        "replace_driver": Rule(
-            _replace_driver,
-            "The driver hangs, is thought dead, and will be replaced; it will wake up.",
-            Event.CRASH,
-        ),
         **_task_rules(_driver_step),
         **_task_rules(_notified_step, NOTIFIED),
         **_task_rules(_zombie_step, ZOMBIE),

@@ -10,10 +10,10 @@ from labkit.sim.models.pipeline.parts import (
     Op,
     Place,
     Query,
-    Seen,
     State,
     Status,
     Task,
+    VisibleRow,
 )
 from labkit.sim.models.pipeline.settings import Settings
 from labkit.sim.wording import listed, to_come
@@ -85,10 +85,10 @@ def _driver(driver: Driver) -> str:
             if driver.place is Place.ENDED
             else "driver dead"
         )
-    said = f"driver {driver.incarnation} {driver.place}, batch {driver.batch if driver.batch >= 0 else '-'}"
-    said += f", to do {_todo(driver.todo)}"
-    said += f", notified to do {_todo(driver.settling)}" if driver.settling else ""
-    return said + (f", notice {driver.notice} waits" if driver.notice >= 0 else "")
+    sentence = f"driver {driver.incarnation} {driver.place}, batch {driver.batch if driver.batch >= 0 else '-'}"
+    sentence += f", to do {_todo(driver.todo)}"
+    sentence += f", notified to do {_todo(driver.settling)}" if driver.settling else ""
+    return sentence + (f", notice {driver.notice} waits" if driver.notice >= 0 else "")
 
 
 def _todo(tasks: tuple[Task, ...]) -> str:
@@ -103,17 +103,19 @@ def _whose(task: Task) -> str:
 
 
 def _folder(query: Query) -> str:
-    said = f"q{query.generation} after {query.incarnation} drivers"
-    said += f", planned {listed(query.ends)}, decided {query.decided}"
-    said += f", from {query.first}" if query.first else ""
+    sentence = f"q{query.generation} after {query.incarnation} drivers"
+    sentence += f", planned {listed(query.ends)}, decided {query.decided}"
+    sentence += f", from {query.first}" if query.first else ""
     if query.handles:
-        said += f", votes {listed(f'b{batch} {listed(map(str, handles))}' for batch, handles in query.handles)}"
+        sentence += f", votes {listed(f'b{batch} {listed(map(str, handles))}' for batch, handles in query.handles)}"
     if query.logs:
-        said += f", logs {listed(f'b{batch}-p{partition}' for batch, partition in query.logs)}"
-    return said + (f", confirmed {listed(query.confirmed)}" if query.confirmed else "")
+        sentence += f", logs {listed(f'b{batch}-p{partition}' for batch, partition in query.logs)}"
+    return sentence + (
+        f", confirmed {listed(query.confirmed)}" if query.confirmed else ""
+    )
 
 
-def _seen(settings: Settings, row: Seen) -> str:
+def _seen(settings: Settings, row: VisibleRow) -> str:
     if row.offset < 0:
         return f"crash-{row.incarnation}"
     early = f"/t{row.transaction}" if row.transaction >= 0 else ""

@@ -147,7 +147,7 @@ class Transaction(NamedTuple):
     rows: tuple[int, ...]
 
 
-class Seen(NamedTuple):
+class VisibleRow(NamedTuple):
     """A row that became visible, or (offset -1) a moment at which a reader looked while everything was dead.
 
     `transaction` is the place of its transaction in the store if the row was readable before its end (-1: it was not).
@@ -162,7 +162,7 @@ class Seen(NamedTuple):
 class Store(NamedTuple):
     """The outside system; no crash of a driver touches it."""
 
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[VisibleRow, ...] = ()
     transactions: tuple[Transaction, ...] = ()
     markers: tuple[tuple[int, int], ...] = ()
     """(query, batch) of every marker."""

@@ -31,14 +31,14 @@ def claims(
 ) -> Sequence[Property[State]]:
     """Conservation and reachability of completed snapshots; the money itself; that snapshots can end and always do."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
-    told = Teller(ends)
-    found = [
+    teller = Teller(ends)
+    properties = [
         Property(
             "conserved",
             always,
             "A completed snapshot holds all the money.",
             _conserved,
-            told.changed,
+            teller.changed,
             _has_one,
         ),
         Property(
@@ -46,7 +46,7 @@ def claims(
             always,
             "The state in a completed snapshot can be reached: it is a consistent cut with its channels.",
             lambda state: stray(state.completed) == (0, 0),
-            told.strayed,
+            teller.strayed,
             _has_one,
         ),
         Property(
@@ -54,16 +54,16 @@ def claims(
             always,
             "While all live, all the money is there.",
             _all_there,
-            told.live,
+            teller.live,
             is_up,
         ),
     ]
     if values["snapshots"]:
-        found.append(
+        properties.append(
             Property("completes", sometimes, "A snapshot is completed.", _has_one, text)
         )
         if values["algorithm"] == "chandy_lamport" and values["transfers"]:
-            found.append(
+            properties.append(
                 Property(
                     "in_flight",
                     sometimes,
@@ -74,7 +74,7 @@ def claims(
             )
     if values["crashes"]:
         crashes = values["crashes"]
-        found.append(
+        properties.append(
             Property(
                 "recovers",
                 sometimes,
@@ -91,7 +91,7 @@ def claims(
         _ended,
         _waits,
     )
-    return (*found, ended)
+    return (*properties, ended)
 
 
 class Teller:
@@ -170,12 +170,12 @@ def _all_there(state: State) -> bool:
 
 
 def _balances(state: State) -> str:
-    said = [
+    parts = [
         f"process {number} has {process.account.balance}"
         for number, process in enumerate(state.processes, start=1)
         if process.account is not None
     ]
-    return ", ".join(said)
+    return ", ".join(parts)
 
 
 def _ended(state: State) -> bool:

@@ -53,29 +53,29 @@ def text(ends: Sequence[Ends], state: State) -> str:
     if state.running:
         parts.append("a snapshot runs")
     if state.completed:
-        said = (
+        completed = (
             f"{number} {_account(ends, part.account)}{_if_any(ends, ', channels', part.channels)}"
             for number, part in enumerate(state.completed, start=1)
         )
-        parts.append(f"completed snapshot: {' | '.join(said)}")
+        parts.append(f"completed snapshot: {' | '.join(completed)}")
     left = to_come(State._fields[4:], state[4:])
     parts.append(f"to come {listed(left, ', ')}")
     return "; ".join(parts) + "."
 
 
 def _process(ends: Sequence[Ends], number: int, process: Process) -> str:
-    part, account, copy, awaited, seen, paused = process
-    said = (
+    part, account, copy, awaited, in_flight, paused = process
+    sentence = (
         f"process {number} "
         + ("down" if account is None else _account(ends, account))
         + ", paused" * paused
     )
     if copy is not None:
         waits = listed((str(each + 1) for each in numbers(awaited)), ", ")
-        said += f", recorded {_account(ends, copy)}{_if_any(ends, ', saved', seen)}, awaits {waits}"
+        sentence += f", recorded {_account(ends, copy)}{_if_any(ends, ', saved', in_flight)}, awaits {waits}"
     if part is not None:
-        said += f", stored {_account(ends, part.account)}{_if_any(ends, ', channels', part.channels)}"
-    return said
+        sentence += f", stored {_account(ends, part.account)}{_if_any(ends, ', channels', part.channels)}"
+    return sentence
 
 
 def _account(ends: Sequence[Ends], account: Account) -> str:

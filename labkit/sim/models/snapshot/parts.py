@@ -47,7 +47,7 @@ class Process(NamedTuple):
     """One branch of the bank. While it is down its account is None: it is in memory only.
 
     `copy` is its recorded account while it still waits for the markers of the processes in `awaited` (as bits);
-    `seen` are the transfers that came from them meanwhile.
+    `in_flight` are the transfers that came from them meanwhile.
     """
 
     part: Durable[Part | None] = None
@@ -55,7 +55,7 @@ class Process(NamedTuple):
     account: Volatile[Account | None] = None
     copy: Volatile[Account | None] = None
     awaited: Volatile[int] = 0
-    seen: Volatile[Transfers] = 0
+    in_flight: Volatile[Transfers] = 0
     paused: Volatile[bool] = False
 
 
@@ -113,10 +113,10 @@ def numbers(bits: int) -> Iterator[int]:
 
 def in_channels(snapshot: Snapshot) -> Transfers:
     """What a snapshot holds in its channels."""
-    found = 0
+    transfers = 0
     for part in snapshot:
-        found |= part.channels
-    return found
+        transfers |= part.channels
+    return transfers
 
 
 def stray(snapshot: Snapshot) -> tuple[Transfers, Transfers]:

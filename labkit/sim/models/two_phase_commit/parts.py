@@ -145,9 +145,11 @@ def _final(state: State) -> bool:
 
 
 def _sent_is_kept(state: State) -> bool:
-    said, phase = state.announced, state.coordinator.phase
+    announced, phase = state.announced, state.coordinator.phase
     return (
-        said is Phase.WORKING or phase in (said, Phase.DOWN) or _will_say(phase) is said
+        announced is Phase.WORKING
+        or phase in (announced, Phase.DOWN)
+        or _will_say(phase) is announced
     )
 
 
