@@ -21,7 +21,7 @@ from labkit.core.failpoints import Order, Strategy
 from labkit.core.records import Observation
 from labkit.sinks import Coordinator, Vote, coordinate
 from labkit.stores import open_store
-from labkit.stores.contract import Elsewhere, Handle
+from labkit.stores.contract import Handle, ServerBacked
 
 SIZES = {3: 20, 100: 20, 10_000: 4}
 """Rows of a batch, and how many such batches each way writes in a round."""
@@ -67,7 +67,7 @@ def _taken(
             for way in WAYS if batch % 2 else reversed(WAYS):
                 taken[way].append(once(way, place, batch, rows, server, tasks))
     with closing(open_store("postgres", place / "store")) as store:
-        if isinstance(store, Elsewhere):
+        if isinstance(store, ServerBacked):
             store.destroy()
     return {way: spent[1:] for way, spent in taken.items()}
 

@@ -102,7 +102,7 @@ class Sink(ABC, Generic[StoreT]):
         return []
 
 
-class Deferring(Sink[StoreT]):
+class DeferredSink(Sink[StoreT]):
     """A strategy whose rows stay invisible until it is told to commit: the log, and two-phase commit."""
 
     @abstractmethod
@@ -126,13 +126,13 @@ class Deferring(Sink[StoreT]):
     def announced(
         self, rows: Iterable[Observation], batch: int
     ) -> Iterator[Observation]:
-        """The same rows; the failpoint in the middle of a write is passed after the first."""
+        """Passes the rows on; the failpoint in the middle of a write is passed after the first."""
         return announce_first_write(rows, self.reach, batch)
 
     def in_halves(
         self, items: Sequence[ItemT], batch: int
     ) -> Iterator[Sequence[ItemT]]:
-        """The same items in two halves; the failpoint in the middle of a commit is passed between them.
+        """Passes the items on in two halves; the failpoint in the middle of a commit is passed between them.
 
         One item cannot be half done, so a commit of a single participant or row has no middle.
         """
@@ -169,7 +169,7 @@ def chunked(
 def announce_first_write(
     rows: Iterable[Observation], reach: Reach, batch: int
 ) -> Iterator[Observation]:
-    """The same rows, for a consumer that writes each before it asks for the next.
+    """Passes the rows on to a consumer that writes each before it asks for the next.
 
     When the consumer comes back for the second row, the first has been written: that is the failpoint.
     """

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labkit.core.failpoints import Strategy
-from labkit.sinks.contract import Deferring, Resolution, Vote
-from labkit.stores.contract import Handle, Lost, Transaction, Transactional
+from labkit.sinks.contract import DeferredSink, Resolution, Vote
+from labkit.stores.contract import Handle, LostTransaction, Transaction, Transactional
 
 
-class TwoPhaseSink(Deferring[Transactional]):
+class TwoPhaseSink(DeferredSink[Transactional]):
     """One transaction for every task that has rows."""
 
     strategy: ClassVar[Strategy] = Strategy.TWO_PHASE
@@ -73,7 +73,7 @@ class TwoPhaseSink(Deferring[Transactional]):
         """
         try:
             self.store.commit(handle)
-        except Lost as lost:
+        except LostTransaction as lost:
             return f"LOST, although its batch was decided: {lost}"
         return None
 

@@ -15,7 +15,7 @@ from labkit.core.errors import JobFailed
 from labkit.core.failpoints import FailPoint, Strategy
 from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.sinks.contract import CHUNK, Deferring, Resolution, Vote
+from labkit.sinks.contract import CHUNK, DeferredSink, Resolution, Vote
 from labkit.stores.contract import Appendable, Handle, Transaction
 
 
@@ -41,7 +41,7 @@ class LogSegment:
         durable.sync_folder(self._sealed_path.parent)
 
 
-class WriteAheadLogSink(Deferring[Appendable]):
+class WriteAheadLogSink(DeferredSink[Appendable]):
     """The log is keyed by batch and partition; the confirmation by batch."""
 
     strategy: ClassVar[Strategy] = Strategy.WAL

@@ -43,7 +43,7 @@ class Handle(NamedTuple):
         return cls(query, *map(int, numbers))
 
 
-class Lost(JobFailed):
+class LostTransaction(JobFailed):
     """A transaction that was prepared is aborted all the same: the store did not keep its promise."""
 
 
@@ -117,8 +117,8 @@ class Transactional(Protocol):
     def commit(self, handle: Handle) -> None:
         """Makes a prepared transaction visible. Idempotent: committing it again changes nothing.
 
-        Raises `JobFailed` when the transaction is neither prepared nor committed, `Lost` when it was prepared and the
-        store has dropped it since.
+        Raises `JobFailed` when the transaction is neither prepared nor committed, `LostTransaction` when it was
+        prepared and the store has dropped it since.
         """
 
     def abort(self, handle: Handle) -> None:
@@ -164,7 +164,7 @@ class Expiring(Protocol):
 
 
 @runtime_checkable
-class Elsewhere(Protocol):
+class ServerBacked(Protocol):
     """The rows are in a server: deleting the location, which only names the store, does not delete them."""
 
     def check(self, capability: str) -> None:

@@ -123,7 +123,7 @@ class StagedFile:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file. Rows that find no room now belong to no transaction that counts: that is no error."""
+        """Closes the file. Rows that find no room now belong to no transaction that counts: that is no error."""
         with suppress(OSError):
             self._file.close()
 

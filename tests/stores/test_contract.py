@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from labkit.core.errors import JobFailed
 from labkit.core.records import Observation
 from labkit.stores import STORES, capabilities, open_store
-from labkit.stores.contract import Elsewhere, Handle, Store
+from labkit.stores.contract import Handle, ServerBacked, Store
 
 Killed = Callable[[str, str, Path], list[str]]
 Together = Callable[[str, str, Path, int], None]
@@ -640,7 +640,7 @@ def fresh_store(kind: str) -> Iterator[Store]:
         try:
             yield store
         finally:
-            if isinstance(store, Elsewhere):
+            if isinstance(store, ServerBacked):
                 store.destroy()
 
 

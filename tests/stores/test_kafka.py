@@ -13,7 +13,7 @@ from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.host.servers.kafka import KafkaService
 from labkit.sinks.two_phase import TwoPhaseSink
-from labkit.stores.contract import Handle, Lost
+from labkit.stores.contract import Handle, LostTransaction
 from labkit.stores.kafka import transaction as kafka_transaction
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.store import KafkaStore, Outcome
@@ -154,7 +154,8 @@ def test_a_transaction_that_timed_out_is_lost_and_said_to_be(store: KafkaStore) 
     for _ in range(2):
         assert store.finish(HANDLE) is Outcome.LOST
         with pytest.raises(
-            Lost, match=f"{HANDLE} was aborted by Kafka before it was committed"
+            LostTransaction,
+            match=f"{HANDLE} was aborted by Kafka before it was committed",
         ):
             store.commit(HANDLE)
     assert list(store.history()) == list(store.hidden()) == []
@@ -220,7 +221,7 @@ def test_initialising_first_loses_what_was_to_be_committed(store: KafkaStore) ->
     writer = store.topic.writer(store.topic.transactional_id(HANDLE))
     writer.init_transactions()
     writer.close()
-    with pytest.raises(Lost):
+    with pytest.raises(LostTransaction):
         store.commit(HANDLE)
 
 

@@ -28,7 +28,7 @@ from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import _fresh_folder
 from labkit.sinks import coordinate
-from labkit.stores.contract import Elsewhere, Handle
+from labkit.stores.contract import Handle, ServerBacked
 from labkit.stores.postgres import prepared as postgres_prepared
 from labkit.stores.postgres import schema as postgres_schema
 from labkit.stores.postgres.store import PostgresStore, sweep
@@ -527,7 +527,7 @@ def test_a_server_that_was_never_there(
     monkeypatch.delenv(addresses.POSTGRES)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with closing(PostgresStore(place)) as store:
-        assert isinstance(store, Elsewhere)
+        assert isinstance(store, ServerBacked)
         with pytest.raises(
             ServiceUnavailable,
             match="labkit services up postgres, or name yours in LABKIT_POSTGRES",

@@ -35,7 +35,7 @@ class InputTopic:
 
     @property
     def address(self) -> str:
-        """Where the broker is, as host:port. Raises `ServiceUnavailable`."""
+        """The broker's address, as host:port. Raises `ServiceUnavailable`."""
         return self._topic.address
 
     @property

@@ -17,7 +17,7 @@ from kafka import KafkaProducer
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.records import Observation, Visibility
-from labkit.stores.contract import Handle, Lost
+from labkit.stores.contract import Handle, LostTransaction
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.marker import has_marker, marked
 from labkit.stores.kafka.reader import (
@@ -133,10 +133,10 @@ class KafkaStore:
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commits by the vote, and returns when the markers are written. Raises `Lost`, or `JobFailed`."""
+        """Commits by the vote, and returns when the markers are written. Raises `LostTransaction`, or `JobFailed`."""
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
-            raise Lost(
+            raise LostTransaction(
                 f"{handle} was aborted by Kafka before it was committed (its timeout of "
                 f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
             )
@@ -294,7 +294,7 @@ class KafkaStore:
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
     def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Where the id was initialised since, the coordinator has forgotten how its last transaction ended."""
+        """Looks in the log for a transaction of whose end the coordinator knows nothing: its id was initialised since."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided: a row of ours that

@@ -41,7 +41,7 @@ class Topic:
 
     @cached_property
     def address(self) -> str:
-        """Where the broker is, as host:port. Raises `ServiceUnavailable`."""
+        """The broker's address, as host:port. Raises `ServiceUnavailable`."""
         return addresses.kafka()
 
     @cached_property

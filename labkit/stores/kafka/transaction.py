@@ -46,7 +46,7 @@ logging.getLogger("kafka").addHandler(
 
 
 class Producer(NamedTuple):
-    """By what a coordinator knows a writer: the id, and the epoch that fences all earlier ones."""
+    """The identity by which a coordinator knows a writer: the id, and the epoch that fences all earlier ones."""
 
     id: int
     epoch: int

@@ -260,7 +260,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Lets go of that lock, if it is held, and takes away what was noted of a transaction that has committed."""
+    """Releases the lock of `finish`, if it is held, and removes what was noted of a transaction that has committed."""
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
