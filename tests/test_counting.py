@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation, PlannedBatch, Record
 from labkit.host.logs import MAX_LINE
-from labkit.runs.counting import WORD, Each, Running, Totals, words
+from labkit.runs.counting import WORD, Ones, RunningCounts, Totals, words
 
 
 def belongs(char: str) -> bool:
@@ -86,12 +86,12 @@ def test_the_last_total_of_a_word_is_its_count(
 
 def test_running_and_each(tmp_path: Path):
     (tmp_path / "log").write_text('{"word": "a"}\n{"word": "b"}\n{"word": "a"}\n')
-    assert [tuple(row) for row in Running(tmp_path / "log").expected()] == [
+    assert [tuple(row) for row in RunningCounts(tmp_path / "log").expected()] == [
         (0, "a", 1),
         (1, "b", 1),
         (2, "a", 2),
     ]
-    assert [tuple(row) for row in Each(tmp_path / "log").expected()] == [
+    assert [tuple(row) for row in Ones(tmp_path / "log").expected()] == [
         (0, "a", 1),
         (1, "b", 1),
         (2, "a", 1),

@@ -43,7 +43,7 @@ NEW, FACTS, EFFECT = (
     struct.Struct("=?qq"),
 )
 NUMBER = struct.Struct("=8xi22x")
-EPOCH_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
+PLAN_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
 NOWHERE = (0, -1, -1, False)
 
 COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
@@ -146,31 +146,31 @@ class _PlannedBatches:
         self, planned_batches: Sequence[PlannedBatch], expected: _Expected
     ) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
-        self.fresh, self.fresh_epochs = array("i"), array("i")
+        self.fresh, self.fresh_plans = array("i"), array("i")
         check_planned(planned_batches)
-        epoch_of = array("i", [-1]) * len(expected.offsets)
+        plan_of = array("i", [-1]) * len(expected.offsets)
         for number, plan in enumerate(planned_batches):
             begin, end = (
                 bisect_left(expected.offsets, offset)
                 for offset in (plan.start, plan.end)
             )
-            epoch_of[begin:end] = array("i", [number]) * (end - begin)
+            plan_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
         self.absent.append(0)
-        for byte in range(epoch_of.itemsize):  # of all rows at once
-            expected.rows[EPOCH_AT + byte :: SIZE] = epoch_of.tobytes()[
-                byte :: epoch_of.itemsize
+        for byte in range(plan_of.itemsize):  # of all rows at once
+            expected.rows[PLAN_AT + byte :: SIZE] = plan_of.tobytes()[
+                byte :: plan_of.itemsize
             ]
 
     def appear(self, index: int, plan: int) -> None:
         self.fresh.append(index)
-        self.fresh_epochs.append(plan)
+        self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
         """The records that appeared since the last reading while others of their batch have not."""
-        fresh, numbers, self.fresh, self.fresh_epochs = (
+        fresh, numbers, self.fresh, self.fresh_plans = (
             self.fresh,
-            self.fresh_epochs,
+            self.fresh_plans,
             array("i"),
             array("i"),
         )
@@ -200,6 +200,8 @@ class _Cases:
         if index < 0:
             return self._add_other(offset)
         place = index * SIZE + MARKS_AT
+        # One bit a record and anomaly says whether it is listed, so that a list needs
+        # no set of offsets.
         if self.rows[place] & self.bit:
             return False
         self.rows[place] |= self.bit
@@ -211,8 +213,11 @@ class _Cases:
     def _add_other(self, offset: int) -> bool:
         try:
             self.others.append(offset)
+        # An offset beyond 64 bits has no record; a plain list takes it.
         except OverflowError:
             self.others = [*self.others, offset]
+        # Repeated offsets are taken out only now and then: each time costs a set of all
+        # of them.
         if len(self.others) > self.room:
             self.others, others = self.others[:0], set(self.others)
             self.others.extend(others)
@@ -261,6 +266,8 @@ class _Tally:
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
         """Takes in all events, in one loop and with few calls, since they may be millions."""
+        # Local names, because each look-up of an attribute would be paid for every
+        # event.
         expected, latest, odd, regression = (
             self.expected,
             self.latest,
@@ -291,6 +298,8 @@ class _Tally:
             if index < 0 or value != right or key != keys[number]:
                 self._unexplained(index, event)
                 continue
+            # Each key has two entries side by side: the latest record that was read,
+            # and the record of the last effect.
             number *= 2
             if index > latest[number]:
                 latest[number] = index
@@ -306,6 +315,8 @@ class _Tally:
                 continue
             self.rows += 1
             latest[number + 1] = index
+            # A key whose last effect was unexplained has an explained one now; almost
+            # no history has such keys.
             if odd:
                 odd.pop(key, None)
             if not has_effect:

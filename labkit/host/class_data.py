@@ -29,7 +29,7 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """Where the archive of this Java and these jars belongs (PySpark's own, if none are named), there or not."""
+    """The place of the archive of this Java and these jars (PySpark's own, if none are named), there or not."""
     folder = cache_folder()
     return (
         None

@@ -59,7 +59,7 @@ class JarSet:
         }
 
     def folder(self) -> Path:
-        """Where the jars belong, there or not. Raises `ServiceUnavailable` for a user without a home."""
+        """The folder of the jars, there or not. Raises `ServiceUnavailable` for a user without a home."""
         cache = cache_folder()
         if cache is None:
             raise ServiceUnavailable(

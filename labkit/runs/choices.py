@@ -40,7 +40,7 @@ class Choice:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """The same choice with one part changed, and what no longer fits replaced by what does.
+        """The choice with one part changed, and what no longer fits replaced by what does.
 
         Raises `InvalidInput` for an unknown part or word.
         """

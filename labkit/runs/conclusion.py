@@ -17,7 +17,7 @@ from labkit.runs.record import RunRecord, final_text, written
 from labkit.runs.run import Run, keep_evidence, open_store_of
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate, Job
-from labkit.stores.contract import Elsewhere, Store
+from labkit.stores.contract import ServerBacked, Store
 
 
 def conclude(run: Run) -> RunRecord:
@@ -61,7 +61,7 @@ def _judged(run: Run, store: Store) -> RunRecord:
         drivers=run.drivers,
         hidden=hidden,
         files=Checkpoint(run.folder.checkpoint).files(),
-        released=isinstance(store, Elsewhere) and not run.keep_store,
+        released=isinstance(store, ServerBacked) and not run.keep_store,
     )
 
 
@@ -71,7 +71,7 @@ def release(run: Run, store: Store) -> None:
         return
     # Rows on this machine stay in the run's folder for whoever wants to look; rows in a
     # server would pile up there.
-    if isinstance(store, Elsewhere):
+    if isinstance(store, ServerBacked):
         store.destroy()
     drop_source(run.scenario, run.folder)
 

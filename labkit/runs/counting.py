@@ -49,7 +49,7 @@ class Count(ABC):
         return planned
 
 
-class Running(Count):
+class RunningCounts(Count):
     """One row for every record: its offset, its word, and the word's count so far."""
 
     def check(self) -> int:
@@ -64,7 +64,7 @@ class Running(Count):
             yield Record(offset, word, counts[word])
 
 
-class Each(Running):
+class Ones(RunningCounts):
     """One row for every record, with the value 1: what a job without state makes of a line."""
 
     def expected(self) -> Iterator[Record]:

@@ -72,7 +72,7 @@ class Background:
         return not self._thread.is_alive()
 
 
-class Drained:
+class SocketProgress:
     """Knows whether a query on a socket has read the lines that this connection sends; their offsets begin at 0.
 
     A batch that an earlier driver planned says nothing about them. Lines under offsets that are taken already make no
@@ -199,7 +199,7 @@ class ScenarioQuery:
     def _socket(self) -> "DataFrame":
         socket = self._task.socket
         assert socket is not None
-        self._drained = Drained(socket.lines, self._opened.checkpoint)
+        self._drained = SocketProgress(socket.lines, self._opened.checkpoint)
         reader = self._spark.readStream.format("socket").option("host", "127.0.0.1")
         return reader.option("port", socket.port).load()
 

@@ -29,7 +29,7 @@ Offsets = dict[int, int]
 
 
 def _plain(offsets: Offsets) -> dict[str, int]:
-    """As Spark and JSON write them: {"0": 3}."""
+    """Offsets as Spark and JSON write them: {"0": 3}."""
     return {str(partition): offset for partition, offset in offsets.items()}
 
 

@@ -55,7 +55,7 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """Where the store of this run lies: a database file for sqlite, a folder for files; elsewhere only its name."""
+        """The location of this run's store: a database file for sqlite, a folder for files; elsewhere only its name."""
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
     @property

@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def folder(self) -> Path:
-        """Where everything about the run lies."""
+        """The folder of the run, with everything about it."""
         return self.record.folder.path
 
     @property
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """The same scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it has none."""
+        """The run's scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it has none."""
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)

@@ -97,7 +97,7 @@ class RunRecord:
 
     @cached_property
     def _final_file(self) -> dict[str, Any]:
-        """Where the values of many keys are; nothing for few."""
+        """The entry that names the file with the values of many keys; nothing for few."""
         text = final_text(self.verdict)
         if text is None:
             return {}
@@ -125,7 +125,7 @@ def final_text(verdict: Verdict) -> bytes | None:
 def written(
     events: Iterable[Observation | Reading], path: Path
 ) -> Iterator[Observation | Reading]:
-    """The same events, each of which is written into a history as it passes."""
+    """Passes the events on, and writes each of them into a history as it passes."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)

@@ -30,7 +30,7 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate, Job
 from labkit.spark.reach import Armed, Reaction
 from labkit.stores import open_store
-from labkit.stores.contract import Elsewhere, Store
+from labkit.stores.contract import ServerBacked, Store
 
 _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def next_crash(self) -> Crash | None:
-        """Where the next driver is to die; None for the driver that runs to the end."""
+        """The crash that the next driver is to die of; None for the driver that runs to the end."""
         remaining = self.scenario.crashes[len(self.crashes) :]
         return remaining[0] if remaining else None
 
@@ -106,7 +106,7 @@ class Run:
 def prepare(scenario: Scenario, folder: Path) -> Run:
     """Makes the run's folder. Raises `InvalidInput` when it is there already or cannot be written.
 
-    Raises what `Elsewhere.check` raises where the store is a server that cannot carry the run.
+    Raises what `ServerBacked.check` raises where the store is a server that cannot carry the run.
     """
     run = RunFolder(folder)
     # Everything that can refuse comes before the folder is made: a refused run leaves
@@ -140,7 +140,7 @@ def check_store(scenario: Scenario, folder: RunFolder) -> None:
     """Asks a store that is a server whether it is there and can do what the run needs."""
     check_between(scenario)
     with closing(open_store(scenario.store, folder.store(scenario.store))) as store:
-        if isinstance(store, Elsewhere):
+        if isinstance(store, ServerBacked):
             store.check(SINKS[scenario.strategy].capability)
 
 

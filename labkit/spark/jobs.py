@@ -65,7 +65,7 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """The same rows, written by so many tasks.
+    """Has the rows written by so many tasks.
 
     The state cannot be cut anew: Spark takes the number of its partitions from the checkpoint (OffsetSeqMetadata),
     whatever the session says.

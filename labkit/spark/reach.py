@@ -164,7 +164,7 @@ class Turn:
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
         self._wait(
-            lambda: all(self._said(other, "done") for other in self._before),
+            lambda: all(self._has_said(other, "done") for other in self._before),
             "the tasks before it",
         )
         return iter(()) if first is None else itertools.chain([first], rows)
@@ -178,12 +178,12 @@ class Turn:
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(
-                any(self._said(other, word) for word in spoken)
+                any(self._has_said(other, word) for word in spoken)
                 for other in self._behind
             ),
             "the tasks behind it",
         )
-        return not any(self._said(other, "rows") for other in self._behind)
+        return not any(self._has_said(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         """Waits for the condition; once the point is reached there is nothing left to wait for but the kill.
@@ -204,12 +204,12 @@ class Turn:
         # atomic; it need not survive a loss of power.
         (self._folder / f"{self._partition}.{word}").touch()
 
-    def _said(self, partition: int, word: str) -> bool:
+    def _has_said(self, partition: int, word: str) -> bool:
         return (self._folder / f"{partition}.{word}").exists()
 
 
 class FreeTurn(Turn):
-    """Nothing is armed in this batch's tasks: everybody writes at once."""
+    """The turn of a task in a batch in whose tasks nothing is armed: everybody writes at once."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)

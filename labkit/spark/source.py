@@ -73,7 +73,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Nothing to fix in advance: a log of a run does not grow."""
+        """Fixes nothing in advance: a log of a run does not grow."""
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """At most so many records a batch."""

@@ -177,7 +177,7 @@ class Notifier(StreamingQueryListener):
         self._queries[str(query.query.runId)] = query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing to tell."""
+        """Does nothing: no batch has ended."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """A batch is done. Only handed over: one query that waits must not hold up the others."""
@@ -186,7 +186,7 @@ class Notifier(StreamingQueryListener):
             query.notify(event.progress.batchId)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing to tell."""
+        """Does nothing: no batch has ended."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """The query is no longer watched."""

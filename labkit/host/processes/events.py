@@ -61,7 +61,7 @@ class TableRead(QueryEvent, frozen=True, tag="table"):
     """The driver has read the memory table of the query."""
 
     rows: list[tuple[int, str, int]]
-    """As (offset, word, count)."""
+    """The rows as (offset, word, count)."""
 
 
 class Parked(QueryEvent, frozen=True, tag="parked"):

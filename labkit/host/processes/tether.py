@@ -35,7 +35,7 @@ class Refusal(msgspec.Struct, frozen=True):
     because: str
 
 
-class Tethered(NamedTuple):
+class TetheredProcess(NamedTuple):
     """What a guard began, as it said itself."""
 
     line: bytes
@@ -48,7 +48,7 @@ class Tethered(NamedTuple):
 
 
 @contextmanager
-def tethered(module: str, *arguments: str) -> Iterator[Tethered]:
+def tethered(module: str, *arguments: str) -> Iterator[TetheredProcess]:
     """What a guard began, for a block.
 
     Raises `ServiceUnavailable` with the guard's reason when it could not begin.
@@ -68,7 +68,7 @@ def tethered(module: str, *arguments: str) -> Iterator[Tethered]:
                 raise ServiceUnavailable("Its guard died while it began.")
             with suppress(wire.Unreadable):
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
-            yield Tethered(line, guard.pid)
+            yield TetheredProcess(line, guard.pid)
         finally:
             # This is the whole order to end; the guard's own end is awaited by the
             # `with` above.

@@ -17,10 +17,10 @@ class Status(NamedTuple):
     name: str
     state: State
     address: str = ""
-    """Where it is reached (URI or host:port), never with a password; empty where it is nowhere."""
+    """The address of the server (URI or host:port), never with a password; empty where it is nowhere."""
     pid: int | None = None
     folder: Path | None = None
-    """Where its data and its log lie; None for the user's own."""
+    """The folder of its data and its log; None for the user's own."""
     version: str = ""
 
 
@@ -29,7 +29,7 @@ class Service(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name of the server on the command line."""
 
     def up(self) -> Status:
         """Starts it, unless it runs, and waits until it answers. Raises `ServiceUnavailable`."""

@@ -38,7 +38,7 @@ class LineServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         port: int = self._listener.getsockname()[1]
         return port
 

@@ -130,7 +130,7 @@ class PostgresService:
 
     @property
     def folder(self) -> Path:
-        """Where the server lies, whether it is there or not."""
+        """The folder of the server, whether it is there or not."""
         wanted = self._wanted
         if wanted is None:
             cache = addresses.cache_folder()

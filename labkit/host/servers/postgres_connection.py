@@ -254,7 +254,7 @@ def _explanation(
 
 
 def _holders(connection: Connection) -> str:
-    """Who could hold it: prepared transactions first, since nobody else will ever end them."""
+    """Names whoever could hold the lock: prepared transactions first, since nobody else will ever end them."""
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

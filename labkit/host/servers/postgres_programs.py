@@ -91,7 +91,7 @@ def is_root() -> bool:
 
 
 def users() -> set[int]:
-    """To whom a folder of the server may belong."""
+    """The ids of the users to whom a folder of the server may belong."""
     return {os.geteuid(), *([pwd.getpwnam(UNPRIVILEGED).pw_uid] if is_root() else [])}
 
 

@@ -22,7 +22,7 @@ _KEY = "option"
 
 @dataclass(frozen=True)
 class Need:
-    """Where an option applies: a scenario that uses it without meeting the need is refused.
+    """A condition under which an option applies: a scenario that uses it without meeting the need is refused.
 
     `otherwise` is the sentence of the refusal. In it `{option}` stands for the option's name, `{written}` for the
     option as it was typed, and `{scenario}` for the scenario.

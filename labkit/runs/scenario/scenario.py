@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
 from labkit.host.servers import SERVICES
-from labkit.runs.counting import Count, Each, Running, Totals
+from labkit.runs.counting import Count, Ones, RunningCounts, Totals
 from labkit.runs.scenario.checks import (
     after_crash,
     check_capable,
@@ -277,7 +277,7 @@ class Scenario:
         """What should come out, counted without Spark."""
         if self.job is Job.TOTALS:
             return Totals(self.input, self.records_per_batch)
-        return Each(self.input) if self.job is Job.SOCKET else Running(self.input)
+        return Ones(self.input) if self.job is Job.SOCKET else RunningCounts(self.input)
 
     @property
     def note(self) -> str:
