@@ -20,7 +20,7 @@ class StateJudge(ABC, Generic[StateT]):
     ) -> None:
         self.expected = expected
         self._view = view
-        self._known: dict[Hashable, Verdict] = {}
+        self._verdicts: dict[Hashable, Verdict] = {}
 
     @abstractmethod
     def history(self, state: StateT) -> History:
@@ -29,9 +29,9 @@ class StateJudge(ABC, Generic[StateT]):
     def verdict(self, state: StateT) -> Verdict:
         """What the judge says if nothing more happens."""
         view = self._view(state)
-        if view not in self._known:
-            self._known[view] = judge(self.expected, self.history(state))
-        return self._known[view]
+        if view not in self._verdicts:
+            self._verdicts[view] = judge(self.expected, self.history(state))
+        return self._verdicts[view]
 
     def because(self, state: StateT) -> str:
         """The judge's own sentence."""
@@ -44,7 +44,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """That one of the judge's properties is not violated, in the states that `where` picks."""
+        """The claim that one of the judge's properties is not violated, in the states that `where` picks."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
@@ -59,7 +59,7 @@ class StateJudge(ABC, Generic[StateT]):
         text: Callable[[StateT], str],
         where: Callable[[StateT], bool],
     ) -> Property[StateT]:
-        """That a state can be reached at all in which no record is missing."""
+        """The claim that a state can be reached at all in which no record is missing."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

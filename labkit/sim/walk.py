@@ -67,7 +67,7 @@ class Replay:
 
     @property
     def state(self) -> Any:
-        """Where the walk is."""
+        """The state that the walk has come to."""
         return self.states[-1]
 
     @property

@@ -195,6 +195,8 @@ def layout(scenes: Sequence[Scene]) -> Layout:
         for names in columns
     ]
     sides = _sides(boxes, channels)
+    # A box is as high as its highest form, so that nothing moves when its rows come and
+    # go.
     heads, heights = {}, {}
     for names, wide in zip(columns, widths, strict=True):
         for name in names:
@@ -203,16 +205,21 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             heights[name] = (
                 max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
             )
+            # Every channel needs a port of its own at the box's edge, so that two lines
+            # never begin at one place.
             ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
             heights[name] = max(
                 heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0
             )
+    # A tall box reaches as far down as the highest column.
     total = max(
         sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE
         for names in columns
         if names
     )
     queues = _queues(scenes)
+    # Between two columns lies what waits in the channels, so the gap depends on the
+    # longest queue.
     gutters = _gutters(queues, boxes, channels, len(columns))
     lefts = list(
         accumulate(
@@ -324,6 +331,8 @@ def _sides(
                 channel.id,
             )
         )
+    # Sorted by the place of the box at the other end: lines to upper boxes begin above,
+    # and fewer of them cross.
     for name, side, _, _, channel_id in sorted(ends):
         ends_of[name, side].append(channel_id)
     return ends_of
@@ -353,7 +362,7 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """From which column to which: all channels of one way have their knees below each other."""
+    """The columns from which and to which a channel leads: all channels of one way have their knees below each other."""
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
 

@@ -109,7 +109,7 @@ class Story:
         )
 
     def places(self) -> list[Place]:
-        """Where every step happened."""
+        """The place of every step."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:

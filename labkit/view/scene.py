@@ -122,7 +122,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens: its box, its kind of event, and the boxes that it reaches without a channel."""
+    """The place of an action: its box, its kind of event, and the boxes that it reaches without a channel."""
 
     box: str
     event: Event = Event.STEP

@@ -60,7 +60,7 @@ class Diagram(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Where step 0 lies, and how far it is to the next one: by this a click finds its step."""
+    """The place of step 0 and the distance to the next one, in pixels: by this a click finds its step."""
 
     left: float
     step: float
@@ -126,6 +126,8 @@ def _matched(
     rest = list(before)
     matched = []
     for token in tokens:
+        # Equal tokens cannot be told apart, so the oldest of them is taken to be the
+        # one that is still there.
         old = next((pair for pair in rest if pair[0] == token), None)
         if old is None:
             matched.append((token, step))
@@ -143,6 +145,7 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
                 since.setdefault(box.id, step)
             elif box.id in since:
                 yield box.id, since.pop(box.id), step
+    # What is down at the end has no step at which it came back.
     for name, begun in since.items():
         yield name, begun, len(scenes) - 1
 
@@ -202,6 +205,7 @@ def body(diagram: Diagram, differs_at: int = 0) -> str:
     parts += [
         _flight(flight, at, y_of, len(diagram.steps)) for flight in diagram.flights
     ]
+    # Numbers of neighbouring steps would overlap where steps are close together.
     every = 1 if at.step >= 22 else 5 if at.step >= 8 else 10
     for step, each in enumerate(diagram.steps, start=1):
         parts.append(_step(each, at.left + at.step * step, y_of))

@@ -124,7 +124,7 @@ class Pair:
 
     @property
     def sentence(self) -> str:
-        """Where the two part, in a sentence."""
+        """The sentence that says where the two part."""
         if not self.differs_at:
             return "The two runs do not differ."
         left, right = (

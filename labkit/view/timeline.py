@@ -12,7 +12,7 @@ LONGEST = 60
 def timeline(events: Iterable[Observation | Reading]) -> str:
     """One line: `hello=1 hello=2 | crash 1 | hello=1 ...`, in the order of visibility."""
     words = [
-        f"| {event.moment} |" if isinstance(event, Reading) else _seen(event)
+        f"| {event.moment} |" if isinstance(event, Reading) else _row(event)
         for event in events
     ]
     if len(words) > LONGEST:
@@ -54,5 +54,5 @@ def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
     return dict(sorted(tracks.items()))
 
 
-def _seen(event: Observation) -> str:
+def _row(event: Observation) -> str:
     return f"{event.key}={event.value}"

@@ -13,14 +13,14 @@ Question = tuple[Any, ...]
 """The arguments of a learner's function: plain values, fresh for every question."""
 
 
-class Open(Below[Any], Protocol):
+class OpenModel(Below[Any], Protocol):
     """A simulator some of whose actions a learner decides; `actions` gives all of them, as if anything were right."""
 
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
 
 
-class Choosing(Open, Protocol):
+class ChoiceModel(OpenModel, Protocol):
     """An open model in which each open action is one answer: who comes back, which channel is read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
@@ -28,7 +28,7 @@ class Choosing(Open, Protocol):
         ...
 
 
-class Programmed(Open, Protocol):
+class ProgramModel(OpenModel, Protocol):
     """An open model in which an answer is a list of open actions, which a crash may cut short."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:

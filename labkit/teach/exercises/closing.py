@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Property
-from labkit.sim.open_models.base import Choosing, Programmed, Question
+from labkit.sim.open_models.base import ChoiceModel, ProgramModel, Question
 from labkit.sim.overlay import Overlay
 from labkit.teach.exercises.asking import Asker, Unusable, a_list
 
@@ -22,7 +22,7 @@ Allows = Callable[[Asker, Any, Any, Action], bool]
 class ClosedModel(Overlay[Any]):
     """An open model in which each open action is one answer."""
 
-    def __init__(self, open_model: Choosing, ask: Asker, allows: Allows) -> None:
+    def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._allows = open_model, ask, allows
 
@@ -60,7 +60,7 @@ class Busy(NamedTuple):
 class Run(Overlay[Any]):
     """An open model in which an answer is a list of steps that a crash may cut short."""
 
-    def __init__(self, open_model: Programmed, ask: Asker, of: str) -> None:
+    def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._of = open_model, ask, of
 

@@ -102,7 +102,7 @@ class CopyOutcome:
 
     verdict: Verdict
     started_at: int
-    """Where the second incarnation began to read."""
+    """The offset at which the second incarnation began to read."""
 
 
 def copy(

@@ -15,7 +15,7 @@ from labkit.host.servers.tethered import TetheredServer
 
 
 class Server(NamedTuple):
-    """Where a server is. `folder` is where a private one lies; None for the user's own."""
+    """The address of a server, and the folder of a private one; None for the user's own."""
 
     address: str
     folder: Path | None

@@ -119,7 +119,7 @@ _READS = ("apply", "delete")
 
 
 def place(model: Changelog, action: Action) -> Place:
-    """Who acts."""
+    """The place of an action: who acts."""
     name = action.name
     box = "query" if name in _OF_QUERY else _BOX.get(name, "consumer")
     return Place(box, model.event(action), ("log",) if name in _READS else ())

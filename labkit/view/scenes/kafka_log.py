@@ -263,7 +263,7 @@ _OF_COORDINATOR = (
 
 
 def place(model: KafkaLog, action: Action) -> Place:
-    """Who acts, and which partition it reaches."""
+    """The place of an action: who acts, and which partition it reaches."""
     name, which = action
     settings, event = model.settings, model.event(action)
     if name == "mark":

@@ -34,7 +34,7 @@ from labkit.sim.models.barriers.schedule import Schedule
 from labkit.sim.models.barriers.settings import (
     PARAMETERS,
     VERSION,
-    Broken,
+    OmittedRule,
 )
 from labkit.sim.models.barriers.tasks import Tasks
 from labkit.sim.parameters import Values
@@ -152,7 +152,7 @@ class Barriers(Tasks):
     def _expire(self, state: State, number: int) -> State:
         """The coordinator gives a checkpoint up, and the job goes on; a sealed transaction commits with a later one."""
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
-        if self.settings.broken is Broken.ABORT_EXPIRED:
+        if self.settings.broken is OmittedRule.ABORT_EXPIRED:
             prepared = tuple(
                 transaction for transaction in prepared if transaction[0] != number
             )
@@ -200,7 +200,7 @@ class Barriers(Tasks):
     def _restore(self, state: State, _: int) -> State:
         """The latest complete checkpoint is loaded; what it decided is committed, everything later is aborted."""
         coordinator, kept = state.coordinator, state.coordinator.completed
-        which = 0 if self.settings.broken is Broken.OLDER_CHECKPOINT else -1
+        which = 0 if self.settings.broken is OmittedRule.OLDER_CHECKPOINT else -1
         loaded = kept[which] if kept else None
         visible, _aborted = committed(
             state.visible, state.prepared, loaded.id if loaded else 0

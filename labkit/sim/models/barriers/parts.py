@@ -88,7 +88,10 @@ class Checkpoint(NamedTuple):
 
 
 class Coordinator(NamedTuple):
-    """Who triggers checkpoints and stores the complete ones. `pause` are the steps before it may trigger again."""
+    """The process that triggers checkpoints and stores the complete ones.
+
+    `pause` are the steps before it may trigger again.
+    """
 
     triggered: Durable[int] = 0
     completed: Durable[tuple[Checkpoint, ...]] = ()

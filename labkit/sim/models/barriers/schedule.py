@@ -18,7 +18,7 @@ from labkit.sim.models.barriers.parts import (
     Operator,
     State,
 )
-from labkit.sim.models.barriers.settings import Broken, Copying, Settings
+from labkit.sim.models.barriers.settings import Copying, OmittedRule, Settings
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
 _NUMBERED = (
@@ -34,14 +34,14 @@ class Schedule:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         everyone, sink = (1 << settings.tasks) - 1, 1 << settings.tasks - 1
-        self._needed = sink if settings.broken is Broken.SINK_ACK else everyone
+        self._needed = sink if settings.broken is OmittedRule.SINK_ACK else everyone
         self._stands = settings.copying is Copying.STANDING
         self._alone = {name: Action(name) for name in _OF_THE_JOB}
         self._of = {
             name: [Action(name, which) for which in range(64)] for name in _NUMBERED
         }
         self._trigger = self._alone[
-            "copy" if settings.broken is Broken.SINK_OFFSET else "trigger"
+            "copy" if settings.broken is OmittedRule.SINK_OFFSET else "trigger"
         ]
         self._all_ended = END * settings.counts
         self._announce, self._crash = self._alone["announce"], self._alone["crash"]
@@ -115,7 +115,7 @@ class Schedule:
             return False
         sink, prepared = state.operators[-1], state.prepared
         if min(sink.at) < ENDED:
-            return self.settings.broken is not Broken.SINK_OFFSET
+            return self.settings.broken is not OmittedRule.SINK_OFFSET
         return sink.state != sink.sealed or (
             bool(prepared) and prepared[-1][0] > decided(completed)
         )
@@ -139,7 +139,7 @@ class Schedule:
 
     def announced(self, coordinator: Coordinator) -> int:
         """Up to which checkpoint the sink is told to commit."""
-        if self.settings.broken is Broken.ANNOUNCE_FIRST:
+        if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [
                 checkpoint.id
                 for checkpoint in coordinator.pending

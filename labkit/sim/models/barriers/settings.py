@@ -35,7 +35,7 @@ class Copying(Word):
     """Later, and the task stands still until then."""
 
 
-class Broken(Word):
+class OmittedRule(Word):
     """Which rule is left out."""
 
     NOTHING = "nothing"
@@ -99,8 +99,8 @@ PARAMETERS: dict[str, Parameter] = {
         "sink_ack (complete as soon as the sink has acknowledged), announce_first (announced before it is stored), "
         "abort_expired (an expired checkpoint's transaction is aborted), "
         "older_checkpoint (restored instead of the latest).",
-        Broken.NOTHING.value,
-        tuple(each.value for each in Broken),
+        OmittedRule.NOTHING.value,
+        tuple(each.value for each in OmittedRule),
     ),
 }
 
@@ -132,7 +132,7 @@ class Settings:
     retained: int
     faults: Faults
     keeps_cancelled: bool
-    broken: Broken
+    broken: OmittedRule
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
@@ -208,19 +208,19 @@ class Settings:
 
 
 _NEEDS = {
-    Broken.FORGET_TO_BLOCK: ("mode", "aligned"),
-    Broken.FIRST_BARRIER: ("mode", "aligned"),
-    Broken.SINK_OFFSET: ("mode", "aligned"),
-    Broken.SKIP_CHANNEL_STATE: ("mode", "unaligned"),
-    Broken.SINK_ACK: ("copying", "background"),
-    Broken.ANNOUNCE_FIRST: ("sink", "two_phase"),
-    Broken.ABORT_EXPIRED: ("sink", "two_phase"),
+    OmittedRule.FORGET_TO_BLOCK: ("mode", "aligned"),
+    OmittedRule.FIRST_BARRIER: ("mode", "aligned"),
+    OmittedRule.SINK_OFFSET: ("mode", "aligned"),
+    OmittedRule.SKIP_CHANNEL_STATE: ("mode", "unaligned"),
+    OmittedRule.SINK_ACK: ("copying", "background"),
+    OmittedRule.ANNOUNCE_FIRST: ("sink", "two_phase"),
+    OmittedRule.ABORT_EXPIRED: ("sink", "two_phase"),
 }
 
 
 def settings(values: Values) -> Settings:
     """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
-    mode, broken = Mode(str(values["mode"])), Broken(str(values["broken"]))
+    mode, broken = Mode(str(values["mode"])), OmittedRule(str(values["broken"]))
     concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
     if concurrent > 1 and mode is Mode.UNALIGNED:
         raise InvalidInput(
@@ -235,15 +235,15 @@ def settings(values: Values) -> Settings:
         raise InvalidInput(
             f"broken={broken}: {name}={values[name]} has no such rule; set {name}={needed}."
         )
-    first = broken is Broken.FIRST_BARRIER
+    first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
     return Settings(
         rules=Rules(
             at_first=unaligned or first,
             aligns=aligned,
-            blocks=aligned and not first and broken is not Broken.FORGET_TO_BLOCK,
+            blocks=aligned and not first and broken is not OmittedRule.FORGET_TO_BLOCK,
             overtakes=unaligned,
-            saves=unaligned and broken is not Broken.SKIP_CHANNEL_STATE,
+            saves=unaligned and broken is not OmittedRule.SKIP_CHANNEL_STATE,
         ),
         mode=mode,
         words=tuple(str(values["words"]).split("-")),
@@ -255,7 +255,7 @@ def settings(values: Values) -> Settings:
         min_pause=min_pause,
         copying=Copying(str(values["copying"])),
         retained=max(
-            int(values["retained"]), 2 if broken is Broken.OLDER_CHECKPOINT else 1
+            int(values["retained"]), 2 if broken is OmittedRule.OLDER_CHECKPOINT else 1
         ),
         faults=Faults(
             int(values["crashes"]), int(values["expiries"]), int(values["cancels"])

@@ -224,7 +224,7 @@ class Changelog(RuleModel[State]):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """That the table equals the batch query, and what else is claimed of it."""
+        """The claims that the table equals the batch query, and what else is claimed of it."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

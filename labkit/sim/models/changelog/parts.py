@@ -62,7 +62,7 @@ class Query(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """Who keeps the table. `stored` is the position that it would start from."""
+    """The process that keeps the table. `stored` is the position that it would start from."""
 
     table: Durable[Table] = ()
     stored: Durable[int] = 0

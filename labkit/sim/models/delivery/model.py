@@ -133,7 +133,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _finished(self, process: Process) -> Process:
-        """Where nobody waits for an acknowledgement, there is nothing left to do after the note."""
+        """The process after its note: it is idle where nobody waits for an acknowledgement."""
         is_over = not self.settings.retry or self.settings.broken == "ack_early"
         return _idle(process) if is_over and process.stage is Stage.DONE else process
 

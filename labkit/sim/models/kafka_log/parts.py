@@ -65,7 +65,7 @@ class Coordinator(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """By what any process can end a transaction: transactional id and epoch."""
+    """The name by which any process can end a transaction: transactional id and epoch."""
 
     name: int
     epoch: int

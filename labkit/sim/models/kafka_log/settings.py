@@ -113,7 +113,7 @@ class Settings(NamedTuple):
     broken: str
 
     def partition_of(self, record: int) -> int:
-        """Where an input record goes."""
+        """The partition that an input record goes to."""
         return record % self.partitions
 
 

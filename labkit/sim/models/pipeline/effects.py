@@ -61,7 +61,7 @@ def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
-    """Where the transaction of this name is, or -1."""
+    """The index of the transaction with this name, or -1."""
     for number, transaction in enumerate(transactions):
         if transaction.handle == handle:
             return number

@@ -59,7 +59,7 @@ def text(settings: Settings, state: State) -> str:
     parts = [
         _driver(query.driver),
         _folder(query),
-        f"seen {listed(_seen(settings, row) for row in store.seen)}",
+        f"seen {listed(_row(settings, row) for row in store.seen)}",
     ]
     if store.transactions:
         parts.append(
@@ -115,7 +115,7 @@ def _folder(query: Query) -> str:
     )
 
 
-def _seen(settings: Settings, row: VisibleRow) -> str:
+def _row(settings: Settings, row: VisibleRow) -> str:
     if row.offset < 0:
         return f"crash-{row.incarnation}"
     early = f"/t{row.transaction}" if row.transaction >= 0 else ""

@@ -53,7 +53,7 @@ _ROW = {
 
 
 class Writer(NamedTuple):
-    """Who writes: a query (its name) and one of its drivers."""
+    """The writer of a batch: a query (its name) and one of its drivers."""
 
     generation: int
     incarnation: int
@@ -75,6 +75,8 @@ def batch_tasks(
     tasks = [
         task for part in parts for task in _share_tasks(strategy, batch, part, writer)
     ]
+    # The real sinks pass the middle of the write behind the first row of the last
+    # participant that has rows.
     first = next(
         number
         for number, task in enumerate(tasks)

@@ -122,7 +122,7 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Where a new batch ends. In a fresh folder the first batch takes everything that has piled up."""
+        """The offset at which a new batch ends. In a fresh folder the first batch takes everything that has piled up."""
         return (
             len(self.words)
             if generation

@@ -52,7 +52,7 @@ class Message(Word):
 
 
 class Coordinator(NamedTuple):
-    """Who decides. `votes` and `acks` are sets of participants, as bits."""
+    """The process that decides. `votes` and `acks` are sets of participants, as bits."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -61,7 +61,7 @@ class Coordinator(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """Who gives or takes. Its locks are held until its log has an outcome."""
+    """A process that gives or takes money. Its locks are held until its log has an outcome."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN

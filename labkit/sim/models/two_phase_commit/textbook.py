@@ -17,7 +17,7 @@ from labkit.sim.rules import Rule, RuleModel
 
 
 class Position(Word):
-    """Where a participant is, and the last two also where the coordinator is."""
+    """The position of a participant; the last two are the coordinator's, too."""
 
     WORKING = "working"
     PREPARED = "prepared"
