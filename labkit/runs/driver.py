@@ -170,6 +170,8 @@ class ScenarioQuery:
             from labkit.spark.jobs import JOBS, keep_state, rescaled, shuffle_into
             from labkit.spark.start import launch, register
 
+            # Only now, behind the recovery: a transaction in doubt may hold locks that
+            # the replay would wait for.
             plan = JOBS[self._scenario.job]
             # These settings belong to the session; a query takes them over when it
             # starts, so queries that share the session may differ.
@@ -183,6 +185,8 @@ class ScenarioQuery:
                     self._topic() if self._scenario.job is Job.KAFKA else self._socket()
                 )
             rows = plan.compute(lines)
+            # The state keeps the number of partitions that the checkpoint names, so the
+            # rows behind it are shuffled instead.
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
             self._query = launch(
@@ -327,6 +331,8 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
 def begin(spark: "SparkSession", work: Work, active: list[Query]) -> None:
     """Opens one query; a query that cannot be opened has failed, and the others go on."""
     name = work if work == MEMORY else work.name
+    # Reported first: a query that cannot be opened fails, and only one that has begun
+    # may fail.
     report(Begun(name))
     try:
         active.append(

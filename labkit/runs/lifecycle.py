@@ -53,6 +53,8 @@ def crash_each(
     Raises the first run's error, if one failed.
     """
     scenarios = {name: _planned(**case) for name, case in cases.items()}
+    # Every input is read before the first folder is made, so that one bad case costs
+    # the others nothing.
     for scenario in scenarios.values():
         check_input(scenario)
     find_java()
@@ -141,6 +143,7 @@ def fresh_folder(name: str) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     base = Path("runs").absolute() / f"{stamp}-{name}"
     folder, number = base, 1
+    # Two runs may begin in the same second.
     while folder.exists():
         number += 1
         folder = base.with_name(f"{base.name}-{number}")

@@ -135,6 +135,8 @@ def written(
                 else dict(zip(_NAMES, event, strict=True))
             )
             file.write(json.dumps(line) + "\n")
+            # Written before it is passed on: whatever the judge makes of a row, the
+            # file has it.
             yield event
 
 

@@ -145,8 +145,8 @@ class DecisionOrder(Coordinator):
             for stored in self._stored_through(batch):
                 pass_commit_log(self.reach, stored)
                 self._finish(stored, self._handles.read(stored))
-                # The votes go last: a crash before this repeats the commit, and commits
-                # by handle may be repeated.
+                # The votes go last: a crash before this repeats the commit, which every
+                # sink must bear.
                 self._handles.forget(stored)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:

@@ -64,8 +64,8 @@ class Armed:
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
         """Leaves the evidence. False where somebody has done so before."""
-        # The point may be passed again, by another task or another driver of the same
-        # batch; the first evidence is the one that counts.
+        # The point may be passed again, by another task or by a second attempt; the
+        # first evidence is the one that counts.
         if self.evidence.exists():
             return False
         content = {

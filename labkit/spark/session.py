@@ -159,8 +159,7 @@ def start_session(
     java = find_java()
     if profile == "stock":
         return _stock_session(java, master, scratch, partitions)
-    # Workers of a cluster start executors from SPARK_HOME, which must then hold the
-    # real jars.
+    # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
         os.environ.update(linked_home(scratch))
     configuration = every_run(master, scratch, partitions) | cluster.executors(

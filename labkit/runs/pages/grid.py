@@ -111,6 +111,7 @@ class VerdictGrid:
                     label, (across, down), ha="center", va="center", fontsize=7
                 )
         axes.set_xlim(-0.5, len(points) - 0.5)
+        # Upside down, so that the first row is on top as in the table.
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xticks(
             range(len(points)),

@@ -28,6 +28,8 @@ def write_report(
     environment = Environment(
         loader=PackageLoader("labkit.runs.pages", "."),
         autoescape=True,
+        # A name that the template misspells is an error, and no empty place on the
+        # page.
         undefined=StrictUndefined,
     )
     template = environment.get_template("report.html.jinja")

@@ -19,6 +19,8 @@ def at_failpoint(scenario: Scenario) -> Player:
     Raises `InvalidInput` for what the simulator does not model: another job, store or batch size, a longer input.
     """
     words = (
+        # One more than is allowed, so that a longer input is noticed without being read
+        # to its end.
         list(islice(read_log(scenario.input), MOST_WORDS + 1))
         if scenario.job is Job.RUNNING
         else []

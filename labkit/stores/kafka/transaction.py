@@ -324,8 +324,6 @@ class Coordinators:
             )
             if error is not errors.NoError:
                 raise error(f"InitProducerId of {name}")
-        # InitProducerId is answered before the markers are written, and a reader would
-        # still wait behind them.
         self.settled(name)
 
     def has_offset(self, group: str) -> bool:
