@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import (
     Annotated,
@@ -35,6 +35,15 @@ Durable = Annotated[T, "durable"]
 
 Volatile = Annotated[T, "volatile"]
 """A field of a process that its crash sets to the field's default."""
+
+
+def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
+    """A function that builds a named tuple of this kind from all its fields, in order.
+
+    A search builds a state for every step. This costs a little less than calling the class, and half of `_replace`.
+    """
+    build: Callable[[tuple[Any, ...]], ProcessT] = partial(tuple.__new__, kind)
+    return build
 
 
 class Word(StrEnum):

@@ -85,20 +85,11 @@ class Barriers(Tasks):
     # The coordinator.
 
     def _trigger(self, state: State, _: int) -> State:
-        coordinator, sources, operators, visible, prepared, faults = state
+        coordinator = state.coordinator
         checkpoint = opened(
-            self.settings, coordinator.triggered + 1, sources, operators
+            self.settings, coordinator.triggered + 1, state.sources, state.operators
         )
-        return as_state(
-            (
-                with_checkpoint(coordinator, checkpoint),
-                sources,
-                operators,
-                visible,
-                prepared,
-                faults,
-            )
-        )
+        return as_state((with_checkpoint(coordinator, checkpoint), *state[1:]))
 
     def _copy(self, state: State, _: int) -> State:
         """No barrier: the checkpoint is complete at once."""
@@ -130,17 +121,7 @@ class Barriers(Tasks):
 
     def _complete(self, state: State, number: int) -> State:
         """The checkpoint is stored: the decision."""
-        coordinator, sources, operators, visible, prepared, faults = state
-        return as_state(
-            (
-                self._completed(coordinator, number),
-                sources,
-                operators,
-                visible,
-                prepared,
-                faults,
-            )
-        )
+        return as_state((self._completed(state.coordinator, number), *state[1:]))
 
     def _announce(self, state: State, _: int) -> State:
         """The notification reaches the sink, which commits everything up to the checkpoint."""

@@ -67,16 +67,8 @@ class Tasks(RuleModel[State]):
         count, item = self._logs[which][sources[which].position]
         reader = self._arrive(operators[count], which, item)
         operators = (*operators[:count], reader, *operators[count + 1 :])
-        return as_state(
-            (
-                coordinator,
-                self._read_on(sources, which),
-                operators,
-                visible,
-                prepared,
-                faults,
-            )
-        )
+        sources = self._read_on(sources, which)
+        return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     @staticmethod
     def _moved(sources: tuple[Source, ...], which: int) -> tuple[Source, ...]:

@@ -9,7 +9,7 @@ This module must not draw anything.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labkit.sim.model import Property, crash
+from labkit.sim.model import Property, crash, from_fields
 from labkit.sim.models.two_phase_commit.guards import Guards
 from labkit.sim.models.two_phase_commit.parts import (
     FINAL,
@@ -226,18 +226,9 @@ class TwoPhaseCommit(Guards):
         )
 
     def _become(self, state: State, which: int, participant: Participant) -> State:
-        coordinator, at, outward, inward, promised, announced, crashes, losses = state
+        at = state.participants
         participants = (*at[:which], participant, *at[which + 1 :])
-        return State(
-            coordinator,
-            participants,
-            outward,
-            inward,
-            promised,
-            announced,
-            crashes,
-            losses,
-        )
+        return _as_state((state.coordinator, participants, *state[2:]))
 
     def _reply(self, state: State, which: int, message: Message) -> State:
         return _with_inward(state, which, (*state.inward[which], message))
@@ -313,27 +304,22 @@ class TwoPhaseCommit(Guards):
     }
 
 
-# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
+# Built from all fields at once, since a search builds a state for every step.
+
+_as_state = from_fields(State)
 
 
 def _with_coordinator(state: State, coordinator: Coordinator) -> State:
-    _, participants, outward, inward, promised, announced, crashes, losses = state
-    return State(
-        coordinator, participants, outward, inward, promised, announced, crashes, losses
-    )
+    return _as_state((coordinator, *state[1:]))
 
 
 def _with_outward(state: State, which: int, queue: Queue) -> State:
-    coordinator, participants, at, inward, promised, announced, crashes, losses = state
+    at = state.outward
     outward = (*at[:which], queue, *at[which + 1 :])
-    return State(
-        coordinator, participants, outward, inward, promised, announced, crashes, losses
-    )
+    return _as_state((*state[:2], outward, *state[3:]))
 
 
 def _with_inward(state: State, which: int, queue: Queue) -> State:
-    coordinator, participants, outward, at, promised, announced, crashes, losses = state
+    at = state.inward
     inward = (*at[:which], queue, *at[which + 1 :])
-    return State(
-        coordinator, participants, outward, inward, promised, announced, crashes, losses
-    )
+    return _as_state((*state[:3], inward, *state[4:]))
