@@ -376,7 +376,7 @@ def test_planned_batches_must_be_sorted_and_apart(planned_batches):
 
 def test_offsets_without_a_record_may_be_of_any_size_and_come_often(monkeypatch):
     """So often that the repeated ones are taken out on the way."""
-    monkeypatch.setattr("labkit.core.judge_large._Found.room", 8)
+    monkeypatch.setattr("labkit.core.judge_large._Cases.room", 8)
     offsets = [(7, 9, -4, 5, 2**70, 3, -(2**63))[number % 7] for number in range(100)]
     rows = [
         Observation(offset, "hello", 1, 0, number)

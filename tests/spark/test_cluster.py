@@ -25,7 +25,7 @@ from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.servers.spark_cluster import Cluster, spark_cluster
-from labkit.runs.counting import Each
+from labkit.runs.counting import Ones
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import HELLO_WORLD_HELLO
@@ -294,7 +294,7 @@ def verdict_of(base: Path, kind: str):
         history = History(
             events=[*store.history(), Reading("end")], hidden=list(store.hidden())
         )
-        return judge(Each(HELLO_WORLD_HELLO).expected(), history)
+        return judge(Ones(HELLO_WORLD_HELLO).expected(), history)
     finally:
         store.close()
 
