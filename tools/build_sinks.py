@@ -1,4 +1,4 @@
-"""The table of sinks in docs: `python tools/build_sinks.py` writes it from data/sinks, `--check` compares."""
+"""The tables of sinks and pipelines in docs: `python tools/build_sinks.py` writes them from data, `--check` compares."""
 
 import argparse
 import sys
@@ -13,12 +13,15 @@ BEGIN = (
     "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
 )
 END = "<!-- end of sinks -->"
+PIPELINES = ROOT / "data" / "pipelines"
+BEGIN_PIPELINES = "<!-- pipelines: written by tools/build_sinks.py from data/pipelines/expected.toml -->\n"
+END_PIPELINES = "<!-- end of pipelines -->"
 
 
-def expected() -> dict[str, dict[str, Any]]:
-    """What is expected of each sink, by the name of its file."""
+def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
+    """What is expected of each sample of a folder, by the name of its file."""
     found: dict[str, dict[str, Any]] = tomllib.loads(
-        (SINKS / "expected.toml").read_text(encoding="utf-8")
+        (folder / "expected.toml").read_text(encoding="utf-8")
     )
     return found
 
@@ -37,11 +40,32 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def pipelines() -> str:
+    """A row a pipeline, in Markdown."""
+    files = {path.stem: path.name for path in PIPELINES.iterdir() if path.is_file()}
+    rows = [
+        "| pipeline | what it does | guarantee | violated | pattern |",
+        "|---|---|---|---|---|",
+    ]
+    for name, each in expected(PIPELINES).items():
+        link = f"[{name}](../data/pipelines/{files[name]})"
+        rows.append(
+            f"| {link} | {each['does']} | {each['guarantee']} | {', '.join(each['axes'])} | {each['pattern']} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def between(text: str, begin: str, content: str, end: str) -> str:
+    """The text with other content between two marks."""
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{content}\n{end}{after}"
+
+
 def page(text: str) -> str:
-    """The page with the table as it should be."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    """The page with the tables as they should be."""
+    text = between(text, BEGIN, table(), END)
+    return between(text, BEGIN_PIPELINES, pipelines(), END_PIPELINES)
 
 
 def main() -> int:

@@ -62,6 +62,7 @@ def read_counts():
 
 
 def reset():
+    shutil.rmtree("checkpoint", ignore_errors=True)
     for name in ("input", "store"):
         shutil.rmtree(name, ignore_errors=True)
         Path(name).mkdir()

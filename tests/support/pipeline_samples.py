@@ -38,11 +38,16 @@ def options(name: str) -> dict[str, Any]:
         "reader": f"rows.py:{wanted['reader']}",
         "expected": f"rows.py:{wanted.get('expected', 'expected')}",
         "feed": wanted.get("feed", ""),
-        "watch": ["input", "store"],
+        "watch": ["input", "store", *_checkpoint(wanted)],
+        "checkpoint": wanted.get("checkpoint", ""),
         "limit": wanted.get("limit", 60),
         "seconds": 900,
         "quick": True,
     }
+
+
+def _checkpoint(wanted: dict[str, Any]) -> list[str]:
+    return [wanted["checkpoint"]] if "checkpoint" in wanted else []
 
 
 def tested(name: str, **more: Any) -> Report:

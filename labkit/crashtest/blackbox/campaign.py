@@ -19,6 +19,7 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
+from labkit.crashtest.blackbox.logs import without
 from labkit.crashtest.blackbox.points import (
     PAIRS,
     POINTS,
@@ -80,6 +81,8 @@ class Campaign:
         self.ledger = Ledger(settings.seconds or most, tell)
         self.points: dict[str, Point] = {}
         """Every place of the run without a crash, by name."""
+        self.found = 0
+        """How many places there are, those at logs apart."""
         self.pairs_found = 0
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
@@ -106,8 +109,10 @@ class Campaign:
     def jobs(self) -> list[Job]:
         """What there is to be run after the run without a crash, second crashes apart."""
         most = QUICK_POINTS if self.settings.quick else POINTS
-        plan = choose(self._seen.effects, self._seen.showing, most)
-        jobs = [Job(point.name, str(point), Group.CRASH) for point in plan.chosen]
+        effects = without(self._seen.effects, self.harness.logs)
+        plan = choose(effects, self._seen.showing, most)
+        self.found = plan.found
+        jobs = [self._single(point.name) for point in plan.chosen]
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
@@ -194,9 +199,26 @@ class Campaign:
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Job]:
         if not self.settings.only:
             yield from jobs
+            yield from self._recalled()
             yield from self.second_crashes()
         for name in self.settings.only:
             yield from self._one(name, jobs)
+
+    def _recalled(self) -> Iterator[Job]:
+        """Places at files that were taken for logs, and that somebody read after all."""
+        harness = self.harness
+        harness.logs -= harness.recalled
+        effects = without(self._seen.effects, harness.logs)
+        tried = {each.id for each in self.ledger.results}
+        most = QUICK_POINTS if self.settings.quick else POINTS
+        plan = choose(effects, self._seen.showing, most)
+        self.found = plan.found
+        for point in plan.chosen if harness.recalled else ():
+            if point.name not in tried:
+                yield self._single(point.name)
+
+    def _single(self, name: str) -> Job:
+        return Job(name, str(self.points[name]), Group.CRASH)
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """What has to be run for one name: of a second crash the first one alone, too."""
@@ -210,7 +232,7 @@ class Campaign:
             raise InvalidInput(
                 f"--only {name}: the run without a crash has no such place; a report lists those it has."
             )
-        yield Job(point.name, str(point), Group.CRASH)
+        yield self._single(first)
         if then:
             recovered = {
                 each.name: each for each in points(self.recoveries.get(point, ()))
@@ -225,7 +247,7 @@ class Campaign:
         """What is known so far."""
         seen = self._seen
         unjudged = [*UNJUDGED, *(["aborted_read"] if seen.replaces else [])]
-        summary = self.ledger.summary(len(self.points), self.pairs_found, unjudged)
+        summary = self.ledger.summary(self.found, self.pairs_found, unjudged)
         weakest = summary.weakest
         drawn = (
             picture(self._stories[weakest.id], weakest.title)

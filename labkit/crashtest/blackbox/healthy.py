@@ -4,7 +4,7 @@ While each of its effects is held the reader is asked, if it is quick enough. Th
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.effects import Effect, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, expect, some
+from labkit.crashtest.blackbox.logs import logs
 from labkit.crashtest.blackbox.reading import Aids
 from labkit.crashtest.blackbox.runs import (
     Harness,
@@ -98,6 +99,9 @@ def healthy(harness: Harness) -> Healthy:
         harness.endless = start.over is Over.COMPLETE
         harness.silence = start.silence
         _read(harness, run)
+        effects = _named_again(harness, start)
+        if run.reads is not None:
+            harness.logs = logs(effects, run.reads)
     if run.unknown:
         raise InvalidInput(f"{_reader(harness)}: {run.unknown}.")
     values = run.values
@@ -115,13 +119,14 @@ def _concluded(
     harness: Harness, run: PipelineRun, glances: Glances, notes: Sequence[str]
 ) -> Healthy:
     start, settings = run.starts[0], harness.settings
-    effects = _named_again(harness, start)
+    effects = start.effects
     taken = [*glances.taken, Glance(len(effects), counted(run.values))]
     belongs = Belongs(settings.watched, settings.ignored)
     watched = start.watched
     blind = blind_spots(watched.unseen, watched.unseen_paths, belongs)
     expectation = harness.expectation
     assert expectation is not None
+    found = doubts(taken, effects, blind, settings.watched, harness.logs)
     going = replaces(taken)
     if going:
         notes = [
@@ -132,10 +137,10 @@ def _concluded(
         run,
         tuple(effects),
         expectation,
-        tuple(doubts(taken, effects, blind, settings.watched)),
+        tuple(found),
         frozenset(showing(taken, effects)),
         going,
-        (*notes, *_left_notes(start)),
+        (*notes, *_left_notes(start), *_log_notes(harness.logs)),
     )
 
 
@@ -225,6 +230,14 @@ def _left_behind(start: Start) -> str:
         if count
         else ""
     )
+
+
+def _log_notes(taken: Iterable[str]) -> list[str]:
+    return [
+        f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read it; of its writes only "
+        "the first is a place"
+        for name in sorted(taken)
+    ]
 
 
 def _left_notes(start: Start) -> list[str]:

@@ -22,6 +22,9 @@ from labkit.host.syscalls.watching import watch
 COMMAND_SECONDS = 120.0
 """How long a command that feeds, empties or reads may take: one may start a JVM."""
 
+FEWEST_SECONDS, LIMITS = 10.0, 4.0
+"""A reader may take so many times the limit of the pipeline, and so many seconds at least: it may start a JVM, too."""
+
 LAST_WORDS = 200
 """Signs of a log that a sentence quotes."""
 
@@ -174,7 +177,8 @@ class Aids:
 
     def read(self, seconds: float | None = None) -> list[Any]:
         """What there is to be read now. Raises `ReaderFailed`, or `InvalidInput` for rows that are none."""
-        return self.reader.values(seconds)
+        patience = max(FEWEST_SECONDS, LIMITS * self._settings.limit)
+        return self.reader.values(seconds or patience)
 
     def expected(self) -> list[Any] | None:
         """The rows that are due; None if nothing was said of them. Raises `InvalidInput`."""

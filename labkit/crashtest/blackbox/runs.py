@@ -25,12 +25,14 @@ from labkit.crashtest.blackbox.execution import (
     reached,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, expect, text
+from labkit.crashtest.blackbox.logs import read_after_all
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.reading import Aids, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED, SETTLED
+from labkit.host.file_reads import FileReads
 
 _PAUSE = 0.1
 """Seconds between two looks at rows that may still arrive."""
@@ -64,6 +66,8 @@ class PipelineRun:
     unknown: str = ""
     """Why the run proves nothing; empty if it does."""
     notes: list[str] = field(default_factory=list)
+    reads: FileReads | None = None
+    """What was read of the watched folders, by the pipeline or by its reader."""
     seconds: float = 0.0
 
     @property
@@ -94,6 +98,10 @@ class Harness:
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
         """Places whose files keep their numbers, since their order is chance."""
+        self.logs: frozenset[str] = frozenset()
+        """Masked paths of files that are taken for logs."""
+        self.recalled: frozenset[str] = frozenset()
+        """Those of them that a later run has read."""
         self.strays: list[str] = []
         self._count = 0
 
@@ -107,12 +115,20 @@ class Harness:
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
         self.aids.begin()
         try:
-            yield run
+            with FileReads(self.settings.watched) as reads:
+                run.reads = reads
+                yield run
+                self._recall(run, reads)
         except (JobFailed, ReaderFailed) as error:
             run.unknown = str(error)
         finally:
             self._sweep()
         run.seconds = time.monotonic() - begun
+
+    def _recall(self, run: PipelineRun, reads: FileReads) -> None:
+        """Takes note of files that were taken for logs, and that this run has read."""
+        for start in run.starts:
+            self.recalled |= read_after_all(start.effects, self.logs, reads)
 
     def _sweep(self) -> None:
         """Ends what a start left behind, if even its guard did not know of it."""

@@ -6,7 +6,7 @@ file of the pipeline was written in a way that cannot be followed. This module m
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -79,8 +79,12 @@ def doubts(
     effects: Sequence[Effect],
     unseen: Mapping[str, Sequence[str]],
     folders: Sequence[Path],
+    logs: Container[str] = (),
 ) -> list[str]:
-    """Why nothing may be said of the guarantee, a sentence each; none if all that the pipeline does was seen."""
+    """Why nothing may be said of the guarantee, a sentence each; none if all that the pipeline does was seen.
+
+    `logs`: masked paths of files that nobody reads.
+    """
     gaps = [each for each in changes(glances) if not _explained(each, effects)]
     found = []
     if gaps:
@@ -90,7 +94,7 @@ def doubts(
             f"something writes unseen: without a crash {named}{more}, and no effect was seen there (--watch DIR names a "
             "folder in which it may write; a process that was started before cannot be seen)"
         )
-    if all(each.kind is CallKind.EXIT for each in effects):
+    if all(each.kind is CallKind.EXIT or each.where in logs for each in effects):
         where = ", ".join(map(str, folders))
         found.append(
             f"no durable effect was seen in {where}, so nothing was cut: --watch DIR names the folder of store and "
