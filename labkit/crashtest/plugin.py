@@ -2,22 +2,22 @@
 
     pytest --crashtest sink.py:write_batch [--crashtest-quick]
 
-Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink, and which guarantee is expected
+Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink or pipeline, and which guarantee is expected
 (exactly-once if it says none). The run without a crash is made while tests are collected, since it shows the points.
 This module must not load anything heavy before somebody asks for it.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 if TYPE_CHECKING:
     from labkit.core.judge import Guarantee
-    from labkit.crashtest.campaign import Campaign
+    from labkit.crashtest.jobs import Job
     from labkit.crashtest.verdict import Result
 
 _FROM_PROJECT = "pyproject.toml"
@@ -49,6 +49,44 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CrashTests(config), "labkit-crashtests")
 
 
+class Tests(Protocol):
+    """The test of a sink or of a pipeline, run by run."""
+
+    @property
+    def results(self) -> list["Result"]:
+        """What came out of the runs so far."""
+
+    def healthy(self) -> "Result":
+        """The run without a crash, which comes first."""
+
+    def jobs(self) -> list["Job"]:
+        """The runs that are known after it."""
+
+    def second_crashes(self) -> list["Job"]:
+        """Runs that are known when those are made."""
+
+    def large_jobs(self) -> Iterator["Job"]:
+        """Runs with more rows than the others."""
+
+    def run(self, job: "Job") -> "Result":
+        """Makes one run."""
+
+
+def _campaign(
+    said: dict[str, Any], subject: str | None, *, quick: bool
+) -> AbstractContextManager[Tests]:
+    """The test of what the command line names, or else the project."""
+    if subject is None and "command" in said:
+        from labkit.crashtest.blackbox.campaign import pipeline_campaign
+        from labkit.crashtest.configured import pipeline
+
+        return pipeline_campaign(pipeline(said, quick=quick))
+    from labkit.crashtest.campaign import campaign
+    from labkit.crashtest.configured import combined
+
+    return campaign(combined(said, subject, quick=quick))
+
+
 class CrashTests:
     """The test of one sink, for one session of pytest."""
 
@@ -61,10 +99,8 @@ class CrashTests:
         """Makes the run without a crash, and a test for each point that it shows."""
         from labkit.core.errors import LabError
         from labkit.core.judge import Guarantee
-        from labkit.crashtest.campaign import campaign
         from labkit.crashtest.configured import (
             check_axes,
-            combined,
             configured,
             guarantee_named,
         )
@@ -73,12 +109,10 @@ class CrashTests:
         named = self._config.getoption("--crashtest")
         try:
             quick = bool(self._config.getoption("--crashtest-quick"))
-            wanted = combined(
-                said, None if named == _FROM_PROJECT else named, quick=quick
-            )
+            subject = None if named == _FROM_PROJECT else named
             expected = guarantee_named(said.get("expect")) or Guarantee.EXACTLY_ONCE
             check_axes(said.get("also", []))
-            running = self._stack.enter_context(campaign(wanted))
+            running = self._stack.enter_context(_campaign(said, subject, quick=quick))
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
@@ -89,7 +123,7 @@ class CrashTests:
     @staticmethod
     def _tests(
         session: pytest.Session,
-        running: "Campaign",
+        running: "Tests",
         first: "Result",
         expected: "Guarantee",
         also: tuple[str, ...],

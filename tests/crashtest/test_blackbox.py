@@ -11,6 +11,7 @@ from labkit.core.records import History, Observation, Reading, Record
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
+from labkit.crashtest.blackbox.logs import logs, read_after_all, without
 from labkit.crashtest.blackbox.points import EXIT, Point, choose, pairs, points
 from labkit.crashtest.blackbox.seeing import (
     Belongs,
@@ -22,13 +23,14 @@ from labkit.crashtest.blackbox.seeing import (
 )
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import Call, CallKind
 
 STORE = Path("/job/store")
 
 
 def call(kind: CallKind, path: str = "", target: str = "") -> Call:
-    return Call(1, 1, 1, kind, str(kind), path, target, 0, 0.0)
+    return Call(1, 1, 1, kind, f"a {kind} call", path, target, 0, 0.0)
 
 
 def effects(*said: str) -> list[Effect]:
@@ -223,3 +225,35 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(
     )
     only = settings.command("rename part-<n> #2")
     assert only.endswith("--reset 'rm -f out' --only 'rename part-<n> #2'")
+
+
+def test_of_a_log_its_making_and_its_first_write_stay_places(tmp_path: Path) -> None:
+    done = effects("create log", *["write log", "sync log"] * 3, "write a", "exit")
+    kept = [each.name for each in without(done, frozenset({"log"}))]
+    assert kept == ["create log #1", "write log #1", "write a #1", EXIT]
+    assert len(without(done, frozenset())) == len(done)
+
+
+def test_a_file_that_is_cut_renamed_or_removed_is_no_log(tmp_path: Path) -> None:
+    files = ("appended", "cut", "moved", "read")
+    namer = Namer([tmp_path])
+    with FileReads([tmp_path]) as reads:
+        for name in files:
+            (tmp_path / name).write_text("1")
+        (tmp_path / "read").read_text()
+        asked = [call(CallKind.WRITE, str(tmp_path / name)) for name in files]
+        asked += [
+            call(CallKind.TRUNCATE, str(tmp_path / "cut")),
+            call(CallKind.RENAME, str(tmp_path / "x"), str(tmp_path / "moved")),
+        ]
+        done = [each for each in map(namer.name, asked) if each is not None]
+        taken = logs(done, reads)
+        assert taken == {"appended"}
+        assert read_after_all(done, taken, reads) == frozenset()
+        (tmp_path / "appended").read_text()
+        assert read_after_all(done, taken, reads) == {"appended"}
+
+
+def test_a_pipeline_that_writes_nothing_but_a_log_was_not_seen() -> None:
+    (said,) = doubts([], effects("write log", "exit"), {}, [STORE], {"log"})
+    assert "no durable effect was seen" in said

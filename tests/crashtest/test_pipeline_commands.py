@@ -82,7 +82,7 @@ BY_HAND = ["--reader", "rows.py:read_all"]
         ("true", ["the reader read nothing after the command had ended well"]),
         (
             "(sleep 3; cp input/part-1 store/all.txt) &",
-            ["the 1 process(es) that the command left running"],
+            ["process(es) that the command left running do the work"],
         ),
         (
             "ulimit -f 0; cat input/part-1 > store/all.txt",
@@ -243,3 +243,28 @@ def test_nothing_is_left_of_a_test_that_is_killed_at_a_random_moment(
     chance = random.Random(seed)
     for _ in range(5):
         kill_at_a_moment(tmp_path / "job", chance.uniform(0, 3))
+
+
+@pytest.mark.slow
+def test_pytest_has_a_test_for_each_place() -> None:
+    Path("pyproject.toml").write_text(
+        '[tool.labkit.crashtest]\ncommand = "sh wrong_recovery_log.sh"\nreader = "rows.py:read_all"\n'
+        'expected = "rows.py:expected"\nwatch = ["store", "input"]\n'
+    )
+    words = ["-p", "labkit.crashtest.plugin", "--crashtest", "--crashtest-quick"]
+    done = run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
+            *("-c", "pyproject.toml", *words, "--junit-xml=junit.xml"),
+        ]
+    )
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    cases = {
+        case.attrib["name"]: case.find("failure") is not None
+        for case in ET.parse("junit.xml").iter("testcase")
+    }
+    assert cases["crashtest[write store/progress #1]"]
+    assert not cases["crashtest[healthy]"]
+    assert not cases["crashtest[create store/all.txt #1]"]
+    assert "crashtest[write store/progress #2]" not in cases  # it was taken for a log
+    assert cases["crashtest[second-crashes]"]

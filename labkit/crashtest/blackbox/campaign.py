@@ -119,10 +119,19 @@ class Campaign:
         return jobs
 
     def second_crashes(self) -> list[Job]:
-        """Pairs of crashes, found in the recoveries from the single ones that were run."""
+        """What the single crashes have shown: pairs, found in their recoveries, and places at files that are no logs."""
         most = QUICK_PAIRS if self.settings.quick else PAIRS
         chosen, self.pairs_found = pairs(self.recoveries, most)
-        return [_pair_job(pair) for pair in chosen]
+        return [*self._recalled(), *map(_pair_job, chosen)]
+
+    def large_jobs(self) -> Iterator[Job]:
+        """None: rows are the user's own, so no run has more of them than the others."""
+        yield from ()
+
+    @property
+    def results(self) -> list[Result]:
+        """What came out of the runs so far."""
+        return self.ledger.results
 
     def run(self, job: Job) -> Result:
         """One run, judged."""

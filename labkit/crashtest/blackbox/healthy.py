@@ -103,7 +103,7 @@ def healthy(harness: Harness) -> Healthy:
         if run.reads is not None:
             harness.logs = logs(effects, run.reads)
     if run.unknown:
-        raise InvalidInput(f"{_reader(harness)}: {run.unknown}.")
+        raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")
     values = run.values
     if not values:
         raise InvalidInput(
@@ -164,7 +164,7 @@ def _empty_store(harness: Harness) -> float:
         left = surely(aids.read, 2.0)
     except ReaderFailed as error:
         raise InvalidInput(
-            f"{error}; when there is nothing yet, it must give no rows instead."
+            f"{str(error).rstrip('.')}; when there is nothing yet, it must give no rows instead."
         ) from None
     if left:
         raise InvalidInput(

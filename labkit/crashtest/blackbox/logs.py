@@ -1,7 +1,8 @@
 """Logs: files that are only appended to, and that neither the pipeline nor its reader ever reads.
 
-Where such a file ends matters to nobody. Their first write stays a place, since their being there may matter. In every later run it is watched whether somebody
-reads them after all; then their places come back. This module must not decide what is run.
+Where such a file ends matters to nobody. Its first write stays a place, since its being there may matter. In every
+later run it is watched whether somebody reads it after all; then its places come back. This module must not decide what
+is run.
 """
 
 from collections import defaultdict
