@@ -1,0 +1,267 @@
+"""A model of folders on a disk: what programs see now, and what of it the disk itself already has.
+
+A file's contents reach the disk when the file is synced, a name when a folder in which it was made, moved or removed
+is. Until then each is on its way. That is POSIX's word; LazyFS (Ramos et al., PVLDB 17(11), 2024) and ALICE (Pillai et
+al., OSDI 2014) go by it, too. This module must not read or write any file but the copies that it was given.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from labkit.host.syscalls.calls import Call, CallKind
+
+Content = bytes | Path
+"""What is in a file: its bytes, or the copy that has them."""
+
+
+def bytes_of(content: Content) -> bytes:
+    """The bytes themselves."""
+    return content if isinstance(content, bytes) else content.read_bytes()
+
+
+class Written(NamedTuple):
+    """One write."""
+
+    number: int
+    """Of the call."""
+    offset: int
+    size: int
+    before: Content
+    """The file as it was before."""
+
+    def half(self, now: Content) -> bytes:
+        """The file with only the first half of the write."""
+        before, middle = bytes_of(self.before), self.offset + self.size // 2
+        head = before[: self.offset].ljust(self.offset, b"\0")
+        return head + bytes_of(now)[self.offset : middle] + before[middle:]
+
+
+@dataclass(eq=False)
+class File:
+    """A file, whatever its names. Two are the same only if they are one."""
+
+    now: Content = b""
+    on_disk: Content = b""
+    newest: "Written | None" = None
+    """The newest write that is on its way."""
+
+
+@dataclass(eq=False)
+class Link:
+    """A symbolic link."""
+
+    to: str
+
+
+@dataclass(eq=False)
+class Folder:
+    """A folder: names now, and names on the disk."""
+
+    now: dict[str, "Node"] = field(default_factory=dict)
+    on_disk: dict[str, "Node"] = field(default_factory=dict)
+
+
+Node = File | Link | Folder
+
+
+class Entry(NamedTuple):
+    """That a name in a folder stands for something, or for nothing."""
+
+    folder: Folder
+    name: str
+    node: Node | None
+
+
+class Naming(NamedTuple):
+    """One change of names, all of it or nothing: a creation, a removal, a rename."""
+
+    number: int
+    entries: tuple[Entry, ...]
+    said: str
+
+
+class NotModelled(Exception):
+    """A call whose outcome the model does not know."""
+
+
+class Disk:
+    """Folders through a run, one call after the other."""
+
+    def __init__(self, copies: Mapping[Path, Path]) -> None:
+        """`copies`: of each folder a copy as it was before the run, when everything of it had reached the disk."""
+        self.roots = {folder: _load(copy) for folder, copy in copies.items()}
+        self.on_its_way: list[Naming] = []
+        self.not_modelled: dict[str, list[str]] = {}
+
+    def take(self, call: Call, brought: Content | None = None) -> None:
+        """What a call does. `brought`: the contents of a file that comes from outside of the folders."""
+        try:
+            self._take(call, brought)
+        except NotModelled as why:
+            paths = self.not_modelled.setdefault(str(why), [])
+            paths.append(call.target or call.path)
+
+    def _take(self, call: Call, brought: Content | None) -> None:
+        if call.kind is CallKind.SYNC:
+            self._sync(call)
+        elif call.kind in (CallKind.WRITE, CallKind.TRUNCATE):
+            self._write(call)
+        elif call.kind is CallKind.CREATE:
+            self._name(call, self._entry(call.path, File()))
+        elif call.kind is CallKind.MKDIR:
+            self._name(call, self._entry(call.path, Folder()))
+        elif call.kind is CallKind.UNLINK:
+            self._name(call, self._entry(call.path, None))
+        elif call.kind is CallKind.LINK:
+            self._link(call, brought)
+        elif call.kind is CallKind.RENAME:
+            self._rename(call, brought)
+
+    # Contents.
+
+    def _write(self, call: Call) -> None:
+        file = self.node(call.path)
+        if not isinstance(file, File):
+            raise NotModelled("a file that came unseen")
+        before = file.now
+        file.now = _changed(before, call)
+        if call.synced:
+            file.on_disk = _changed(file.on_disk, call)
+        elif call.kind is CallKind.WRITE:
+            file.newest = Written(call.number, call.offset, call.size, before)
+
+    def _sync(self, call: Call) -> None:
+        if call.name in ("sync", "syncfs"):
+            for file in self.files():
+                _settle(file)
+            self._reach_the_disk(None)
+        elif isinstance(node := self.node(call.path), File):
+            _settle(node)
+        elif isinstance(node, Folder):
+            self._reach_the_disk(node)
+
+    # Names.
+
+    def _name(self, call: Call, *entries: Entry) -> None:
+        for entry in entries:
+            _put(entry.folder.now, entry)
+        said = f"{call.kind} {call.target or call.path}"
+        self.on_its_way.append(Naming(call.number, entries, said))
+
+    def _link(self, call: Call, brought: Content | None) -> None:
+        node: Node | None = self.node(call.path)
+        if call.name.startswith("symlink"):
+            node = Link(call.path)
+        elif node is None and brought is not None:
+            node = File(brought, brought)
+        if node is None:
+            raise NotModelled("a link to a file that was not seen")
+        self._name(call, self._entry(call.target, node))
+
+    def _rename(self, call: Call, brought: Content | None) -> None:
+        node = self.node(call.path)
+        if node is None and brought is not None:
+            node = File(brought, brought)
+        gone = self._entry(call.path, None) if self._is_inside(call.path) else None
+        if not self._is_inside(call.target):
+            if gone is not None:
+                self._name(call, gone)
+            return
+        if node is None:
+            raise NotModelled("a rename of what was not seen")
+        there = self.node(call.target)
+        come = self._entry(call.target, node)
+        if call.name == "renameat2(RENAME_EXCHANGE)" and gone is not None:
+            gone = gone._replace(node=there)
+        if there is not node or gone is None:  # two names of one file: nothing happens
+            self._name(call, *([gone] if gone else []), come)
+
+    def _reach_the_disk(self, folder: Folder | None) -> None:
+        """All changes of names in one folder, or in all (None), are on the disk from now on."""
+        left = []
+        for naming in self.on_its_way:
+            if folder is None or any(each.folder is folder for each in naming.entries):
+                for entry in naming.entries:
+                    _put(entry.folder.on_disk, entry)
+            else:
+                left.append(naming)
+        self.on_its_way = left
+
+    # Looking.
+
+    def node(self, path: str) -> Node | None:
+        """What has this name now; None if nothing has, or if it lies elsewhere."""
+        for root, top in self.roots.items():
+            if PurePosixPath(path).is_relative_to(root):
+                node: Node | None = top
+                for part in PurePosixPath(path).relative_to(root).parts:
+                    node = node.now.get(part) if isinstance(node, Folder) else None
+                return node
+        return None
+
+    def files(self) -> Iterator[File]:
+        """Every file that has a name now, or has one on the disk."""
+        seen: set[Node] = set()
+        waiting: list[Node] = list(self.roots.values())
+        for naming in self.on_its_way:
+            waiting += [each.node for each in naming.entries if each.node is not None]
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, Folder):
+                waiting += [*node.now.values(), *node.on_disk.values()]
+            elif isinstance(node, File):
+                yield node
+
+    def _is_inside(self, path: str) -> bool:
+        return any(PurePosixPath(path).is_relative_to(root) for root in self.roots)
+
+    def _entry(self, path: str, node: Node | None) -> Entry:
+        parent, name = PurePosixPath(path).parent, PurePosixPath(path).name
+        folder = self.node(str(parent))
+        if not isinstance(folder, Folder):
+            raise NotModelled("a folder that came unseen")
+        return Entry(folder, name, node)
+
+
+def _settle(file: File) -> None:
+    file.on_disk, file.newest = file.now, None
+
+
+def _put(names: dict[str, Node], entry: Entry) -> None:
+    if entry.node is None:
+        names.pop(entry.name, None)
+    else:
+        names[entry.name] = entry.node
+
+
+def _changed(before: Content, call: Call) -> bytes:
+    content = bytes_of(before)
+    if call.kind is CallKind.TRUNCATE:
+        if call.size < 0:
+            raise NotModelled("fallocate that moves or clears parts of a file")
+        return content[: call.size].ljust(call.size, b"\0")
+    if call.content is None or call.offset < 0:
+        raise NotModelled("bytes that could not be read")
+    head = content[: call.offset].ljust(call.offset, b"\0")
+    return head + call.content + content[call.offset + len(call.content) :]
+
+
+def _load(copy: Path) -> Folder:
+    folder = Folder()
+    for path in sorted(copy.iterdir()):
+        node: Node
+        if path.is_symlink():
+            node = Link(str(path.readlink()))
+        elif path.is_dir():
+            node = _load(path)
+        elif path.is_file():
+            node = File(path, path)
+        else:
+            continue  # a pipe or a socket holds nothing that could be lost
+        folder.now[path.name] = folder.on_disk[path.name] = node
+    return folder

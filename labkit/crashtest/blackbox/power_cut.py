@@ -1,0 +1,354 @@
+"""What a loss of power may leave of a pipeline's folders, at any point of a run that was recorded with its contents.
+
+    with recorded(["sh", "-c", "..."], [folder]) as journal:
+        for state in states_after_power_cut(journal, point):
+            state.build([somewhere])
+
+At each point five extremes, by the semantics of `labkit.crashtest.blackbox.disk`; every other order in which things
+may reach the disk lies between them and is not tried. Not modelled at all, and named where it occurs: memory-mapped
+files, io_uring, what `splice` moves out of a pipe, nameless files that get a name. A write with O_DIRECT counts as any
+other, so more is lost here than may be. This module must not judge, and must not start what was recorded again.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from labkit.crashtest.blackbox.disk import (
+    Content,
+    Disk,
+    File,
+    Folder,
+    Link,
+    Naming,
+    Node,
+    bytes_of,
+)
+from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.watching import watch
+
+Tree = Mapping[str, Content | Link | None]
+"""Everything below a folder by its relative name; None: a folder."""
+
+ALL_LOST, NAMES_KEPT, CONTENTS_KEPT, NEWEST_KEPT, TORN = (
+    "all lost",
+    "names kept",
+    "contents kept",
+    "newest kept",
+    "torn",
+)
+EXTREMES = {
+    ALL_LOST: "everything that was not synced is lost",
+    NAMES_KEPT: "names reached the disk, and contents that were not synced did not",
+    CONTENTS_KEPT: "contents reached the disk, and names in folders that were not synced did not",
+    NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
+    TORN: "everything reached the disk, but only half of the newest write that was not synced",
+}
+"""What is tried at each point, and why it may be."""
+
+
+class Entry(NamedTuple):
+    """A recorded call, and the contents that it brings from outside of the folders."""
+
+    call: Call
+    brought: Content | None = None
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A recorded run."""
+
+    copies: Mapping[Path, Path]
+    """Of each folder the copy that was taken before the run."""
+    entries: tuple[Entry, ...]
+    """The calls that concern the folders, in order. Point n is before entry n; the last one is behind all."""
+    watched: WatchedRun
+
+    def disk(self, point: int) -> Disk:
+        """The folders just before the call at this point."""
+        disk = Disk(self.copies)
+        for entry in self.entries[:point]:
+            disk.take(entry.call, entry.brought)
+        return disk
+
+    def point_before(self, number: int) -> int:
+        """The point before the call that has this number in the run, or before the next one that concerns the folders."""
+        return sum(entry.call.number < number for entry in self.entries)
+
+    def not_modelled(self) -> dict[str, tuple[str, ...]]:
+        """What of the run the model does not know, by name, with the files; where it is not empty, believe no state."""
+        disk = self.disk(len(self.entries))
+        found = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
+        folders = tuple(map(str, self.copies))
+        for name in self.watched.unseen:
+            paths = self.watched.unseen_paths.get(name, ())
+            own = tuple(each for each in paths if each.startswith(folders))
+            if own or not paths:
+                found[name] = own
+        return found
+
+    def unexplained(self) -> list[str]:
+        """Files that are not now as the journal says. Ask before anybody else writes there; empty is the proof."""
+        disk = self.disk(len(self.entries))
+        different: list[str] = []
+        for folder, root in disk.roots.items():
+            ours, theirs = _tree(root, _now), _tree(_loaded(folder), _now)
+            different += [
+                f"{folder}/{name}"
+                for name in sorted(ours.keys() | theirs.keys())
+                if name not in ours
+                or name not in theirs
+                or not _same(ours[name], theirs[name])
+            ]
+        return different
+
+
+@contextmanager
+def recorded(
+    command: Sequence[str],
+    folders: Sequence[Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    output: Path | None = None,
+    at: Path | None = None,
+    decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
+    tick: Callable[[], Answer] = lambda: Answer.GO_ON,
+) -> Iterator[Journal]:
+    """Runs a command, in the folder `at` or the first of `folders`, and keeps what power cuts are made of for a block.
+
+    `decide` and `tick` may kill it, as in `watch`, which raises what this raises.
+    """
+    places = [folder.resolve() for folder in folders]
+    with tempfile.TemporaryDirectory() as kept:
+        copies = {}
+        for number, folder in enumerate(places):
+            copies[folder] = Path(kept) / str(number)
+            shutil.copytree(folder, copies[folder], symlinks=True, ignore=_no_file)
+        recorder = Recorder(places, decide)
+        watched = watch(
+            command,
+            folder=at or places[0],
+            environment=os.environ if environment is None else environment,
+            output=output or Path(kept) / "output",
+            decide=recorder.decide,
+            tick=tick,
+            contents=True,
+        )
+        yield Journal(copies, tuple(recorder.entries), watched)
+
+
+class Recorder:
+    """Keeps the calls that concern some folders."""
+
+    def __init__(
+        self, folders: Sequence[Path], decide: Callable[[Call], Answer]
+    ) -> None:
+        self._folders = folders
+        self._decide = decide
+        self.entries: list[Entry] = []
+
+    def decide(self, call: Call) -> Answer:
+        """Asks whoever wanted to be asked; what is to happen is kept."""
+        answer = self._decide(call)
+        if answer is Answer.GO_ON and self._concerns(call):
+            self.entries.append(Entry(call, self._brought(call)))
+        return answer
+
+    def _concerns(self, call: Call) -> bool:
+        if call.name == "sync":
+            return True
+        return call.kind not in (CallKind.SEND, CallKind.EXIT) and (
+            self._is_inside(call.path) or self._is_inside(call.target)
+        )
+
+    def _brought(self, call: Call) -> bytes | None:
+        moves = call.kind in (CallKind.RENAME, CallKind.LINK)
+        if not moves or self._is_inside(call.path) or "symlink" in call.name:
+            return None
+        with suppress(OSError):
+            return Path(call.path).read_bytes()
+        return None
+
+    def _is_inside(self, path: str) -> bool:
+        return any(PurePosixPath(path).is_relative_to(each) for each in self._folders)
+
+
+@dataclass(frozen=True)
+class State:
+    """What may be there when the power is back."""
+
+    extreme: str
+    sentence: str
+    trees: tuple[Tree, ...]
+    """One for each folder, in the journal's order."""
+
+    def build(self, folders: Sequence[Path]) -> None:
+        """Makes each of these folders, emptied first, what its tree says."""
+        for folder, tree in zip(folders, self.trees, strict=True):
+            _empty(folder)
+            for name, content in sorted(tree.items()):
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if content is None:
+                    path.mkdir(exist_ok=True)
+                elif isinstance(content, Link):
+                    path.symlink_to(content.to)
+                else:
+                    path.write_bytes(bytes_of(content))
+
+    def files(self, number: int = 0) -> dict[str, bytes]:
+        """Names and bytes of the files of one folder."""
+        return {
+            name: bytes_of(content)
+            for name, content in self.trees[number].items()
+            if isinstance(content, bytes | Path)
+        }
+
+
+def states_after_power_cut(journal: Journal, point: int) -> list[State]:
+    """What a loss of power just before a point may leave, each different state once.
+
+    Empty where everything had reached the disk: then a power cut leaves what a SIGKILL leaves.
+    """
+    disk = journal.disk(point)
+    now = tuple(_tree(root, _now) for root in disk.roots.values())
+    states: list[State] = []
+    for extreme, trees in _extremes(disk):
+        known = [now, *(state.trees for state in states)]
+        if not any(_alike(trees, other) for other in known):
+            sentence = f"{EXTREMES[extreme]}: {_lost(now, trees)}."
+            states.append(State(extreme, sentence, trees))
+    return states
+
+
+Look = Callable[[Folder], Mapping[str, Node]]
+Read = Callable[[File], Content]
+
+
+def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
+    roots = list(disk.roots.values())
+
+    def trees(names: Look, contents: Read) -> tuple[Tree, ...]:
+        return tuple(_tree(root, names, contents) for root in roots)
+
+    yield ALL_LOST, trees(lambda folder: folder.on_disk, lambda file: file.on_disk)
+    yield NAMES_KEPT, trees(_now, lambda file: file.on_disk)
+    yield CONTENTS_KEPT, trees(lambda folder: folder.on_disk, lambda file: file.now)
+    if disk.on_its_way:
+        newest = disk.on_its_way[-1]
+        brought = {id(each.node) for each in newest.entries}
+        names = _with(newest)
+        yield (
+            NEWEST_KEPT,
+            trees(
+                names, lambda file: file.now if id(file) in brought else file.on_disk
+            ),
+        )
+    torn = max(
+        (file for file in disk.files() if file.newest and file.newest.size > 1),
+        key=lambda file: file.newest.number if file.newest else 0,
+        default=None,
+    )
+    if torn is not None and torn.newest is not None:
+        half = torn.newest.half(torn.now)
+        yield TORN, trees(_now, lambda file: half if file is torn else file.now)
+
+
+def _with(naming: Naming) -> Look:
+    """Names on the disk, and one change of names that is still on its way."""
+
+    def names(folder: Folder) -> Mapping[str, Node]:
+        there = dict(folder.on_disk)
+        for entry in naming.entries:
+            if entry.folder is folder and entry.node is None:
+                there.pop(entry.name, None)
+            elif entry.folder is folder and entry.node is not None:
+                there[entry.name] = entry.node
+        return there
+
+    return names
+
+
+def _now(folder: Folder) -> Mapping[str, Node]:
+    return folder.now
+
+
+def _tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
+    found: dict[str, Content | Link | None] = {}
+    for name, node in names(folder).items():
+        if isinstance(node, Folder):
+            found[name] = None
+            below = _tree(node, names, contents)
+            found |= {f"{name}/{inner}": content for inner, content in below.items()}
+        else:
+            found[name] = contents(node) if isinstance(node, File) else node
+    return found
+
+
+def _same(one: Content | Link | None, other: Content | Link | None) -> bool:
+    if isinstance(one, Link) and isinstance(other, Link):
+        return one.to == other.to
+    if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
+        return one == other or bytes_of(one) == bytes_of(other)
+    return one is other is None
+
+
+def _alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
+    return all(
+        mine.keys() == theirs.keys()
+        and all(_same(mine[name], theirs[name]) for name in mine)
+        for mine, theirs in zip(one, other, strict=True)
+    )
+
+
+def _lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
+    """How a state differs from what programs saw, in words."""
+    words = []
+    for mine, theirs in zip(now, then, strict=True):
+        missing = [name for name in mine if name not in theirs]
+        back = [name for name in theirs if name not in mine]
+        changed = [
+            name
+            for name in mine
+            if name in theirs and not _same(mine[name], theirs[name])
+        ]
+        empty = [name for name in changed if theirs[name] == b""]
+        rest = [name for name in changed if name not in empty]
+        said = {
+            "not there": missing,
+            "there again": back,
+            "empty": empty,
+            "not as written": rest,
+        }
+        words += [
+            f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}"
+            for what, names in said.items()
+            if names
+        ]
+    return "; ".join(words)
+
+
+def _loaded(folder: Path) -> Folder:
+    return Disk({folder: folder}).roots[folder]
+
+
+def _empty(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _no_file(folder: str, names: Sequence[str]) -> set[str]:
+    """What a copy leaves out: pipes, sockets and devices."""
+    kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
+    wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+    return {name for name, mode in kinds.items() if not any(of(mode) for of in wanted)}
