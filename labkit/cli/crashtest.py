@@ -85,6 +85,13 @@ def crashtest(
             help="The guarantee that must be measured; exit 1 if it is weaker."
         ),
     ] = None,
+    power_cut: Annotated[
+        bool | None,
+        typer.Option(
+            "--power-cut",
+            help="Of a pipeline: the power fails, too, so that what was not synced may be missing.",
+        ),
+    ] = None,
     also: Annotated[
         list[str] | None,
         typer.Option(help="An axis that must hold too, as fractured_read."),
@@ -237,6 +244,7 @@ def crashtest(
         "reset": reset,
         "watch": watch,
         "checkpoint": checkpoint,
+        "power_cut": power_cut,
     }
     is_pipeline = command is not None or (named is None and "command" in said)
     _refuse_mixed(subject, command, sinks if is_pipeline else pipelines)

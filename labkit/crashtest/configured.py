@@ -34,6 +34,7 @@ PIPELINE = {
     "reset",
     "watch",
     "checkpoint",
+    "power_cut",
 }
 """What may be said of a pipeline only."""
 
@@ -80,6 +81,7 @@ def pipeline(
     return pipeline_settings(
         command or said["command"],
         **texts,
+        power_cut=given.pop("power_cut", None) or bool(said.get("power_cut")),
         watch=tuple(given.pop("watch", None) or said.get("watch", ())),
         ignored=tuple(given.pop("ignored", None) or said.get("ignore", ())),
         **given,

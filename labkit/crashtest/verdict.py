@@ -32,6 +32,7 @@ class Group(StrEnum):
     HEALTHY = "healthy"
     CRASH = "crash"
     PAIR = "second crash"
+    POWER = "power cut"
     RETRY = "task retry"
     LARGE = "large batch"
     SEEING = "seeing"

@@ -40,6 +40,7 @@ def options(name: str) -> dict[str, Any]:
         "feed": wanted.get("feed", ""),
         "watch": ["input", "store", *_checkpoint(wanted)],
         "checkpoint": wanted.get("checkpoint", ""),
+        "power_cut": wanted.get("power_cut", False),
         "limit": wanted.get("limit", 60),
         "seconds": 900,
         "quick": True,

@@ -20,6 +20,12 @@ from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.logs import without
+from labkit.crashtest.blackbox.outage import (
+    OUTAGES,
+    POWER,
+    QUICK_OUTAGES,
+    outages,
+)
 from labkit.crashtest.blackbox.points import (
     PAIRS,
     POINTS,
@@ -33,6 +39,7 @@ from labkit.crashtest.blackbox.points import (
     points,
 )
 from labkit.crashtest.blackbox.reading import Aids
+from labkit.crashtest.blackbox.report import UNJUDGED, pipeline_report
 from labkit.crashtest.blackbox.rollback import roll_back
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, effects_of
 from labkit.crashtest.blackbox.settings import (
@@ -40,7 +47,7 @@ from labkit.crashtest.blackbox.settings import (
     PipelineSettings,
     pipeline_settings,
 )
-from labkit.crashtest.blackbox.story import lines, plain
+from labkit.crashtest.blackbox.story import lines
 from labkit.crashtest.harness.leftovers import MARK
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED
@@ -49,19 +56,9 @@ from labkit.crashtest.judging import verdict_of
 from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.samples import Sample
-from labkit.crashtest.timeline import Line, picture, text
+from labkit.crashtest.timeline import Line, text
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
-
-UNTESTED = (
-    "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
-    "the death of a server that the pipeline writes to, and a single write that a crash cuts in two."
-)
-
-UNJUDGED = ("precommitted_read", "fractured_read")
-"""Which rows belong together nobody said, so a part of them is told from all of them by nothing."""
-
-_NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which rows belong together"
 
 QUICK_SECONDS, WHOLE_SECONDS = 170.0, 900.0
 """What all runs may take, unless those that are planned need more."""
@@ -123,6 +120,35 @@ class Campaign:
         most = QUICK_PAIRS if self.settings.quick else PAIRS
         chosen, self.pairs_found = pairs(self.recoveries, most)
         return [*self._recalled(), *map(_pair_job, chosen)]
+
+    def outages(self) -> list[Job]:
+        """Places at which the power fails, if that was asked for."""
+        if not self.settings.power_cut:
+            return []
+        most = QUICK_OUTAGES if self.settings.quick else OUTAGES
+        plan = choose(self._seen.effects, self._seen.showing, most)
+        return [
+            Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
+            for point in plan.chosen
+        ]
+
+    def cut_power(self, job: Job) -> list[Result]:
+        """The runs from each state that a loss of power at a place may leave, judged; none where all was synced."""
+        if self.ledger.is_over():
+            self.ledger.planned += 1
+            return [self.ledger.skip(job)]
+        self.ledger.begin(job)
+        at = self._place(job.id.removeprefix(POWER))
+        kept = len(self.ledger.results)
+        with self.harness.run(job.id, job.title) as run:
+            for after in outages(self.harness, run, at):
+                each = Job(after.id, after.title, Group.POWER)
+                self.ledger.planned += 1
+                self.ledger.keep(self._judged(each, after))
+        if run.unknown:
+            self.ledger.planned += 1
+            self.ledger.keep(unknown(job, run.unknown))
+        return self.ledger.results[kept:]
 
     def large_jobs(self) -> Iterator[Job]:
         """None: rows are the user's own, so no run has more of them than the others."""
@@ -196,13 +222,17 @@ class Campaign:
             jobs = self.jobs()
             more = QUICK_PAIRS if self.settings.quick else PAIRS
             only = self.settings.only
+            more += len(self.outages())
             runs = sum(1 + (THEN in name) for name in only) or len(jobs) + more
             self.ledger.total = 1 + runs
             if not self.settings.seconds:
                 needed = 2 * STARTS * first.seconds * runs
                 self.ledger.budget = max(self.ledger.budget, needed)
             for job in self._wanted(jobs):
-                self.run(job)
+                if job.group is Group.POWER:
+                    self.cut_power(job)
+                else:
+                    self.run(job)
         return self.report()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Job]:
@@ -210,6 +240,7 @@ class Campaign:
             yield from jobs
             yield from self._recalled()
             yield from self.second_crashes()
+            yield from self.outages()
         for name in self.settings.only:
             yield from self._one(name, jobs)
 
@@ -231,8 +262,9 @@ class Campaign:
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """What has to be run for one name: of a second crash the first one alone, too."""
-        named = next((job for job in jobs if job.id == name), None)
-        if named is not None:
+        known = [*jobs, *self.outages()]
+        named = next((job for job in known if name.startswith(job.id)), None)
+        if named is not None and (named.id == name or name.startswith(f"{named.id}, ")):
             yield named
             return
         first, then, second = name.partition(THEN)
@@ -254,25 +286,15 @@ class Campaign:
 
     def report(self) -> Report:
         """What is known so far."""
-        seen = self._seen
-        unjudged = [*UNJUDGED, *(["aborted_read"] if seen.replaces else [])]
+        unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
         summary = self.ledger.summary(self.found, self.pairs_found, unjudged)
-        weakest = summary.weakest
-        drawn = (
-            picture(self._stories[weakest.id], weakest.title)
-            if weakest and weakest.id in self._stories
-            else ""
-        )
-        return Report(
+        notes = (*self._seen.notes, *self.harness.strays)
+        return pipeline_report(
             self.settings,
-            "a command",
-            seen.expectation.shape,
+            replace(self._seen, notes=notes),
             summary,
-            tuple(plain(seen.effects)),
             diagnose(summary, self.points),
-            drawn,
-            tuple(dict.fromkeys([*seen.notes, *self.harness.strays, _NOT_JUDGED])),
-            UNTESTED,
+            self._stories,
         )
 
 

@@ -35,6 +35,13 @@ FORGIVE = Recipe(
 )
 
 
+SYNC = Recipe(
+    "sync before you tell",
+    "Sync the file, rename it, sync its folder, and only then note that it is there, which is synced as well.",
+    "notebooks/06_sinks.ipynb",
+)
+
+
 class Stretch(NamedTuple):
     """Neighbouring places at which a crash does the same harm."""
 
@@ -77,6 +84,8 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
 
 def _alone(weakest: Result) -> Diagnosis:
     """Of a run that no single crash is like."""
+    if weakest.group is Group.POWER:
+        return Diagnosis("not synced", f"{weakest.title}: {weakest.because}", SYNC)
     if weakest.group is Group.PAIR:
         why = f"a crash during recovery does harm, and alone it was not seen to: {weakest.title}"
         return Diagnosis("recovery", why, FORGIVE)

@@ -7,7 +7,8 @@ choose where to kill.
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import EXIT, Point
+from labkit.crashtest.blackbox.power_cut import Journal, recorded
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
@@ -107,13 +109,36 @@ class Execution:
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
         """Starts the command and sees it out."""
         watched = watch(
-            ["/bin/sh", "-c", self._settings.pipeline],
+            self._command,
             folder=self._settings.folder,
             environment={**os.environ, **environment},
             output=log,
             decide=self.decide,
             tick=self.tick,
         )
+        return self._over_with(watched, log)
+
+    @contextmanager
+    def recorded(
+        self, environment: Mapping[str, str], log: Path
+    ) -> Iterator[tuple[Start, Journal]]:
+        """The same, for a block, with everything that a loss of power may leave of it."""
+        with recorded(
+            self._command,
+            self._settings.watched,
+            at=self._settings.folder,
+            environment={**os.environ, **environment},
+            output=log,
+            decide=self.decide,
+            tick=self.tick,
+        ) as journal:
+            yield self._over_with(journal.watched, log), journal
+
+    @property
+    def _command(self) -> list[str]:
+        return ["/bin/sh", "-c", self._settings.pipeline]
+
+    def _over_with(self, watched: WatchedRun, log: Path) -> Start:
         if watched.held is not None:
             self._over = Over.KILLED
         return Start(self._effects, watched, self._over, log, self._silence)

@@ -27,6 +27,7 @@ from labkit.crashtest.blackbox.execution import (
 from labkit.crashtest.blackbox.expectation import Expectation, expect, text
 from labkit.crashtest.blackbox.logs import read_after_all
 from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.power_cut import Journal
 from labkit.crashtest.blackbox.reading import Aids, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import MARK, end, strays
@@ -118,17 +119,19 @@ class Harness:
             with FileReads(self.settings.watched) as reads:
                 run.reads = reads
                 yield run
-                self._recall(run, reads)
+                self._recall(run)
         except (JobFailed, ReaderFailed) as error:
             run.unknown = str(error)
         finally:
             self._sweep()
         run.seconds = time.monotonic() - begun
 
-    def _recall(self, run: PipelineRun, reads: FileReads) -> None:
+    def _recall(self, run: PipelineRun) -> None:
         """Takes note of files that were taken for logs, and that this run has read."""
+        if run.reads is None:
+            return
         for start in run.starts:
-            self.recalled |= read_after_all(start.effects, self.logs, reads)
+            self.recalled |= read_after_all(start.effects, self.logs, run.reads)
 
     def _sweep(self) -> None:
         """Ends what a start left behind, if even its guard did not know of it."""
@@ -143,14 +146,37 @@ class Harness:
         self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None
     ) -> Start:
         """Starts the pipeline and sees it out, or kills it at a place."""
-        number = len(run.starts) + 1
-        expected = Expected(self.misses_nothing, self.endless, self.silence)
-        namer = self.namer()
-        execution = Execution(self.settings, namer, expected, at, ask)
-        log = run.folder / f"start-{number}.log"
-        log.touch()
+        log = self._log(run)
+        execution = self._execution(at, ask)
         run.starts.append(execution.run({MARK: self._mark}, log))
         return run.last
+
+    def _execution(self, at: Point | None, ask: Ask | None = None) -> Execution:
+        expected = Expected(self.misses_nothing, self.endless, self.silence)
+        return Execution(self.settings, self.namer(), expected, at, ask)
+
+    @staticmethod
+    def _log(run: PipelineRun) -> Path:
+        log = run.folder / f"start-{len(run.starts) + 1}.log"
+        log.touch()
+        return log
+
+    @contextmanager
+    def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
+        """The same as `crash`, for a block, with everything that a loss of power at that place may leave."""
+        log = self._log(run)
+        run.reads = (
+            None  # whoever compares the folders with the record reads all of them
+        )
+        with self._execution(at).recorded({MARK: self._mark}, log) as (start, journal):
+            run.starts.append(start)
+            unexplained = journal.unexplained()
+            self._prove(run, start, at)
+            if unexplained:
+                raise JobFailed(
+                    f"what a loss of power leaves is not known: {', '.join(unexplained[:2])} is not as it was written"
+                )
+            yield journal
 
     def namer(self) -> Namer:
         """What names the calls of one start."""
@@ -170,7 +196,11 @@ class Harness:
 
     def crash(self, run: PipelineRun, at: Point) -> None:
         """Starts the pipeline and kills it at a place, with evidence. Raises `JobFailed` if it was not reached."""
-        start = self.start(run, at)
+        self._prove(run, self.start(run, at), at)
+        self.look(run, f"crash {len(run.crashes)}")
+
+    def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
+        """Keeps the evidence of a crash. Raises `JobFailed` where there is none."""
         if not reached(start, at):
             raise JobFailed(f"{NEVER_REACHED}: {self.told(start)}")
         emptied = start.watched.emptied
@@ -179,7 +209,6 @@ class Harness:
                 f"not every process died at {at.name}: {emptied.left if emptied else 'none was killed'}"
             )
         run.crashes.append(evidence(start, at))
-        self.look(run, f"crash {len(run.crashes)}")
 
     def told(self, start: Start) -> str:
         """How a start was over, in words."""

@@ -35,6 +35,8 @@ class PipelineSettings:
     reset: str = ""
     watched: tuple[Path, ...] = ()
     checkpoint: Path | None = None
+    power_cut: bool = False
+    """Whether the power fails, too: what was not synced may then be missing."""
     ignored: tuple[str, ...] = ()
     quick: bool = False
     only: tuple[str, ...] = ()
@@ -58,8 +60,9 @@ class PipelineSettings:
         options += [("--ignore", each) for each in self.ignored]
         options.append(("--only", only))
         parts = [f"{name} {shlex.quote(said)}" for name, said in options if said]
+        power = ["--power-cut"] if self.power_cut else []
         quick = ["--quick"] if self.quick and not only else []
-        return " ".join(["labkit crashtest", *parts, *quick])
+        return " ".join(["labkit crashtest", *parts, *power, *quick])
 
     def _rows_said(self) -> list[tuple[str, str]]:
         reader = f"{self.reader.file}:{self.reader.name}" if self.reader else ""
@@ -80,6 +83,7 @@ def pipeline_settings(
     reset: str = "",
     watch: Sequence[str] = (),
     checkpoint: str = "",
+    power_cut: bool = False,
     ignored: Sequence[str] = (),
     quick: bool = False,
     only: Sequence[str] = (),
@@ -97,6 +101,9 @@ def pipeline_settings(
         )
     if limit <= 0 or seconds < 0:
         raise InvalidInput("--limit and --seconds must be more than 0.")
+    watched = tuple(_folder(each, "--watch") for each in watch) or (folder,)
+    if power_cut:
+        _check_rebuilt(watched, folder)
     return PipelineSettings(
         pipeline=command,
         folder=folder,
@@ -105,14 +112,25 @@ def pipeline_settings(
         expected=_source(expected),
         feed=feed,
         reset=reset,
-        watched=tuple(_folder(each, "--watch") for each in watch) or (folder,),
+        watched=watched,
         checkpoint=Path(checkpoint).resolve() if checkpoint else None,
+        power_cut=power_cut,
         ignored=tuple(ignored),
         quick=quick,
         only=tuple(only),
         limit=limit,
         seconds=seconds,
     )
+
+
+def _check_rebuilt(watched: Sequence[Path], folder: Path) -> None:
+    """Raises `InvalidInput` where a folder that would be emptied and built anew holds the person's own work."""
+    for each in watched:
+        if folder.is_relative_to(each):
+            raise InvalidInput(
+                f"--power-cut empties the watched folders and builds them anew, and {each} holds this folder; name with "
+                "--watch DIR those of store, checkpoint and input only."
+            )
 
 
 def _folder(text: str, option: str) -> Path:

@@ -1,0 +1,73 @@
+"""Runs in which the power fails: the folders become what may be left, and the pipeline is started on them.
+
+What was not synced may be missing; `labkit.crashtest.blackbox.power_cut` says which extremes there are. This module
+must not judge.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from labkit.core.errors import JobFailed
+from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.power_cut import Journal, State, states_after_power_cut
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+from labkit.crashtest.harness.reader import ReaderFailed
+from labkit.host.syscalls.calls import CallKind
+
+QUICK_OUTAGES, OUTAGES = 4, 12
+"""Places at which the power fails, at most; at each up to five states are tried."""
+
+POWER = "power cut "
+"""Before the name of a place."""
+STATE = ", "
+"""Between the name of a place and that of a state."""
+
+
+def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
+    """A run to a place, and for each state that a loss of power may leave there one from that state to the end."""
+    with harness.crash_recorded(run, at) as journal:
+        blind = not_modelled(journal, run)
+        for number, state in enumerate(_states(journal), start=1):
+            yield _after(harness, run, state, number, blind)
+
+
+def _states(journal: Journal) -> list[State]:
+    """Those behind everything that happened: the call that was held did not."""
+    return states_after_power_cut(journal, len(journal.entries))
+
+
+def _after(
+    harness: Harness, run: PipelineRun, state: State, number: int, blind: str
+) -> PipelineRun:
+    after = PipelineRun(
+        f"{run.id}{STATE}{state.extreme}",
+        f"{run.title}: {state.sentence.rstrip('.')}",
+        run.folder / f"state-{number}",
+        starts=list(run.starts),
+        crashes=list(run.crashes),
+        unknown=blind,
+    )
+    after.folder.mkdir()
+    if blind:
+        return after
+    try:
+        state.build(harness.settings.watched)
+        harness.look(after, "the power is back")
+        harness.recover(after)
+    except (JobFailed, ReaderFailed) as error:
+        after.unknown = str(error)
+    return after
+
+
+def not_modelled(journal: Journal, run: PipelineRun) -> str:
+    """Why the states cannot be believed; empty if they can."""
+    found: Mapping[str, tuple[str, ...]] = journal.not_modelled()
+    named = [
+        f"{name}{f' ({Path(files[0]).name})' if files else ''}"
+        for name, files in found.items()
+    ]
+    if any(each.kind is CallKind.SEND for each in run.last.effects):
+        named.append("what was sent to servers")
+    if not named:
+        return ""
+    return f"what a loss of power leaves is not known of {', '.join(named)}"
