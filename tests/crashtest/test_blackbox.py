@@ -199,6 +199,7 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
         ({"read_command": "cat", "expected": "rows.jsonl"}, "write a file and a name"),
         ({"read_command": "cat", "limit": 0}, "must be more than 0"),
         ({"read_command": "cat", "watch": ["rows.py"]}, "name the folder it is in"),
+        ({"read_command": "cat", "power_cut": True}, "empties the watched folders"),
     ],
 )
 def test_what_makes_no_test_is_said_in_one_sentence(

@@ -24,6 +24,7 @@ from labkit.crashtest.blackbox.outage import (
     OUTAGES,
     POWER,
     QUICK_OUTAGES,
+    STATE,
     outages,
 )
 from labkit.crashtest.blackbox.points import (
@@ -127,10 +128,7 @@ class Campaign:
             return []
         most = QUICK_OUTAGES if self.settings.quick else OUTAGES
         plan = choose(self._seen.effects, self._seen.showing, most)
-        return [
-            Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
-            for point in plan.chosen
-        ]
+        return [_outage_job(point) for point in plan.chosen]
 
     def cut_power(self, job: Job) -> list[Result]:
         """The runs from each state that a loss of power at a place may leave, judged; none where all was synced."""
@@ -262,11 +260,15 @@ class Campaign:
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """What has to be run for one name: of a second crash the first one alone, too."""
-        known = [*jobs, *self.outages()]
-        named = next((job for job in known if name.startswith(job.id)), None)
-        if named is not None and (named.id == name or name.startswith(f"{named.id}, ")):
+        named = next((job for job in jobs if job.id == name), None)
+        if named is not None:
             yield named
             return
+        if name.startswith(POWER) and self.settings.power_cut:
+            place = name.removeprefix(POWER).partition(STATE)[0]
+            if place in self.points:
+                yield _outage_job(self.points[place])
+                return
         first, then, second = name.partition(THEN)
         point = self.points.get(first)
         if point is None:
@@ -296,6 +298,10 @@ class Campaign:
             diagnose(summary, self.points),
             self._stories,
         )
+
+
+def _outage_job(point: Point) -> Job:
+    return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
 
 
 def _pair_job(pair: Pair) -> Job:
