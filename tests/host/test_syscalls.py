@@ -202,6 +202,11 @@ int main(void) {
   unlink("missing");
   rename("missing", "other");
   write(99, "x", 1);
+  mkdir("no/such", 0777);
+  open("no/such/f", O_CREAT | O_WRONLY, 0666);
+  rename("linked", "no/such/f");
+  rmdir("../sub");
+  unlink("../sub");
   return 0;
 }
 """

@@ -8,48 +8,40 @@ must not know what a call means for anybody.
 
 import contextlib
 import math
-import os
 import select
-import socket
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
-import labkit
-from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all, session_members
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.deeds import Deed, Unseen
 from labkit.host.syscalls.dialogue import (
     AllEnded,
     Kill,
     Launch,
-    Listening,
     Refused,
     RootEnded,
-    Said,
 )
-from labkit.host.syscalls.filters import Listener, Notification
-from labkit.host.syscalls.reading import Deed, Reader, Unseen
-from labkit.host.syscalls.support import refusal, supported
-from labkit.host.syscalls.table import architecture, questions
+from labkit.host.syscalls.filters import Notification
+from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
+from labkit.host.syscalls.reading import Reader
+from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
 LINGER_SECONDS = 2.0
 """How long what a command left running may go on after the command itself has ended."""
-GUARD_SECONDS = 40.0
-"""How long a guard may take to answer an order: more than it may take to kill."""
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids being read"
+_FORBIDDEN = "a file in a folder that the watcher may not look into"
 
 
 def go_on() -> Answer:
@@ -84,103 +76,10 @@ def watch(
     launch = Launch(
         list(command), str(folder), dict(environment), str(output), sorted(kinds)
     )
-    with _guarded(launch, output) as guard:
+    with guarded(launch, output) as guard:
         state = output.stat()
         reader = Reader((state.st_dev, state.st_ino), contents=contents)
         return Watch(guard, reader, decide, tick, kinds).run(linger)
-
-
-class Guarded:
-    """The watcher's end of a guard."""
-
-    def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
-        self.channel = channel
-        self.root = root
-        self.listener = listener
-        self.lines = wire.Lines()
-
-    def hear(self) -> list[Said] | None:
-        """What the guard has said, as soon as it says something; None when it says nothing more."""
-        piece = self.channel.recv(65536)
-        if not piece:
-            return None
-        return [_decoded(line) for line in self.lines.feed(piece)]
-
-
-def _decoded(line: bytes) -> Said:
-    said: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # a union of types
-    return said
-
-
-@contextmanager
-def _guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
-    """A guard that has started the command, for a block; afterwards nothing of it is left."""
-    ours, theirs = socket.socketpair()
-    home = Path(labkit.__file__).parent.parent
-    path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
-    with ours, theirs, output.open("ab") as log:
-        process = subprocess.Popen(
-            # -P: a module of the user's folder must not stand in for one of Python's.
-            [sys.executable, "-P", "-m", "labkit.host.syscalls.guard"],
-            stdin=theirs.fileno(),
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,
-        )
-        theirs.close()
-        with _ended_with(process, ours):
-            ours.sendall(wire.encode(launch))
-            guard = _await_listener(ours, launch)
-            try:
-                yield guard
-            finally:
-                os.close(guard.listener.descriptor)
-
-
-@contextmanager
-def _ended_with(
-    process: subprocess.Popen[bytes], channel: socket.socket
-) -> Iterator[None]:
-    """Closes the channel after the block, upon which the guard kills what is left and ends."""
-    try:
-        yield
-    finally:
-        channel.close()
-        try:
-            process.wait(GUARD_SECONDS)
-        except subprocess.TimeoutExpired:  # somebody has stopped it
-            process.kill()
-            process.wait()
-
-
-def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """The guard with the listener that it hands out, or its reason as an error."""
-    channel.settimeout(GUARD_SECONDS)
-    try:
-        line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
-    except TimeoutError:
-        raise JobFailed("The command's guard did not start it in time.") from None
-    if not line:
-        raise JobFailed(f"The command's guard died at once; {launch.output} says why.")
-    lines = wire.Lines()
-    message = _decoded(lines.feed(line)[0])
-    if isinstance(message, Refused):
-        raise _error(message)
-    assert isinstance(message, Listening)
-    here = architecture()
-    assert here is not None
-    kinds = frozenset(CallKind(kind) for kind in launch.kinds)
-    listener = Listener(descriptors[0], here, questions(kinds, here.numbers))
-    return Guarded(channel, message.root, listener)
-
-
-def _error(refused: Refused) -> Exception:
-    if refused.filtering:
-        return ServiceUnavailable(refusal(refused.number))
-    return InvalidInput(
-        f"The command could not be started ({refused.because}); name a program and a folder that are there."
-    )
 
 
 class Interrupted(NamedTuple):
@@ -279,10 +178,12 @@ class Watch:
         tracee = Tracee(notification.thread)
         try:
             found = self._reader.read(tracee, notification.name, notification.arguments)
-        except WillFail:
-            return None
         except Unreadable:
             found = Unseen(_UNREADABLE)
+        except PermissionError:
+            found = Unseen(_FORBIDDEN)
+        except (WillFail, OSError):  # as of a name that is too long
+            return None
         if found is None or not self._guard.listener.alive(notification):
             return None
         if isinstance(found, Unseen):
@@ -338,7 +239,7 @@ class Watch:
             elif isinstance(message, AllEnded):
                 self._ended = message
             elif isinstance(message, Refused):
-                raise _error(message)
+                raise error_of(message)
 
     def _kill(self) -> None:
         """Has the guard kill everything, and waits for its word that nothing is left."""

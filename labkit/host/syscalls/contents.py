@@ -1,0 +1,236 @@
+"""Calls that change what is inside a file, or make it durable, or send bytes: what they are about to do.
+
+This module must not answer a call, and must not guess: bytes that cannot be read are None.
+"""
+
+import os
+import stat
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.deeds import HERE, Arguments, Deed, Found, Unseen
+from labkit.host.syscalls.sockets import Address, Peers, address
+from labkit.host.syscalls.table import FICLONE, MAP_SHARED
+from labkit.host.syscalls.tracee import Opened, Tracee, WillFail
+
+_KEEPS_SIZE = 1  # FALLOC_FL_KEEP_SIZE
+_ANONYMOUS = 0x20
+_WRITES_DURABLY = 0x2 | 0x4  # RWF_DSYNC, RWF_SYNC
+_APPENDS = 0x10  # RWF_APPEND
+_RANGE = struct.Struct("<qQQQ")
+_EVERYTHING = 1 << 62
+_SHARING = {"bcachefs", "btrfs", "cifs", "nfs4", "ocfs2", "overlay", "xfs", "zfs"}
+_MESSAGE = struct.Struct("<QI4xQQQQI4x")
+
+
+class Source(NamedTuple):
+    """Where the kernel takes the bytes of a copy from."""
+
+    descriptor: int
+    pointer: int = 0
+    """The address of the place in the file; 0: the descriptor's own place."""
+    start: int | None = None
+    """The place itself, where the call names it."""
+
+
+class Contents:
+    """Reads such calls of one run. It remembers which sockets lead where, and nothing else."""
+
+    def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
+        """`output`: device and inode of the file that takes what the command prints, which is no effect of it."""
+        self._output = output
+        self._contents = contents
+        self._peers = Peers()
+
+    def truncate(self, tracee: Tracee, place: int, size: int) -> Found:
+        path = os.path.realpath(tracee.path(HERE, place))
+        try:
+            state = os.stat(path)  # noqa: PTH116  (a hot path)
+        except OSError:
+            return None
+        changes = stat.S_ISREG(state.st_mode) and state.st_size != size
+        return Deed(CallKind.TRUNCATE, path, size=size) if changes else None
+
+    def truncate_opened(self, tracee: Tracee, descriptor: int, size: int) -> Found:
+        opened = tracee.opened(descriptor)
+        changes = opened.is_file and opened.size != size
+        return Deed(CallKind.TRUNCATE, opened.path, size=size) if changes else None
+
+    def allocate(self, tracee: Tracee, of: Arguments) -> Found:
+        descriptor, mode, offset, length = of[:4]
+        opened = tracee.opened(descriptor)
+        if not opened.is_file or mode == _KEEPS_SIZE:
+            return None
+        if mode:
+            return Deed(CallKind.TRUNCATE, opened.path, size=-1)
+        grown = max(opened.size, offset + length)
+        changes = grown != opened.size
+        return Deed(CallKind.TRUNCATE, opened.path, size=grown) if changes else None
+
+    def write(
+        self,
+        tracee: Tracee,
+        descriptor: int,
+        pieces: list[tuple[int, int]],
+        offset: int | None = None,
+        flags: int = 0,
+    ) -> Found:
+        opened = tracee.opened(descriptor)
+        size = sum(length for _, length in pieces)
+        if opened.is_socket:
+            return self._send(opened, size)
+        if not self._counts(opened) or not size:
+            return None
+        place, synced = self._place(tracee, descriptor, opened, offset, flags)
+        content = tracee.gather(pieces) if self._contents else None
+        return Deed(
+            CallKind.WRITE, opened.path, "", size, place, content, synced=synced
+        )
+
+    def copy(
+        self,
+        tracee: Tracee,
+        source: Source,
+        descriptor: int,
+        most: int,
+        offset: int | None = None,
+    ) -> Found:
+        """Bytes that the kernel moves by itself; they are never in the memory of the process."""
+        opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
+        start, size = 0, most
+        if origin.is_file:
+            start = self._start(tracee, source)
+            size = max(0, min(most, origin.size - start))
+        if opened.is_socket:
+            return self._send(opened, size)
+        if not self._counts(opened) or not size:
+            return None
+        place, synced = self._place(tracee, descriptor, opened, offset, 0)
+        content = _part(origin, start, size) if self._contents else None
+        return Deed(
+            CallKind.WRITE, opened.path, "", size, place, content, synced=synced
+        )
+
+    def clone(self, tracee: Tracee, of: Arguments) -> Found:
+        descriptor, request, argument = of[:3]
+        if not _shares_blocks(tracee.opened(descriptor).path):
+            return None  # refused; the program then copies
+        if request & 0xFFFFFFFF == FICLONE:
+            return self.copy(tracee, Source(argument), descriptor, _EVERYTHING, 0)
+        raw = tracee.memory(argument, _RANGE.size)
+        if len(raw) < _RANGE.size:
+            raise WillFail
+        source, start, size, offset = _RANGE.unpack(raw)
+        origin = Source(source, start=start)
+        return self.copy(tracee, origin, descriptor, size or _EVERYTHING, offset)
+
+    @staticmethod
+    def _start(tracee: Tracee, source: Source) -> int:
+        """Where in its file a copy begins."""
+        if source.start is not None:
+            return source.start
+        if source.pointer:
+            return number(tracee, source.pointer)
+        return tracee.cursor(source.descriptor).position
+
+    def _counts(self, opened: Opened) -> bool:
+        return opened.is_file and (opened.device, opened.inode) != self._output
+
+    def _place(
+        self,
+        tracee: Tracee,
+        descriptor: int,
+        opened: Opened,
+        offset: int | None,
+        flags: int,
+    ) -> tuple[int, bool]:
+        """Where the first byte goes, and whether the write is durable when it returns."""
+        cursor = tracee.cursor(descriptor)
+        synced = cursor.synced or bool(flags & _WRITES_DURABLY)
+        if (
+            cursor.appends or flags & _APPENDS
+        ):  # Linux appends even at a place that is named
+            return opened.size, synced
+        return (cursor.position if offset is None else offset), synced
+
+    def sync(self, tracee: Tracee, descriptor: int) -> Found:
+        opened = tracee.opened(descriptor)
+        real = stat.S_ISREG(opened.mode) or stat.S_ISDIR(opened.mode)
+        return Deed(CallKind.SYNC, opened.path) if real and opened.path else None
+
+    # Sockets.
+
+    def _send(self, opened: Opened, size: int, to: Address | None = None) -> Found:
+        peer = to or self._peers.of(opened.inode)
+        return Deed(CallKind.SEND, "", str(peer), size) if peer and size else None
+
+    def send_to(self, tracee: Tracee, of: Arguments) -> Found:
+        to = address(tracee, tracee.memory(of[4], of[5])) if of[4] and of[5] else None
+        return self._send_or_look_up(tracee.opened(of[0]), of[2], to)
+
+    def send_message(self, tracee: Tracee, descriptor: int, place: int) -> Found:
+        raw = tracee.memory(place, _MESSAGE.size)
+        if len(raw) < _MESSAGE.size:
+            raise WillFail
+        name, length, vectors, count, *_ = _MESSAGE.unpack(raw)
+        size = sum(each for _, each in tracee.vectors(vectors, count))
+        to = address(tracee, tracee.memory(name, length)) if name and length else None
+        return self._send_or_look_up(tracee.opened(descriptor), size, to)
+
+    def _send_or_look_up(self, opened: Opened, size: int, to: Address | None) -> Found:
+        if to is not None and to.is_name_service:
+            return None
+        return self._send(opened, size, to)
+
+    def connect(self, tracee: Tracee, of: Arguments) -> Found:
+        opened = tracee.opened(of[0])
+        peer = address(tracee, tracee.memory(of[1], of[2]))
+        self._peers.connects(tracee, opened.inode, peer)
+        return None
+
+    def listen(self, tracee: Tracee, of: Arguments) -> Found:
+        self._peers.listens(tracee, tracee.opened(of[0]).inode)
+        return None
+
+    def map(self, tracee: Tracee, of: Arguments) -> Found:
+        if of[3] & _ANONYMOUS or not of[3] & MAP_SHARED:
+            return None
+        opened = tracee.opened(of[4])
+        return (
+            Unseen("mmap of a writable file", opened.path) if opened.is_file else None
+        )
+
+
+def number(tracee: Tracee, pointer: int) -> int:
+    raw = tracee.memory(pointer, 8)
+    if len(raw) < 8:
+        raise WillFail
+    return int.from_bytes(raw, "little")
+
+
+def _shares_blocks(path: str) -> bool:
+    """Whether the file system below a path can let two files share blocks; `cp` asks that of every one."""
+    holding = [
+        each
+        for each in psutil.disk_partitions(all=True)
+        if Path(path).is_relative_to(each.mountpoint)
+    ]
+    nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
+    return nearest is not None and nearest.fstype in _SHARING
+
+
+def _part(origin: Opened, start: int, size: int) -> bytes | None:
+    """A part of a regular file as it is now; None of anything else."""
+    if not origin.is_file:
+        return None
+    try:
+        with open(origin.path, "rb") as file:  # noqa: PTH123
+            file.seek(start)
+            content = file.read(size)
+    except OSError:
+        return None
+    return content if len(content) == size else None

@@ -1,0 +1,117 @@
+"""The watcher's end of a guard: starts it, takes the listener that it hands out, hears it, and lets go of it safely.
+
+This module must not look at calls.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import labkit
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.host.processes import wire
+from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.dialogue import Launch, Listening, Refused, Said
+from labkit.host.syscalls.filters import Listener
+from labkit.host.syscalls.support import refusal
+from labkit.host.syscalls.table import architecture, questions
+
+GUARD_SECONDS = 40.0
+"""How long a guard may take to answer an order: more than it may take to kill."""
+
+
+class Guarded:
+    """The watcher's end of a guard."""
+
+    def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
+        self.channel = channel
+        self.root = root
+        self.listener = listener
+        self.lines = wire.Lines()
+
+    def hear(self) -> list[Said] | None:
+        """What the guard has said, as soon as it says something; None when it says nothing more."""
+        piece = self.channel.recv(65536)
+        if not piece:
+            return None
+        return [_decoded(line) for line in self.lines.feed(piece)]
+
+
+def _decoded(line: bytes) -> Said:
+    said: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # a union of types
+    return said
+
+
+@contextmanager
+def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
+    """A guard that has started the command, for a block; afterwards nothing of it is left."""
+    ours, theirs = socket.socketpair()
+    home = Path(labkit.__file__).parent.parent
+    path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
+    with ours, theirs, output.open("ab") as log:
+        process = subprocess.Popen(
+            # -P: a module of the user's folder must not stand in for one of Python's.
+            [sys.executable, "-P", "-m", "labkit.host.syscalls.guard"],
+            stdin=theirs.fileno(),
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        theirs.close()
+        with _ended_with(process, ours):
+            ours.sendall(wire.encode(launch))
+            guard = _await_listener(ours, launch)
+            try:
+                yield guard
+            finally:
+                os.close(guard.listener.descriptor)
+
+
+@contextmanager
+def _ended_with(
+    process: subprocess.Popen[bytes], channel: socket.socket
+) -> Iterator[None]:
+    """Closes the channel after the block, upon which the guard kills what is left and ends."""
+    try:
+        yield
+    finally:
+        channel.close()
+        try:
+            process.wait(GUARD_SECONDS)
+        except subprocess.TimeoutExpired:  # somebody has stopped it
+            process.kill()
+            process.wait()
+
+
+def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
+    """The guard with the listener that it hands out, or its reason as an error."""
+    channel.settimeout(GUARD_SECONDS)
+    try:
+        line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
+    except TimeoutError:
+        raise JobFailed("The command's guard did not start it in time.") from None
+    if not line:
+        raise JobFailed(f"The command's guard died at once; {launch.output} says why.")
+    lines = wire.Lines()
+    message = _decoded(lines.feed(line)[0])
+    if isinstance(message, Refused):
+        raise error_of(message)
+    assert isinstance(message, Listening)
+    here = architecture()
+    assert here is not None
+    kinds = frozenset(CallKind(kind) for kind in launch.kinds)
+    listener = Listener(descriptors[0], here, questions(kinds, here.numbers))
+    return Guarded(channel, message.root, listener)
+
+
+def error_of(refused: Refused) -> Exception:
+    if refused.filtering:
+        return ServiceUnavailable(refusal(refused.number))
+    return InvalidInput(
+        f"The command could not be started ({refused.because}); name a program and a folder that are there."
+    )

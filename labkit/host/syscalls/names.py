@@ -1,0 +1,99 @@
+"""Calls that make, move or remove names: what they are about to do. One that cannot do anything is nothing.
+
+This module must not answer a call.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.deeds import Arguments, Deed, Found
+from labkit.host.syscalls.table import O_CREAT, O_TRUNC
+from labkit.host.syscalls.tracee import Tracee, WillFail
+
+_REMOVES_FOLDER, _FOLLOWS = 0x200, 0x400  # AT_REMOVEDIR, AT_SYMLINK_FOLLOW
+_KEEPS_TARGET, _EXCHANGES = 1, 2  # RENAME_NOREPLACE, RENAME_EXCHANGE
+
+
+def rename(
+    tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0
+) -> Found:
+    old, new = tracee.path(*first), tracee.path(*second)
+    refused = flags & _KEEPS_TARGET and os.path.lexists(new)
+    if refused or not os.path.lexists(old) or not _has_folder(new):
+        return None
+    name = "renameat2(RENAME_EXCHANGE)" if flags & _EXCHANGES else ""
+    return Deed(CallKind.RENAME, old, new, name=name)
+
+
+def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Found:
+    old, new = tracee.path(*first), tracee.path(*second)
+    if flags & _FOLLOWS and Path(old).exists():
+        # A descriptor's name (/proc/self/fd/5): of a file that has no other one yet, or of one that has.
+        named = os.stat(old).st_nlink  # noqa: PTH116
+        old = os.path.realpath(old) if named else ""
+    if old and not os.path.lexists(old):
+        return None
+    return None if os.path.lexists(new) else Deed(CallKind.LINK, old, new)
+
+
+def symlink(tracee: Tracee, content: int, place: Arguments) -> Found:
+    new = tracee.path(*place)
+    if os.path.lexists(new):
+        return None
+    return Deed(CallKind.LINK, tracee.text(content), new)
+
+
+def unlink(tracee: Tracee, folder: int, place: int) -> Found:
+    path = tracee.path(folder, place)
+    there = os.path.lexists(path) and not _is_folder(path)
+    return Deed(CallKind.UNLINK, path) if there else None
+
+
+def remove_folder(tracee: Tracee, folder: int, place: int) -> Found:
+    path = tracee.path(folder, place)
+    there = _is_folder(path) and not any(Path(path).iterdir())
+    return Deed(CallKind.UNLINK, path, name="rmdir") if there else None
+
+
+def unlink_at(tracee: Tracee, of: Arguments) -> Found:
+    removes = remove_folder if of[2] & _REMOVES_FOLDER else unlink
+    return removes(tracee, of[0], of[1])
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir() and not Path(path).is_symlink()
+
+
+def _has_folder(path: str) -> bool:
+    """Whether the folder is there in which a name would be made; `mkdirs` of Java tries without."""
+    return Path(path).parent.is_dir()
+
+
+def make(tracee: Tracee, folder: int, place: int, kind: CallKind) -> Found:
+    path = tracee.path(folder, place)
+    possible = _has_folder(path) and not os.path.lexists(path)
+    return Deed(kind, path) if possible else None
+
+
+def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Found:
+    if not flags & (O_CREAT | O_TRUNC):
+        return None
+    path = tracee.path(folder, place)
+    try:
+        state = os.stat(path)  # noqa: PTH116  (a hot path)
+    except OSError:
+        possible = flags & O_CREAT and _has_folder(path)
+        return Deed(CallKind.CREATE, path) if possible else None
+    cuts = flags & O_TRUNC and not (flags & O_CREAT and flags & os.O_EXCL)
+    if cuts and stat.S_ISREG(state.st_mode) and state.st_size:
+        return Deed(CallKind.TRUNCATE, os.path.realpath(path), size=0)
+    return None
+
+
+def open_how(tracee: Tracee, of: Arguments) -> Found:
+    raw = tracee.memory(of[2], 8)
+    if len(raw) < 8:
+        raise WillFail
+    return opens(tracee, of[0], of[1], int.from_bytes(raw, "little"))
