@@ -20,6 +20,7 @@ from labkit.host.fast_start import NAMES, VARIABLE, fast_start
 from labkit.host.java import REMEDY as JAVA_REMEDY
 from labkit.host.java import find_java
 from labkit.host.servers import SERVICES, service
+from labkit.host.syscalls.support import supported
 
 GIGABYTE = 10**9
 MEMORY_NEEDED = 1.5 * GIGABYTE
@@ -74,6 +75,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
             "make it writable, or set TMPDIR to a folder that is",
         ),
         *map(_service, SERVICES),
+        _system_calls(),
         _chromium(),
     ]
 
@@ -244,6 +246,17 @@ def _service(name: str) -> Finding:
     ).strip()
     return _finding(
         name, status.state in ("up", "yours"), detail, remedy, required=False
+    )
+
+
+def _system_calls() -> Finding:
+    why = supported()
+    return _finding(
+        "system calls",
+        not why,
+        why.rstrip(".") or "can be watched",
+        "only `labkit effects` and `labkit crashtest --command` need it",
+        required=False,
     )
 
 

@@ -136,3 +136,13 @@ def test_no_browser_is_told_and_required_by_nobody(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     fails("Chromium", tmp_path, "not on PATH")
+
+
+def test_system_calls_that_cannot_be_watched_are_told_and_hinder_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "supported", lambda: "This container forbids seccomp.")
+    found = finding("system calls", tmp_path)
+    assert (found.ok, found.required) == (False, False)
+    assert found.detail == "This container forbids seccomp"
+    assert "labkit effects" in found.remedy
