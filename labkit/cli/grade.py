@@ -4,7 +4,6 @@ import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +12,8 @@ import typer
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 
 NOT_GRADED = 70
+MOST_TOLD = 10
+"""How many names and questions are printed; all are in the summary."""
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 
 
@@ -63,29 +64,70 @@ def grade(
             help="A Python file with exercises of your own; default: the lab's."
         ),
     ] = None,
+    roster: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with the class: id, name, email, group, deadline, extension; or a platform's own list."
+        ),
+    ] = None,
+    marks: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A CSV file with points and comments by hand, which is read and never written; may be repeated."
+        ),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file with weights, late penalties, partial credit and rubrics."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Grade this student anew and nobody else; may be repeated."),
+    ] = None,
+    exercise: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Grade this exercise anew and no other one; may be repeated."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
     ] = False,
 ) -> int:
     """Grade submissions: run each in a sandbox, judge its answers outside of that, and write grades, records and pages.
 
+    --deadline, --roster, --marks and --rules hold for the folder until something else is said; none takes one back.
     Exit 0 when everything was graded, whatever the grades; 70 when grading itself failed for a submission.
     """
     need_grader("labkit grade")
+    from labkit.grading import policy
     from labkit.grading.asking import Patience
     from labkit.grading.batch import Order, run
     from labkit.grading.course import load
-    from labkit.grading.gradebook import write_all
+    from labkit.grading.gradebook import write_book
     from labkit.grading.sandbox.inside.jobs import Limits
 
     _check(isolation, workers, (cell_seconds, total_seconds))
+    options = policy.options(
+        out,
+        {
+            "deadline": deadline,
+            "roster": _named(roster),
+            "marks": "\n".join(filter(None, map(_named, marks))) if marks else None,
+            "rules": _named(rules),
+        },
+    )
+    of_class = policy.read(out, options, load(course))
     order = Order(
-        submissions, out, course, seed, _deadline(deadline), isolation, trust, workers,
+        submissions, out, course, seed, of_class.deadline, isolation, trust, workers,
         Limits(cell_seconds=cell_seconds, total_seconds=total_seconds), Patience(),
+        only or (), exercise or (), options,
     )  # fmt: skip
     with _progress(as_json) as tell:
         done = run(order, tell)
-    found = write_all(out, load(course))
+    found, book = write_book(out, load(course), of_class)
     rate = 60 * done.graded / done.seconds if done.graded else 0.0
     if as_json:
         counts = {
@@ -93,6 +135,9 @@ def grade(
             "kept": done.kept,
             "not_graded": done.failed,
             "records": len(found),
+            "missing_students": [row.name for row in book.missing],
+            "unknown_students": [row.name for row in book.unknown],
+            "to_settle": book.doubts,
         }
         told = {
             "seed": done.seed,
@@ -103,7 +148,36 @@ def grade(
         print(json.dumps(counts | told))
     else:
         _tell(done, rate, out)
+        _tell_class(book, out)
     return NOT_GRADED if done.failed else 0
+
+
+def _named(path: Path | None) -> str | None:
+    """A file as it is remembered: from wherever the next command is typed."""
+    if path is None:
+        return None
+    return "none" if str(path) == "none" else str(path.absolute())
+
+
+def _tell_class(book: Any, out: Path) -> None:
+    """Who is missing, and what only the instructor can settle."""
+    if book.missing:
+        names = ", ".join(row.name for row in book.missing[:MOST_TOLD])
+        more = len(book.missing) - MOST_TOLD
+        print(
+            f"{len(book.missing)} of the roster have handed in nothing: {names}{f' and {more} more' if more > 0 else ''}."
+        )
+    for doubt in book.doubts[:MOST_TOLD]:
+        print(f"To settle: {doubt}")
+    if len(book.doubts) > MOST_TOLD:
+        print(
+            f"To settle: {len(book.doubts) - MOST_TOLD} more in {out / 'summary.html'}."
+        )
+    by_hand = sum(bool(row.open) for row in book.rows)
+    if by_hand:
+        print(
+            f"{by_hand} students have texts that nobody has read: {out / 'by_hand' / 'texts.html'}."
+        )
 
 
 def need_grader(command: str) -> None:
@@ -126,17 +200,6 @@ def _check(isolation: str, workers: int, seconds: Sequence[float]) -> None:
             raise InvalidInput(
                 f"{given:g} seconds: choose 0.1 to 86,400 for --cell-seconds and --total-seconds."
             )
-
-
-def _deadline(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
-        raise InvalidInput(
-            f"--deadline {text}: not a date and time; write it as 2027-01-31T18:00."
-        ) from None
 
 
 @contextmanager
@@ -187,10 +250,15 @@ def _tell(done: Any, rate: float, out: Path) -> None:
     )
     if done.level:
         print(f"Isolation: {done.level}.")
+    if done.level == "plain":
+        print(
+            "These grades are not safe: at this level submitted code runs as you, and can change the records of everybody."
+        )
     for level, why in done.missing.items():
         print(f"Isolation {level} is missing: {why}")
     if done.failed:
         print(
-            f"{done.failed} could not be graded; see {out / 'summary.html'}, and run the same command again."
+            f"{done.failed} could not be graded; see {out / 'summary.html'}, and run the same command again: "
+            "what fails three times counts nothing until you give points by hand."
         )
     print(f"{out / 'grades.csv'}, {out / 'summary.html'}, {out / 'feedback'}")

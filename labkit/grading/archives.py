@@ -1,30 +1,46 @@
 """Notebooks out of a ZIP archive that anybody may have made: nothing is unpacked by the names that it holds.
 
-Entries are read with a limit and written under names of our own, so that no path in the archive matters. What is
-refused is named with the reason, and the rest is read. This module must not look into notebooks.
+Entries are read with a limit and never written by their paths. What is refused is named with the reason, and the rest
+is read: one student's files never use up what another one's need. This module must not look into notebooks.
 """
 
 import stat
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from labkit.core.errors import InvalidInput
-from labkit.grading.reading import MOST_BYTES
+from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-MOST_TOTAL = 1024**3
-"""Bytes that are read out of one archive in all."""
+"""Files that lie in one archive directly, or in one of its outermost folders, and may be notebooks."""
+MOST_EACH = 512 * 1024**2
+"""Bytes that are read of one of the outermost folders, or of an archive within the archive."""
 MOST_RATIO = 200
 """By how much an entry of more than a megabyte may be compressed."""
 MOST_DEPTH = 12
 """Folders within folders."""
 MOST_WITHIN = 64 * 1024**2
 """Bytes of an archive within an archive; deeper ones are not opened."""
+MOST_DIRECTORY = 16 * 1024**2
+"""Bytes of the list of contents of an archive within an archive, which is held in memory as a whole."""
+_END = b"PK\x05\x06"
+_END_BYTES = 22 + 0xFFFF
+_UTF8 = 0x800
+_READING = (
+    zipfile.BadZipFile,
+    OSError,
+    NotImplementedError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -33,109 +49,185 @@ class Entry:
 
     path: PurePosixPath
     when: datetime
+    """Of a file in an archive within this one: when that archive was changed, since what lies in it says what it likes."""
     content: bytes = b""
     problem: str | None = None
+    place: PurePosixPath | None = None
+    """Where the archive lies that it was in, if it was in one within this archive."""
+    changed: datetime | None = None
+    """When the file itself says it was changed, which is its author's word."""
 
 
-def entries(path: Path) -> Iterator[Entry]:
-    """Every file of an archive, and of the archives in it. Raises `InvalidInput` when it is none or has too much."""
-    yield from _entries(path, path.name, PurePosixPath(), [0], within=False)
+class Archive:
+    """An open archive."""
+
+    def __init__(self, file: zipfile.ZipFile, name: str, *, within: bool) -> None:
+        self.name, self._file, self._within = name, file, within
+        listed = [
+            (_path(member), member) for member in file.infolist() if not member.is_dir()
+        ]
+        self._members = [(path, member) for path, member in listed if not _hidden(path)]
+        self._read: Counter[str] = Counter()
+
+    def paths(self) -> list[PurePosixPath]:
+        """Every file, except hidden ones."""
+        return [_inside(path) for path, _ in self._members]
+
+    def beginning(self, path: PurePosixPath, most: int) -> bytes:
+        """So many bytes of a file, or fewer; none of one that cannot be read."""
+        for named, member in self._members:
+            if _inside(named) == path and _refused(member, path, most) is None:
+                try:
+                    with self._file.open(member) as file:
+                        return file.read(most)
+                except Exception:  # noqa: BLE001 - each method of compression has errors of its own
+                    return b""
+        return b""
+
+    def entries(self) -> Iterator[Entry]:
+        """Every file that may be a notebook, also of the archives in it. Raises `InvalidInput` when there are too many."""
+        wanted = [
+            (path, member)
+            for path, member in self._members
+            if may_be_notebook(path.name) or self._is_archive(path)
+        ]
+        counts = Counter(_owner(path) for path, _ in wanted)
+        if counts[""] > MOST_ENTRIES:
+            raise InvalidInput(
+                f"{self.name}: {counts['']:,} entries, and {MOST_ENTRIES:,} are allowed; split it."
+            )
+        for path, member in wanted:
+            if counts[_owner(path)] <= MOST_ENTRIES:
+                yield from self._entry(path, member)
+        for folder, count in counts.items():
+            if folder and count > MOST_ENTRIES:
+                problem = f"{count:,} files lie in it, and {MOST_ENTRIES:,} are allowed; hand in fewer."
+                yield Entry(PurePosixPath(folder, "all"), _NEVER, problem=problem)
+
+    def _is_archive(self, path: PurePosixPath) -> bool:
+        return path.suffix.lower() == ".zip" and not self._within
+
+    def _entry(self, path: PurePosixPath, member: zipfile.ZipInfo) -> Iterator[Entry]:
+        when = _changed(member)
+        most = MOST_WITHIN if self._is_archive(path) else MOST_BYTES
+        problem = _refused(member, path, most)
+        if problem is not None:
+            yield Entry(_inside(path), when, problem=problem)
+            return
+        try:
+            with self._file.open(member) as file:
+                content = file.read(most + 1)
+        except _READING as error:
+            why = f"It cannot be read out of the archive ({error})."
+            yield Entry(path, when, problem=why)
+            return
+        except Exception as error:  # noqa: BLE001 - each method of compression has errors of its own
+            yield Entry(path, when, problem=f"It is damaged ({type(error).__name__}).")
+            return
+        owner = "" if self._within else _owner(path)
+        self._read[owner] += len(content)
+        if (self._within or owner) and self._read[owner] > MOST_EACH:
+            why = f"With what lies beside it, it has more than {MOST_EACH // 1024**2:,} MB."
+            yield Entry(path, when, problem=why)
+        elif self._is_archive(path):
+            yield from _nested(content, path, when)
+        else:
+            yield Entry(path, when, content, changed=when)
 
 
-def _entries(
-    source: Path | IO[bytes],
-    name: str,
-    above: PurePosixPath,
-    total: list[int],
-    *,
-    within: bool,
-) -> Iterator[Entry]:
+@contextmanager
+def opened(
+    source: Path | IO[bytes], name: str, *, within: bool = False
+) -> Iterator[Archive]:
+    """An archive to read from. Raises `InvalidInput` when it is none, or its list of contents is too long."""
     try:
-        with zipfile.ZipFile(source) as archive:
-            known = archive.infolist()
-            if len(known) > MOST_ENTRIES:
-                raise InvalidInput(
-                    f"{name}: {len(known):,} entries, and {MOST_ENTRIES:,} are allowed; split it."
-                )
-            for number in known:
-                if not number.is_dir():
-                    yield from _entry(
-                        archive, number, name, above, total, within=within
-                    )
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise InvalidInput(
-            f"{name}: not a ZIP archive that can be read ({error}); download it again."
-        ) from None
-
-
-def _entry(
-    archive: zipfile.ZipFile,
-    known: zipfile.ZipInfo,
-    name: str,
-    above: PurePosixPath,
-    total: list[int],
-    *,
-    within: bool,
-) -> Iterator[Entry]:
-    path = above / known.filename.replace("\\", "/")
-    if any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts):
-        return
-    when = _changed(known)
-    is_archive = path.suffix.lower() == ".zip" and not within
-    problem = _refused(known, path, MOST_WITHIN if is_archive else MOST_BYTES)
-    if problem is not None:
-        yield Entry(
-            PurePosixPath(*(part for part in path.parts if part not in {"..", "/"})),
-            when,
-            problem=problem,
-        )
-        return
-    try:
-        with archive.open(known) as file:
-            content = file.read((MOST_WITHIN if is_archive else MOST_BYTES) + 1)
+        if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
+            raise InvalidInput(
+                f"{name}: its list of contents is longer than {MOST_DIRECTORY // 1024**2} MB; hand in fewer files."
+            )
+        with zipfile.ZipFile(source) as file:
+            yield Archive(file, name, within=within)
     except (
         zipfile.BadZipFile,
         OSError,
         NotImplementedError,
         ValueError,
-        EOFError,
-        RuntimeError,
+        MemoryError,
     ) as error:
-        yield Entry(
-            path, when, problem=f"It cannot be read out of the archive ({error})."
-        )
-        return
-    except Exception as error:  # noqa: BLE001 - each method of compression has errors of its own
-        yield Entry(path, when, problem=f"It is damaged ({type(error).__name__}).")
-        return
-    total[0] += len(content)
-    if total[0] > MOST_TOTAL:
         raise InvalidInput(
-            f"{name}: more than {MOST_TOTAL // 1024**2:,} MB in all; split it."
-        )
-    if not is_archive:
-        yield Entry(path, when, content)
-        return
+            f"{name}: not a ZIP archive that can be read ({error}); download it again."
+        ) from None
+
+
+def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
+    """What lies in an archive within an archive: as old as that, and whose that is."""
+    count = 0
     try:
-        yield from _entries(
-            BytesIO(content), path.name, path.parent, total, within=True
-        )
+        with opened(BytesIO(content), path.name, within=True) as archive:
+            for entry in archive.entries():
+                count += 1
+                inside = path.parent / entry.path
+                yield replace(entry, path=inside, when=when, place=path)
     except InvalidInput as error:
-        yield Entry(path, when, problem=str(error))
+        yield Entry(path, when, problem=str(error), place=path)
+        return
+    if count == 0:
+        yield Entry(path, when, problem="There is no notebook in it.", place=path)
 
 
-def _changed(known: zipfile.ZipInfo) -> datetime:
+_NEVER = datetime.fromtimestamp(0).astimezone()
+
+
+def _directory_bytes(file: IO[bytes]) -> int:
+    """How long the list of contents says it is; 0 where there is none, which the reader then says."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _END_BYTES))
+    tail = file.read()
+    file.seek(0)
+    at = tail.rfind(_END)
+    return int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
+
+
+def _path(member: zipfile.ZipInfo) -> PurePosixPath:
+    """The path as it was meant: many programs write UTF-8 without saying so."""
+    name = member.filename
+    if not member.flag_bits & _UTF8:
+        try:
+            name = name.encode("cp437").decode("utf-8")
+        except UnicodeError:
+            name = member.filename
+    return PurePosixPath(name.replace("\\", "/"))
+
+
+def _hidden(path: PurePosixPath) -> bool:
+    return any(
+        part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts
+    )
+
+
+def _owner(path: PurePosixPath) -> str:
+    """The outermost folder that a file lies in."""
+    inside = _inside(path)
+    return inside.parts[0] if len(inside.parts) > 1 else ""
+
+
+def _inside(path: PurePosixPath) -> PurePosixPath:
+    """The path without what would lead out of the archive."""
+    return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
+
+
+def _changed(member: zipfile.ZipInfo) -> datetime:
     """When it says it was changed, in this machine's time, which an archive does not name; 1970 for no time at all."""
     try:
-        return datetime(*known.date_time).astimezone()
+        return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):
-        return datetime.fromtimestamp(0).astimezone()
+        return _NEVER
 
 
-def _refused(known: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
+def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
     """Why an entry is not read, in a sentence."""
-    kind = stat.S_IFMT(known.external_attr >> 16)
-    size, packed = known.file_size, max(1, known.compress_size)
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    size, packed = member.file_size, max(1, member.compress_size)
     reasons = (
         (
             path.is_absolute() or ".." in path.parts,
@@ -143,7 +235,7 @@ def _refused(known: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | No
         ),
         (len(path.parts) > MOST_DEPTH, f"It lies more than {MOST_DEPTH} folders deep."),
         (kind not in {0, stat.S_IFREG}, "It is a link or a device, and not a file."),
-        (bool(known.flag_bits & 1), "It is encrypted."),
+        (bool(member.flag_bits & 1), "It is encrypted."),
         (size > most, f"It is larger than {most // 1024**2} MB."),
         (
             size > max(1024**2, MOST_RATIO * packed),

@@ -4,18 +4,15 @@ What is done is on disk, record by record; a batch that was killed goes on where
 into submissions.
 """
 
-import fcntl
 import os
 import queue
-import secrets
-import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -26,27 +23,17 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.asking import Patience
+from labkit.grading.outputs import drop_stray, earlier, is_kept, opened, record_path
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
-from labkit.grading.worker import new_record, none_graded
-from labkit.host import durable
+from labkit.grading.worker import new_record, none_graded, settle
 
-HEAD = "grading.json"
-_FOLDERS = ("records", "feedback", "executed")
 _TRIES = 2
 
 Tell = Callable[[int, int, str], None]
 """Is told how many submissions are done, of how many, and which one was the last."""
-
-
-class Head(msgspec.Struct):
-    """What all records of an output folder have in common."""
-
-    course: str
-    seed: int
-    format: int = records.FORMAT
 
 
 @dataclass(frozen=True)
@@ -64,6 +51,12 @@ class Order:
     """0: one for each core."""
     limits: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
+    only: Sequence[str] = ()
+    """Students who are graded anew, each by name, id or key; nobody else is then graded."""
+    exercises: Sequence[str] = ()
+    """What is graded anew, if not all; nothing else is then graded."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What is said about the class, and remembered in the folder."""
 
 
 @dataclass(frozen=True)
@@ -85,99 +78,70 @@ def run(order: Order, tell: Tell) -> Done:
     """Grades what has no record yet or has changed. Raises `InvalidInput`, `GradingError`."""
     begun = time.monotonic()
     course = courses.load(order.course)
-    with _opened(order.out, course.name, order.seed) as (seed, work):
-        (work / "files").mkdir()
-        found = collect(order.given, course, work / "files", order.deadline)
-        todo = [one for one in found if not _is_kept(one, order.out, course, seed)]
-        setting = _setting(order, course, seed, work) if todo else None
-        told = _deal(todo, setting, order, work, tell) if setting else []
+    _check_exercises(order, course)
+    with opened(order.out, course.name, order.seed, order.options) as output:
+        files = output.work / "files"
+        files.mkdir()
+        submissions = collect(order.given, course, files, order.deadline, order.out)
+        todo = _chosen(order, course, submissions, output.seed)
+        setting = _setting(order, course, output.seed, output.work) if todo else None
+        outcomes = _deal(todo, setting, order, output.work, tell) if setting else []
+        drop_stray(order.out, submissions)
     level, missing = (setting.level.value, setting.missing) if setting else ("", {})
-    failed = sum(not one.graded for one in told)
     return Done(
-        seed,
-        len(told),
-        len(found) - len(todo),
-        failed,
+        output.seed,
+        len(outcomes),
+        len(submissions) - len(todo),
+        sum(not one.graded for one in outcomes),
         time.monotonic() - begun,
         level,
         missing,
     )
 
 
-@contextmanager
-def _opened(out: Path, course: str, seed: int | None) -> Iterator[tuple[int, Path]]:
-    """The output folder with its seed and a folder to work in; nobody else grades into it meanwhile."""
-    head = _head(out, course, seed)
-    for name in _FOLDERS:
-        durable.make_folder(out / name)
-    durable.replace(
-        out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1)
+def _chosen(
+    order: Order,
+    course: courses.Course,
+    submissions: Sequence[Submission],
+    seed: int,
+) -> list[Submission]:
+    """What is to be graded: what was asked for, or else what has changed."""
+    if not order.only and not order.exercises:
+        return [one for one in submissions if not is_kept(one, order.out, course, seed)]
+    keys = {_called(name, submissions) for name in order.only}
+    notebooks = {course.exercises[name].notebook for name in order.exercises}
+    return [
+        one
+        for one in submissions
+        if (not keys or one.key in keys)
+        and (not notebooks or one.notebook in notebooks)
+    ]
+
+
+def _called(name: str, submissions: Sequence[Submission]) -> str:
+    """The key of the student who is called so. Raises `InvalidInput` when it is nobody, or several."""
+    if any(one.key == name for one in submissions):
+        return name
+    keys = sorted(
+        {one.key for one in submissions if name in {one.student, one.account}}
     )
-    work = (
-        out / ".work"
-    ).absolute()  # workers and sandboxes have other working folders
-    with (out / HEAD).open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InvalidInput(
-                f"{out}: another labkit grade writes there; wait, or name another --out."
-            ) from None
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        try:
-            yield head.seed, work
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+    if not keys:
+        raise InvalidInput(
+            f"--only {name}: nobody of this name has handed in; look at the first and last columns of grades.csv."
+        )
+    if len(keys) > 1:
+        raise InvalidInput(
+            f"--only {name}: {len(keys)} students are called so; name one of {', '.join(keys)}."
+        )
+    return keys[0]
 
 
-def _head(out: Path, course: str, seed: int | None) -> Head:
-    """What an output folder is for. Raises `InvalidInput` when it is for something else."""
-    path = out / HEAD
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
-    if not path.exists():
-        if out.exists() and any(out.iterdir()):
+def _check_exercises(order: Order, course: courses.Course) -> None:
+    for name in order.exercises:
+        if name not in course.exercises:
             raise InvalidInput(
-                f"{out}: there is something else in this folder; name a new one with --out."
+                f"--exercise {name}: {course.name} has none of this name; there are {', '.join(course.exercises)}."
             )
-        return Head(course, secrets.randbits(32) if seed is None else seed)
-    try:
-        head: Head = msgspec.json.decode(path.read_bytes(), type=Head)
-    except msgspec.DecodeError as error:
-        raise InvalidInput(
-            f"{path}: damaged ({error}); name a new folder with --out."
-        ) from None
-    if head.course != course:
-        raise InvalidInput(
-            f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out."
-        )
-    if seed is not None and seed != head.seed:
-        raise InvalidInput(
-            f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out."
-        )
-    return head
-
-
-def _is_kept(one: Submission, out: Path, course: courses.Course, seed: int) -> bool:
-    """Whether the record of a submission still stands; what does not touch its points is brought up to date."""
-    path = out / "records" / f"{records.file_name(one.student, one.notebook)}.json"
-    record = records.read(path)
-    if record is None or not record.graded():
-        return False
-    if (record.sha256, record.seed, record.digest) != (
-        one.sha256,
-        seed,
-        course.digest,
-    ) or not one.sha256:
-        return (
-            False  # what could not be read has no digest, and is cheap to refuse again
-        )
-    submitted = one.when.isoformat(timespec="seconds")
-    if (record.late, record.submitted, record.file) != (one.late, submitted, one.file):
-        record.late, record.submitted, record.file = one.late, submitted, one.file
-        records.write(record, path)
-    return True
 
 
 def _setting(
@@ -201,6 +165,7 @@ def _setting(
         first,
         str(lab),
         str(order.out.absolute()),
+        list(order.exercises),
     )
 
 
@@ -232,7 +197,7 @@ def _deal(
                 waiting.put((one, tries + 1))
                 continue
             if said.error is not None:
-                _write_failure(one, said.error, setting, order)
+                said.graded = _write_failure(one, said.error, setting, order)
             told.append(said)
             tell(len(told), len(todo), said.name)
     finally:
@@ -259,14 +224,15 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 
 def _write_failure(
     one: Submission, why: str, setting: tasks.Setting, order: Order
-) -> None:
+) -> bool:
+    """Writes a record of what could not be graded; whether it is settled by that."""
     course = courses.load(order.course)
+    path = record_path(order.out, one)
     record = new_record(one, course, setting)
     none_graded(record, course.of_notebook(one.notebook), why)
-    records.write(
-        record,
-        order.out / "records" / f"{records.file_name(one.student, one.notebook)}.json",
-    )
+    settle(record, earlier(path), order.exercises)
+    records.write(record, path)
+    return record.graded()
 
 
 class _Hand(threading.Thread):
@@ -303,7 +269,7 @@ class _Hand(threading.Thread):
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch waits for a word
             self._end()
-            name = records.file_name(one.student, one.notebook)
+            name = records.file_name(one.key, one.notebook)
             return tasks.SubmissionOutcome(
                 name,
                 graded=False,

@@ -73,7 +73,8 @@ def as_notebook(sources: Sequence[str]) -> str:
             "metadata": {"kernelspec": kernel},
             "nbformat": 4,
             "nbformat_minor": 5,
-        }
+        },
+        ensure_ascii=False,  # else what was allowed to come in could be three times too long to be run
     )
 
 

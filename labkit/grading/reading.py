@@ -5,8 +5,9 @@ module must not execute anything, and must not know what is asked.
 """
 
 import hashlib
+import zlib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 import msgspec
@@ -79,6 +80,29 @@ class Notebook:
     lab_version: str = ""
     name: str = ""
     """Which notebook of the course it says it is."""
+
+
+def says_notebook(name: str) -> bool:
+    """Whether a file calls itself a notebook, also where a browser has added something to its name."""
+    return ".ipynb" in name.lower()
+
+
+def may_be_notebook(name: str) -> bool:
+    """Whether it is worth looking into a file of this name: some browsers save notebooks as JSON or text."""
+    return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
+
+
+def store(notebook: Notebook, folder: Path) -> Path:
+    """Keeps what counts of a notebook, as it is now, whatever becomes of the file. The same one is kept once."""
+    path = folder / notebook.sha256
+    if not path.exists():
+        path.write_bytes(zlib.compress(msgspec.json.encode(notebook), 1))
+    return path
+
+
+def stored(path: Path) -> Notebook:
+    """A notebook that was kept by `store`."""
+    return msgspec.json.decode(zlib.decompress(path.read_bytes()), type=Notebook)
 
 
 def read_file(path: Path) -> Notebook:

@@ -10,9 +10,14 @@ from pathlib import Path
 import msgspec
 
 from labkit.core.errors import InvalidInput
+from labkit.grading.platforms import Person
 from labkit.host import durable
 
-FORMAT = 1
+FORMAT = 2
+MOST_TRIES = 3
+"""In how many batches grading itself may fail for a file, before the file is settled without points."""
+GIVEN_UP = "Grading broke off"
+"""How the doubt begins that stays with a record until a person has settled it."""
 
 
 class VariantRecord(msgspec.Struct):
@@ -48,6 +53,12 @@ class ItemRecord(msgspec.Struct):
     questions: int = 0
     written: str | None = None
     """A free text, where one is asked for."""
+    code: str = ""
+    """The learner's own cell."""
+    structure: str = ""
+    """A digest of what the cell computes, whatever its names and its layout are; empty where it is too short to compare."""
+    error: str = ""
+    """What went wrong in the learner's code before anything hidden was asked."""
     variants: list[VariantRecord] = msgspec.field(default_factory=list)
 
 
@@ -79,6 +90,23 @@ class Record(msgspec.Struct):
     seconds: float = 0.0
     executed: str | None = None
     """The executed notebook's file name."""
+    key: str = ""
+    """Whose it is: what no other student has. `student` is only the name, which others may have, too."""
+    platform: str = "plain"
+    account: str = ""
+    """The platform's own number or name for the student."""
+    upload: str = ""
+    """The name under which the platform takes feedback back."""
+    people: list[Person] = msgspec.field(default_factory=list)
+    """Everybody who handed it in together, where the platform says so."""
+    dated: bool = True
+    """Whether anybody but the student says when it was handed in."""
+    marked_late: bool = False
+    """Whether the platform marked it as late."""
+    doubts: list[str] = msgspec.field(default_factory=list)
+    """What only the instructor can tell, each with what to do about it."""
+    tries: int = 0
+    """In how many batches grading itself has failed for this file."""
     format: int = FORMAT
 
     def graded(self) -> bool:
@@ -86,12 +114,27 @@ class Record(msgspec.Struct):
         return all(item.status != "not graded" for item in self.items)
 
 
-def file_name(student: str, notebook: str) -> str:
-    """A name for the files of a submission, for which no other student and no other folder can stand."""
-    plain = re.sub(r"[^A-Za-z0-9._@-]", "_", student).lstrip("._")
-    if plain != student:
-        plain = f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
-    return f"{plain}--{notebook or 'nothing'}"
+_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._@]|-(?!-)){0,62}")
+_LIKE_OURS = re.compile(r".*-[0-9a-f]{16}")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+_READABLE = 40
+
+
+def file_name(key: str, notebook: str) -> str:
+    """A name for the files of a submission, for which no other student and no other folder can stand.
+
+    Also where the disk does not tell upper from lower case: what could be taken for another name ends in a digest.
+    """
+    if (
+        _PLAIN.fullmatch(key)
+        and not _LIKE_OURS.fullmatch(key)
+        and not _DEVICES.fullmatch(key)
+        and not key.endswith((".", "-"))
+    ):
+        return f"{key}--{notebook or 'nothing'}"
+    readable = re.sub(r"[^a-z0-9._@]+", "_", key.lower()).strip("._")[:_READABLE]
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return f"{readable or 'student'}-{digest}--{notebook or 'nothing'}"
 
 
 def write(record: Record, path: Path) -> None:
@@ -111,6 +154,20 @@ def read(path: Path) -> Record | None:
         raise InvalidInput(
             f"{path}: not a record of this version ({error}); delete it to grade anew."
         ) from None
+
+
+def read_all(folder: Path) -> tuple[list[Record], list[str]]:
+    """All records of a folder, and a sentence for each that is damaged."""
+    records, complaints = [], []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            record = read(path)
+        except InvalidInput as error:
+            complaints.append(str(error))
+        else:
+            if record is not None:
+                records.append(record)
+    return records, complaints
 
 
 def total(records: list[Record]) -> int:

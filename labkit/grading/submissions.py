@@ -1,241 +1,323 @@
-"""Who submitted what and when: from folders, single notebooks and the ZIP downloads of learning platforms.
+"""Who submitted what and when: for every student and notebook the one file that counts, and what was passed over.
 
-Every student and notebook ends up with at most one submission, the newest, and what was passed over is named. A file
-that cannot be graded is a submission too, with the reason. This module must not execute or judge anything.
+The newest counts, by the date of the platform. A file that cannot be graded is a submission too, with the reason, and
+costs nobody else anything. This module must not execute or judge anything.
 """
 
-import hashlib
-import os
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 
 from labkit.core.errors import InvalidInput
-from labkit.grading.archives import entries
 from labkit.grading.course import Course
+from labkit.grading.platforms import Person, Platform, text
 from labkit.grading.preparing import said_exercise
-from labkit.grading.reading import NotANotebook, Notebook, read_file
+from labkit.grading.reading import (
+    NotANotebook,
+    Notebook,
+    read,
+    read_file,
+    says_notebook,
+    store,
+)
+from labkit.grading.uploads import Upload, Uploads
 
-_MOODLE = re.compile(r"(.+?)_\d+_assignsubmission_\w*$")
-_CANVAS = re.compile(r"([^_]+)_(LATE_)?(\d+)_(\d+)_(.+)")
-_LONGEST = 80
-_HERE = PurePath()
+_NAMED = 3
+"""How many files a sentence names."""
+MOST_STORED = 256 * 1024**2
+"""Bytes of one student's notebooks that are kept while they are graded."""
 
 
 @dataclass(frozen=True)
 class Submission:
     """One file of one student."""
 
+    key: str
+    """Whose it is: what no other student has."""
     student: str
+    """The student's name, which others may have, too."""
     file: str
     """Where it came from, as a person names it."""
     path: Path | None
-    """Where its bytes are; `None` when there are none to read."""
+    """Where its contents are kept; `None` when there are none to grade."""
     when: datetime
     late: bool = False
+    """Whether the platform marked it so, or it came after the deadline of all."""
+    marked_late: bool = False
+    """Whether the platform marked it so."""
     notebook: str = ""
     """Which notebook of the course it is; empty where nobody can say."""
     sha256: str = ""
     problem: str = ""
     notes: tuple[str, ...] = field(default=())
+    doubts: tuple[str, ...] = field(default=())
+    """What only the instructor can tell, each with what to do about it."""
+    platform: Platform = Platform.PLAIN
+    account: str = ""
+    upload: str = ""
+    """The name under which the platform takes feedback back."""
+    people: tuple[Person, ...] = field(default=())
+    """Everybody who handed it in together, where the platform says so."""
+    dated: bool = True
+    """Whether anybody but the student says when it was handed in."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A file that may count, with what decides whether it does."""
+
+    upload: Upload
+    notebook: str
+    path: Path | None = None
+    sha256: str = ""
+    problem: str = ""
+    touched: bool = False
+    """Whether anything in it is not as it was released."""
+
+    def order(self) -> tuple[bool, datetime, bool, datetime, str]:
+        """The last one counts: what is named before what was found, then the newest, then what was worked on."""
+        one = self.upload
+        return (one.named, one.when, self.touched, one.changed, one.file)
 
 
 def collect(
-    given: Sequence[Path], course: Course, work: Path, deadline: datetime | None
+    given: Sequence[Path],
+    course: Course,
+    work: Path,
+    deadline: datetime | None,
+    skipped: Path | None = None,
 ) -> list[Submission]:
-    """The submission that counts for each student and notebook, by student. Raises `InvalidInput`."""
-    found = [
-        _identified(one, course) for path in given for one in _files(path, course, work)
-    ]
-    if not found:
+    """The submission that counts for each student and notebook, by student. Raises `InvalidInput`.
+
+    Contents are kept in the folder `work`; what lies in the folder `skipped` is no submission.
+    """
+    uploads = Uploads(_notebooks(course), skipped)
+    reader = _Reader(course, work)
+    for place in given:
+        for upload in uploads.of(place):
+            reader.add(upload)
+    if not reader.candidates and not reader.others:
         raise InvalidInput(
-            f"{', '.join(map(str, given))}: no submission there; name folders, notebooks or ZIP archives."
+            f"{', '.join(text(str(path)) for path in given)}: no submission there; name folders, notebooks or ZIP archives."
         )
-    chosen: dict[tuple[str, str], list[Submission]] = {}
-    for one in found:
-        chosen.setdefault((one.student, one.notebook), []).append(one)
-    newest = [_newest(files) for _, files in sorted(chosen.items())]
-    named = {one.student for one in newest if one.notebook}
-    stray = {one.student: one for one in newest if not one.notebook}
     return [
         replace(
-            _beside(one, stray.get(one.student)),
-            late=one.late or (deadline is not None and one.when > deadline),
+            one,
+            late=one.late
+            or (deadline is not None and one.dated and one.when > deadline),
         )
-        for one in newest
-        if one.notebook or one.student not in named
+        for key in sorted({*reader.candidates, *reader.others})
+        for one in reader.of(key)
     ]
 
 
-def _beside(one: Submission, stray: Submission | None) -> Submission:
-    """With a note on what else the student handed in that is no notebook of the course."""
-    if stray is None or stray is one:
-        return one
-    return replace(
-        one, notes=(*one.notes, f"{stray.file} was not graded. {stray.problem}")
-    )
+class _Reader:
+    """Reads one file after the other and keeps what parses; a file costs nobody but its student."""
 
+    def __init__(self, course: Course, work: Path) -> None:
+        self._course, self._work = course, work
+        self._stored: Counter[str] = Counter()
+        self._released = _Released(course)
+        self.candidates: dict[str, list[_Candidate]] = defaultdict(list)
+        """What may be graded, by student."""
+        self.others: dict[str, list[Upload]] = defaultdict(list)
+        """What is no notebook."""
 
-def _newest(files: list[Submission]) -> Submission:
-    *older, last = sorted(files, key=lambda one: (one.when, one.file))
-    if not older:
-        return last
-    names = ", ".join(one.file for one in older)
-    return replace(
-        last,
-        notes=(
-            *last.notes,
-            f"{len(files)} files; the newest, {last.file}, counts, and not {names}.",
-        ),
-    )
+    def add(self, upload: Upload) -> None:
+        """Takes one file in."""
+        key = upload.origin.key
+        candidate = None if upload.other else self._candidate(upload)
+        if candidate is None:
+            self.others[key].append(replace(upload, content=b""))
+        else:
+            self.candidates[key].append(candidate)
 
+    def _candidate(self, upload: Upload) -> _Candidate | None:
+        bare = replace(upload, content=b"")
+        by_name = _by_name(upload.file, self._course)
+        if upload.problem:
+            return _Candidate(bare, by_name, problem=upload.problem)
+        try:
+            notebook = read(upload.content)
+        except NotANotebook as error:
+            if not says_notebook(upload.file):
+                return None
+            return _Candidate(bare, by_name, problem=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a file does to its reader, the batch goes on
+            why = f"It cannot be read ({type(error).__name__})."
+            return _Candidate(bare, by_name, problem=why)
+        return self._readable(bare, notebook, by_name)
 
-def _files(given: Path, course: Course, work: Path) -> Iterator[Submission]:
-    """Every file that somebody handed in."""
-    if given.is_symlink() or not given.exists():
-        raise InvalidInput(
-            f"{given}: there is no such file or folder; name what was submitted."
+    def _readable(self, bare: Upload, notebook: Notebook, by_name: str) -> _Candidate:
+        name = (
+            _by_exercises(notebook, self._course)
+            or by_name
+            or _of_course(notebook.name, self._course)
         )
-    if given.is_file() and given.suffix.lower() == ".zip":
-        yield from _in_archive(given, course, work)
-    elif given.is_file():
-        yield _on_disk(
-            given,
-            PurePath(given.absolute().parent.name, given.name),
-            given.name,
-            course,
-        )
-    else:
-        yield from _in_folder(given, course, work)
+        if not name:
+            why = "It is none of the course's notebooks, for it answers none of its exercises."
+            return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
+        touched = self._released.touched(notebook, name)
+        if self._stored[bare.origin.key] > MOST_STORED:
+            why = f"This student's notebooks have more than {MOST_STORED // 1024**2} MB; hand in fewer."
+            return _Candidate(bare, name, sha256=notebook.sha256, problem=why)
+        path = store(notebook, self._work)
+        self._stored[bare.origin.key] += path.stat().st_size
+        return _Candidate(bare, name, path, notebook.sha256, touched=touched)
+
+    def of(self, key: str) -> list[Submission]:
+        """What counts of one student's files, a submission for each notebook."""
+        by_notebook: dict[str, list[_Candidate]] = defaultdict(list)
+        for candidate in self.candidates.get(key, ()):
+            by_notebook[candidate.notebook].append(candidate)
+        stray = by_notebook.pop("", [])
+        others = self.others.get(key, [])
+        if not by_notebook:
+            return [_nothing(stray, others)]
+        kept, released = _worked_on(by_notebook)
+        notes = (*_stray_notes(stray), *_released_note(released))
+        return [_submission(files, name, notes) for name, files in sorted(kept.items())]
 
 
-def _in_folder(folder: Path, course: Course, work: Path) -> Iterator[Submission]:
-    for parent, folders, names in os.walk(folder):  # which does not follow links
-        folders[:] = sorted(
-            name for name in folders if not name.startswith((".", "__MACOSX"))
-        )
-        for name in sorted(names):
-            path = Path(parent, name)
-            inside = path.relative_to(folder)
-            if name.startswith("."):
-                continue
-            if path.is_symlink() or not path.is_file():
-                yield _refused(
-                    inside,
-                    folder,
-                    "It is a link or no file, and is not followed.",
-                    course,
-                )
-            elif path.suffix.lower() == ".zip":
-                yield from _in_archive(path, course, work, inside.parent)
-            else:
-                yield _on_disk(
-                    path, PurePath(folder.absolute().name) / inside, str(inside), course
-                )
+def _worked_on(
+    by_notebook: dict[str, list[_Candidate]],
+) -> tuple[dict[str, list[_Candidate]], list[str]]:
+    """The notebooks that somebody worked on, and the names of those that came along as they were released."""
+    touched = {
+        name: files
+        for name, files in by_notebook.items()
+        if any(file.touched or file.problem for file in files)
+    }
+    kept = touched or by_notebook
+    return kept, sorted({*by_notebook} - {*kept})
 
 
-def _on_disk(path: Path, place: PurePath, shown: str, course: Course) -> Submission:
-    when = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
-    student, late = whose(place, course)
-    return Submission(student, shown, path, when, late)
+def _released_note(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    return [f"As released, and not graded: {_listed(names)}."]
 
 
-def _refused(inside: Path, folder: Path, why: str, course: Course) -> Submission:
-    student, late = whose(PurePath(folder.absolute().name) / inside, course)
-    return Submission(
-        student,
-        str(inside),
-        None,
-        datetime.fromtimestamp(0).astimezone(),
-        late,
-        problem=why,
-    )
+def _stray_notes(stray: Sequence[_Candidate]) -> list[str]:
+    """What else was handed in that is no notebook of the course."""
+    if not stray:
+        return []
+    last = max(stray, key=_Candidate.order)
+    more = f" So were {len(stray) - 1:,} others." if len(stray) > 1 else ""
+    return [f"{last.upload.file[:300]} was not graded. {last.problem}{more}"]
 
 
-def _in_archive(
-    path: Path, course: Course, work: Path, above: PurePath = _HERE
-) -> Iterator[Submission]:
-    try:
-        for entry in entries(path):
-            place = PurePosixPath(path.stem) / PurePosixPath(*above.parts) / entry.path
-            student, late = whose(place, course)
-            shown = f"{path.name}/{entry.path}"
-            if entry.problem is not None:
-                yield Submission(
-                    student, shown, None, entry.when, late, problem=entry.problem
-                )
-                continue
-            stored = (
-                work
-                / f"{hashlib.sha256(shown.encode() + entry.content).hexdigest()[:32]}.ipynb"
-            )
-            stored.write_bytes(entry.content)
-            yield Submission(student, shown, stored, entry.when, late)
-    except InvalidInput as error:
-        student, late = whose(
-            PurePath(path.parent.name, *above.parts, path.name), course
-        )
-        yield Submission(
-            student,
-            path.name,
-            None,
-            datetime.fromtimestamp(0).astimezone(),
-            late,
-            problem=str(error),
-        )
+def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
+    """What stands for a student who handed in no notebook of the course."""
+    if stray:
+        return _submission(stray, "", ())
+    newest = max(others, key=lambda upload: (upload.when, upload.file))
+    why = f"There is no notebook among what was handed in: {_listed([one.file for one in others])}."
+    return _submission([_Candidate(newest, "", problem=why)], "", ())
 
 
-def whose(place: PurePath, course: Course) -> tuple[str, bool]:
-    """The student that a file belongs to, and whether a platform marked it as late.
-
-    `place` begins with the folder or archive that was named. A folder in that is a student's; a file that lies there
-    directly has the student in its own name, in Canvas' form or beside the notebook's name.
-    """
-    _, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
-    if folders:
-        found = _MOODLE.fullmatch(folders[0])
-        return _clean(found.group(1) if found else folders[0]), False
-    if found := _CANVAS.fullmatch(name):
-        return _clean(f"{found.group(1)}_{found.group(3)}"), found.group(2) is not None
-    stem = PurePath(name).stem
-    for notebook in {exercise.notebook for exercise in course.exercises.values()}:
-        stem = stem.replace(notebook, "")
-    return _clean(stem.strip(" _-.()[]") or place.parts[0]), False
-
-
-def _clean(name: str) -> str:
-    """A name without what cannot be shown, and not too long."""
-    plain = unicodedata.normalize("NFC", name)
-    return (
-        "".join(letter if letter.isprintable() else "_" for letter in plain).strip()[
-            :_LONGEST
+def _submission(
+    files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
+) -> Submission:
+    """The file that counts, with a note on the others and what is doubtful about the choice."""
+    *older, last = sorted(files, key=_Candidate.order)
+    upload, whose = last.upload, last.upload.origin
+    passed = [one.upload.file for one in reversed(older)]
+    choice = (
+        [
+            f"{len(files)} files; the newest, {upload.file[:300]}, counts, and not {_listed(passed)}."
         ]
-        or "nobody"
+        if older
+        else []
+    )
+    return Submission(
+        key=whose.key,
+        student=whose.shown,
+        file=upload.file,
+        path=last.path,
+        when=upload.when,
+        late=whose.late,
+        marked_late=whose.late,
+        notebook=notebook,
+        sha256=last.sha256,
+        problem=last.problem,
+        notes=(*choice, *notes),
+        doubts=tuple(dict.fromkeys(_doubts(older, last))),
+        platform=whose.platform,
+        account=whose.account,
+        upload=whose.upload,
+        people=whose.people,
+        dated=whose.dated,
     )
 
 
-def _identified(one: Submission, course: Course) -> Submission:
-    """With the notebook that it is, as far as it can be read."""
-    if one.path is None:
-        return replace(one, notebook=_by_name(one.file, course))
-    try:
-        notebook = read_file(one.path)
-    except NotANotebook as error:
-        return replace(one, notebook=_by_name(one.file, course), problem=str(error))
-    found = (
-        _by_exercises(notebook, course)
-        or _by_name(one.file, course)
-        or _known(notebook.name, course)
-    )
-    problem = (
-        ""
-        if found
-        else "It is none of the course's notebooks, for it answers none of its exercises."
-    )
-    return replace(one, notebook=found, sha256=notebook.sha256, problem=problem)
+def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
+    """What nobody can tell from the files alone."""
+    for one in (*older, last):
+        if one.upload.doubt:
+            yield one.upload.doubt
+    chosen = last.upload
+    folders = {PurePath(one.upload.file).parent for one in (*older, last)}
+    if (
+        chosen.origin.platform is Platform.PLAIN
+        and len(folders) > 1
+        and _differ(older, last)
+    ):
+        yield (
+            f"{len(older) + 1} files for one notebook lie in different folders, and one counts: {chosen.file[:300]}; "
+            f"if they are of several students, name the folder that holds theirs."
+        )
+    for one in older:
+        if chosen.named and not one.upload.named:
+            yield (
+                f"{one.upload.file[:300]} lies in an archive that nobody has named, and does not count; "
+                "if the platform made it, name it on the command line."
+            )
+        elif one.order()[:4] == last.order()[:4] and one.sha256 != last.sha256:
+            yield (
+                f"{one.upload.file[:300]} and {chosen.file[:300]} are of the same date, and the latter counts; "
+                "if it should be the other, take this one away."
+            )
+
+
+def _differ(older: Sequence[_Candidate], last: _Candidate) -> bool:
+    return any(one.sha256 != last.sha256 for one in older)
+
+
+def _listed(files: Sequence[str]) -> str:
+    """Some of the names, and how many more there are."""
+    names = ", ".join(file[:300] for file in files[:_NAMED])
+    more = len(files) - _NAMED
+    return f"{names} and {more:,} more" if more > 0 else names
+
+
+class _Released:
+    """What the cells of the course's notebooks were when they were handed out."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._cells: dict[str, set[str]] = {}
+
+    def touched(self, notebook: Notebook, name: str) -> bool:
+        """Whether a cell of a notebook is not as it was released."""
+        if name not in self._cells:
+            released = read_file(self._course.released(name))
+            self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
+        return any(
+            _bare(cell.source) not in self._cells[name] for cell in notebook.cells
+        )
+
+
+def _bare(source: str) -> str:
+    """A cell without what changes when a notebook is only opened and saved."""
+    return "\n".join(line.rstrip() for line in source.strip().splitlines())
+
+
+def _notebooks(course: Course) -> list[str]:
+    names = {exercise.notebook for exercise in course.exercises.values()}
+    return sorted(names, key=lambda name: (-len(name), name))
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
@@ -246,13 +328,9 @@ def _by_exercises(notebook: Notebook, course: Course) -> str:
 
 
 def _by_name(file: str, course: Course) -> str:
-    names = sorted({exercise.notebook for exercise in course.exercises.values()})
-    return next((name for name in names if name in PurePath(file).name), "")
+    name = PurePath(file).name
+    return next((known for known in _notebooks(course) if known in name), "")
 
 
-def _known(name: str, course: Course) -> str:
-    return (
-        name
-        if any(exercise.notebook == name for exercise in course.exercises.values())
-        else ""
-    )
+def _of_course(name: str, course: Course) -> str:
+    return name if name in _notebooks(course) else ""

@@ -32,6 +32,8 @@ class Setting(msgspec.Struct):
     lab: str
     """The folder with the copy of the lab."""
     out: str
+    exercises: list[str] = []
+    """What is graded anew, if not all."""
 
 
 class SubmissionOutcome(msgspec.Struct):

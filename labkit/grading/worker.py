@@ -12,26 +12,31 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from labkit import __version__
-from labkit.core.errors import LabError
+from labkit.core.errors import GradingError, LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted
-from labkit.grading.marking import not_attempted, not_graded
+from labkit.grading.explaining import explain
+from labkit.grading.marking import failed, not_attempted, not_graded
+from labkit.grading.outputs import earlier
 from labkit.grading.preparing import prepare
-from labkit.grading.reading import NotANotebook, Notebook, read_file
+from labkit.grading.reading import Notebook, read_file, stored
 from labkit.grading.records import Isolation, ItemRecord, Record
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.sandbox import Sandbox
+from labkit.grading.similarity import structure
 from labkit.grading.spark_judging import SparkJudge
 from labkit.grading.submissions import Submission
 from labkit.host import durable
 from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Exercise, Variant
 
+_MOST_CODE = 20_000
 _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 
 
@@ -68,10 +73,13 @@ class Grader:
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
         """Writes the record of a submission, whatever it is."""
         begun = time.monotonic()
-        name = records.file_name(submission.student, submission.notebook)
+        name = records.file_name(submission.key, submission.notebook)
+        path = self.out / "records" / f"{name}.json"
+        before = earlier(path)
         record = new_record(submission, self.course, self.setting)
+        kept = self._kept(record, before)
         try:
-            executed = self._examine(submission, record)
+            executed = self._examine(submission, record, kept)
             if executed is not None:
                 record.executed = f"{name}.ipynb"
                 durable.replace(self.out / "executed" / record.executed, executed)
@@ -83,37 +91,58 @@ class Grader:
                 else f"{type(error).__name__}: {error}"
             )
             none_graded(record, self.course.of_notebook(submission.notebook), why)
+        settle(record, before, self.setting.exercises)
         record.seconds = round(time.monotonic() - begun, 3)
-        records.write(record, self.out / "records" / f"{name}.json")
+        records.write(record, path)
         return tasks.SubmissionOutcome(
             name, records.total([record]), record.seconds, record.graded()
         )
 
-    def _examine(self, submission: Submission, record: Record) -> str | None:
+    def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
+        """The items that are not graded anew, where only some exercises are."""
+        if not self.setting.exercises or before is None:
+            return {}
+        if (before.sha256, before.seed) != (record.sha256, record.seed):
+            return {}
+        record.digest, record.executed = before.digest, before.executed
+        return {
+            item.name: item
+            for item in before.items
+            if item.name not in self.setting.exercises
+        }
+
+    def _examine(
+        self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
+    ) -> str | None:
         """Fills the items of a record; the executed notebook, if there is one."""
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
         if not problem and submission.path is not None:
-            try:
-                notebook = read_file(submission.path)
-                problem = _foreign(notebook)
-            except NotANotebook as error:
-                problem = str(error)
+            notebook = stored(submission.path)
+            problem = _foreign(notebook)
         if problem or notebook is None:
             record.notes.append(problem)
             record.items = [_nothing(exercise, problem) for exercise in exercises]
             return None
         prepared = prepare(notebook, self._as_released(submission.notebook), exercises)
+        prepared.attempted = [one for one in prepared.attempted if one.name not in kept]
         record.notes += _versions(notebook) + prepared.notes
-        if not prepared.attempted:
+        if not prepared.attempted and not kept:
             record.notes.append("It holds no answer.")
-        examined = Examination(
+        examination = Examination(
             prepared, self._variants, self.sandbox, self.setting.patience, self._spark
-        ).run()
-        found = unattempted(prepared, exercises) | examined.items
-        record.items = [found[exercise.name] for exercise in exercises]
+        )
+        examined = examination.run()
+        items = unattempted(prepared, exercises) | examined.items | dict(kept)
+        record.items = [items[exercise.name] for exercise in exercises]
         record.notes += examined.notes
         record.limits_hit = examined.limits_hit
+        for cell in prepared.cells:
+            if cell.exercise is not None:
+                items[cell.exercise].code = cell.source[:_MOST_CODE]
+                items[cell.exercise].structure = structure(cell.source)
+        with suppress(GradingError):  # the grade stands without a word on it
+            explain(examined.items, prepared, examination.without, self.sandbox)
         return examined.executed
 
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:
@@ -171,6 +200,14 @@ def new_record(
         notes=list(submission.notes),
         late=submission.late,
         submitted=submission.when.isoformat(timespec="seconds"),
+        key=submission.key,
+        platform=submission.platform.value,
+        account=submission.account,
+        upload=submission.upload,
+        people=list(submission.people),
+        dated=submission.dated,
+        doubts=list(submission.doubts),
+        marked_late=submission.marked_late,
     )
 
 
@@ -208,12 +245,50 @@ def _nothing(exercise: Exercise, why: str) -> ItemRecord:
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:
     """Says of every exercise that grading itself failed."""
-    record.notes.append(f"Grading itself failed: {why}")
+    record.notes.append(f"Grading itself failed: {why}"[:1000])
     record.items = []
     for exercise in exercises:
         item = ItemRecord(exercise.name, exercise.points)
         not_graded(item, why)
         record.items.append(item)
+
+
+def settle(record: Record, before: Record | None, asked: Collection[str]) -> None:
+    """Ends in a zero with its reason what grading itself has failed at in several batches, for a person to look at.
+
+    Exercises that were not `asked` for keep what they had; all were, if none is named.
+    """
+    if record.graded():
+        return
+    if asked and before is not None and before.sha256 == record.sha256:
+        earlier_items = {item.name: item for item in before.items}
+        record.items = [
+            item if item.name in asked else earlier_items.get(item.name, item)
+            for item in record.items
+        ]
+    again = (
+        before is not None
+        and not before.graded()
+        and (before.sha256, before.digest) == (record.sha256, record.digest)
+    )
+    record.tries = 1 + (before.tries if again and before is not None else 0)
+    if record.tries < records.MOST_TRIES:
+        return
+    names = []
+    for item in record.items:
+        if item.status == "not graded":
+            why = item.reason
+            failed(
+                item,
+                f"grading it broke off in {record.tries} batches: {why}",
+                "could not be graded",
+            )
+            item.shown = "It could not be graded; your instructor knows, and can give points by hand."
+            names.append(item.name)
+    record.doubts.append(
+        f"{records.GIVEN_UP} {record.tries} times at {', '.join(names)}, which now count nothing; "
+        "look at the executed notebook and give points with --marks, or try again with --only."
+    )
 
 
 if __name__ == "__main__":

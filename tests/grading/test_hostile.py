@@ -143,6 +143,7 @@ def test_nothing_is_left_behind(graded: Graded) -> None:
     assert not WAS_HERE.exists()
     assert sorted(path.name for path in graded.out.iterdir()) == [
         *(
+            "by_hand",
             "executed",
             "feedback",
             "grades.csv",

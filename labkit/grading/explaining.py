@@ -1,0 +1,105 @@
+"""What went wrong in a learner's code, in its own words, where these words can hold nothing that is hidden.
+
+A learner's code that was asked hidden questions could put them into its errors. So the words come from a run in which
+nothing but the first visible question of each exercise is asked, or from the text of the cell. This module must not
+give points.
+"""
+
+import ast
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+from labkit.core.errors import LabError
+from labkit.grading.asking import Patience, RemoteAnswer
+from labkit.grading.preparing import PreparedNotebook, defines
+from labkit.grading.records import ItemRecord
+from labkit.grading.sandbox.inside.jobs import Level
+from labkit.grading.sandbox.sandbox import Sandbox
+from labkit.teach.exercises.contract import AnswerFailed, Exercise
+
+_SECONDS = 30.0
+_PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
+_MOST = 300
+_SILENT = ("failed with an error", "no plain value", "gave no function")
+"""What the page says of an answer that failed, without a word of its own."""
+
+
+def explain(
+    items: Mapping[str, ItemRecord],
+    prepared: PreparedNotebook,
+    without: Iterable[int],
+    sandbox: Sandbox,
+) -> None:
+    """Adds to each item that failed what is wrong, as far as it can be told."""
+    failing = [
+        exercise
+        for exercise in prepared.attempted
+        if (item := items.get(exercise.name)) is not None
+        and item.status == "failed"
+        and any(word in item.shown for word in _SILENT)
+    ]
+    for exercise in failing:
+        items[exercise.name].error = _in_text(exercise, items[exercise.name].code)
+    left = [one for one in failing if not items[one.name].error]
+    # Without a sandbox of its own a run could read what an earlier one has written down.
+    if left and sandbox.level is not Level.PLAIN:
+        for name, error in _asked(left, prepared, without, sandbox).items():
+            items[name].error = error
+
+
+def _in_text(exercise: Exercise, source: str) -> str:
+    """What the cell shows without being run."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source)
+    except SyntaxError as error:
+        if any(
+            line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()
+        ):
+            return ""  # Jupyter's own syntax, which Python does not know
+        return f"Line {error.lineno} of the cell: {error.msg}."[:_MOST]
+    except (ValueError, RecursionError, MemoryError):
+        return ""
+    if source and not defines(source, exercise.answer):
+        return f"The cell does not give anything the name {exercise.answer}."
+    return ""
+
+
+def _asked(
+    failing: Sequence[Exercise],
+    prepared: PreparedNotebook,
+    without: Iterable[int],
+    sandbox: Sandbox,
+) -> dict[str, str]:
+    """The errors at the first visible question, from a run that is asked nothing else."""
+    left_out = set(without)
+    errors: dict[str, str] = {}
+    deadline = time.monotonic() + _SECONDS
+    names = [exercise.answer for exercise in failing]
+    with sandbox.run(prepared.notebook(left_out), names, deadline) as run:
+        if run.until_cell(len(prepared.cells) - len(left_out)) is not None:
+            return {}
+        for exercise, connection in zip(failing, run.answers, strict=True):
+            answer = RemoteAnswer(connection, deadline, _PATIENCE)
+            if not answer.greet():
+                break
+            errors[exercise.name] = _first_error(exercise, answer)
+            connection.close()
+            if run.ended() is not None:
+                break
+    return {name: error for name, error in errors.items() if error}
+
+
+def _first_error(exercise: Exercise, answer: RemoteAnswer) -> str:
+    try:
+        if exercise.needs_spark or exercise.by_hand or not exercise.public:
+            answer.value()
+        else:
+            exercise.judge(answer, exercise.public[0])
+    except AnswerFailed as error:
+        return str(error)[:_MOST]
+    except (LabError, Exception):  # noqa: BLE001 - a judge's own trouble is not the learner's
+        return ""
+    return ""

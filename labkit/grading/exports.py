@@ -1,0 +1,157 @@
+"""What learning platforms take back: a table of points in each one's own form, and feedback under its own file names.
+
+Only for platforms that the submissions came from, or that the roster is of. This module must not compute points.
+"""
+
+import io
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+
+from labkit.grading import tables
+from labkit.grading.platforms import Platform
+from labkit.grading.records import Record
+from labkit.grading.rules import Rules
+from labkit.grading.scoring import Gradebook, Row
+from labkit.grading.tables import amount
+from labkit.host import durable
+
+FOLDER = "exports"
+_ALWAYS = (1980, 1, 1, 0, 0, 0)
+"""The date of every entry: the same points make the same archive."""
+
+
+def write(
+    folder: Path,
+    book: Gradebook,
+    pages: Mapping[str, str],
+    course: str,
+    rules: Rules,
+) -> None:
+    """Writes what fits the platforms of this class; `pages` are the feedback by the key of a row."""
+    platforms = {record.platform for row in book.rows for record in row.records}
+    platforms |= {
+        kind.value for row in book.rows if row.member for kind, _ in row.member.accounts
+    }
+    files: dict[str, bytes] = {}
+    if Platform.MOODLE in platforms:
+        files["moodle.csv"] = tables.written(_moodle(book, rules)).encode()
+    if Platform.CANVAS in platforms:
+        files["canvas.csv"] = tables.written(_canvas(book, course)).encode()
+    if Platform.BLACKBOARD in platforms:
+        files["blackboard.csv"] = tables.written(_blackboard(book, course)).encode()
+    for platform, name_of in _FEEDBACK.items():
+        if names := _feedback_names(book, platform, name_of):
+            files[f"{platform.value}-feedback.zip"] = _packed(names, pages)
+    if not files:
+        return
+    durable.make_folder(folder)
+    for name, content in files.items():
+        path = folder / name
+        if not path.exists() or path.read_bytes() != content:
+            durable.replace(path, content)
+
+
+def _of_platform(
+    book: Gradebook, platform: Platform
+) -> Iterable[tuple[Row, str, list[Record]]]:
+    """Every student of a platform by the account there, with what was handed in under it."""
+    for row in book.rows:
+        accounts: dict[str, list[Record]] = {
+            account: []
+            for kind, account in (row.member.accounts if row.member else ())
+            if kind is platform
+        }
+        for record in row.records:
+            if record.platform == platform and record.account:
+                accounts.setdefault(record.account, []).append(record)
+        for account, records in accounts.items():
+            yield row, account, records
+
+
+def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
+    """The grading worksheet of one assignment: a number there is a student's in that assignment only."""
+    yield (
+        *("Identifier", "Full name", "Email address", "Grade", "Maximum Grade"),
+        *("Last modified (grade)", "Feedback comments"),
+    )
+    for row, account, records in _of_platform(book, Platform.MOODLE):
+        notebooks = {record.notebook for record in records}
+        asked = [one for one in book.asked if one.notebook in notebooks or not records]
+        points = sum(
+            (row.scores[one.name].points or 0)
+            * rules.weight(one.name)
+            * (1 - row.penalties.get(one.notebook, 0.0))
+            for one in asked
+        )
+        most = sum(one.points * rules.weight(one.name) for one in asked)
+        yield (
+            f"Participant {account}",
+            row.name,
+            row.member.email if row.member else "",
+            amount(points) if records else "",
+            amount(most),
+            "",
+            _comments(row, asked_names={one.name for one in asked}),
+        )
+
+
+def _comments(row: Row, asked_names: set[str]) -> str:
+    return " ".join(
+        f"{name}: {comment}"
+        for name, score in row.scores.items()
+        if name in asked_names
+        for comment in score.hand.comments
+    )
+
+
+def _canvas(book: Gradebook, course: str) -> Iterable[Sequence[object]]:
+    yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", course)
+    yield ("    Points Possible", "", "", "", "", amount(_most(book)))
+    for row, account, _ in _of_platform(book, Platform.CANVAS):
+        ids = (*(row.member.ids if row.member else ()), "", "")
+        yield (row.name, account, ids[0], ids[1], "", amount(row.total))
+
+
+def _blackboard(book: Gradebook, course: str) -> Iterable[Sequence[object]]:
+    yield (
+        *("Last Name", "First Name", "Username"),
+        f"{course} [Total Pts: {amount(_most(book))} Score]",
+    )
+    for row, account, _ in _of_platform(book, Platform.BLACKBOARD):
+        first, _, last = row.name.rpartition(" ")
+        yield (last, first, account, amount(row.total))
+
+
+def _most(book: Gradebook) -> float:
+    return max((row.most for row in book.rows), default=0.0)
+
+
+_FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
+    Platform.MOODLE: lambda upload: f"{upload}/feedback.html",
+    Platform.CANVAS: lambda upload: f"{PurePath(upload).stem}-feedback.html",
+    Platform.BRIGHTSPACE: lambda upload: f"{upload}/feedback.html",
+}
+"""Where each platform that takes feedback in one archive looks for it, by the name that it gave to what was handed in."""
+
+
+def _feedback_names(
+    book: Gradebook, platform: Platform, name_of: Callable[[str], str]
+) -> dict[str, str]:
+    """The key of a row by the name of its feedback."""
+    return {
+        name_of(record.upload): row.key
+        for row in book.rows
+        for record in row.records
+        if record.platform == platform and record.upload
+    }
+
+
+def _packed(names: Mapping[str, str], pages: Mapping[str, str]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, key in sorted(names.items()):
+            archive.writestr(
+                zipfile.ZipInfo(name, _ALWAYS), pages[key], zipfile.ZIP_DEFLATED
+            )
+    return file.getvalue()

@@ -1,0 +1,179 @@
+"""The folder that a batch writes into: what it is for, who writes into it now, and which records in it still stand.
+
+One batch at a time writes into a folder; a batch that was killed leaves nothing that the next one cannot use. This
+module must not grade.
+"""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import records
+from labkit.grading.course import Course
+from labkit.grading.records import Record
+from labkit.grading.submissions import Submission
+from labkit.host import durable
+
+HEAD = "grading.json"
+_FOLDERS = ("records", "feedback", "executed")
+
+
+class Head(msgspec.Struct):
+    """What all records of an output folder have in common."""
+
+    course: str
+    seed: int
+    format: int = 1
+    options: dict[str, str] = {}
+    """What was said about the class the last time, and holds until something else is said."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output folder that nobody else writes into meanwhile."""
+
+    seed: int
+    work: Path
+    """A folder that is gone afterwards."""
+
+
+@contextmanager
+def opened(
+    out: Path, course: str, seed: int | None, options: Mapping[str, str]
+) -> Iterator[Output]:
+    """The output folder, ready to be written into. Raises `InvalidInput` when it is for something else, or in use."""
+    _head(out, course, seed)
+    durable.make_folder(out)
+    with _locked(out):
+        head = _head(out, course, seed)
+        head.options = dict(options)
+        for name in _FOLDERS:
+            durable.make_folder(out / name)
+        durable.replace(
+            out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1)
+        )
+        # Workers and sandboxes have other working folders.
+        work = (out / ".work").absolute()
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        try:
+            yield Output(head.seed, work)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Holds the folder itself, which nobody replaces; the end of the process lets it go."""
+    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                f"{out}: another labkit grade writes there; wait, or name another --out."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def remembered(out: Path) -> dict[str, str]:
+    """What was said about the class the last time that a batch wrote there."""
+    try:
+        head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return head.options
+
+
+def _head(out: Path, course: str, seed: int | None) -> Head:
+    """What an output folder is for. Raises `InvalidInput` when it is for something else."""
+    path = out / HEAD
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
+    if not path.exists():
+        if out.exists() and any(not _is_ours(one) for one in out.iterdir()):
+            raise InvalidInput(
+                f"{out}: there is something else in this folder; name a new one with --out."
+            )
+        return Head(
+            course, secrets.randbits(32) if seed is None else seed, records.FORMAT
+        )
+    try:
+        head: Head = msgspec.json.decode(path.read_bytes(), type=Head)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(
+            f"{path}: damaged ({error}); name a new folder with --out."
+        ) from None
+    if head.course != course:
+        raise InvalidInput(
+            f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out."
+        )
+    if head.format != records.FORMAT and any((out / "records").glob("*.json")):
+        raise InvalidInput(
+            f"{out}: another version of labkit wrote these records; name a new folder with --out."
+        )
+    if seed is not None and seed != head.seed:
+        raise InvalidInput(
+            f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out."
+        )
+    head.format = records.FORMAT
+    return head
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a batch that was killed before its first word has left this."""
+    return durable.is_temporary(path) or (
+        path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
+    )
+
+
+def record_path(out: Path, one: Submission) -> Path:
+    """Where the record of a submission lies."""
+    return out / "records" / f"{records.file_name(one.key, one.notebook)}.json"
+
+
+def earlier(path: Path) -> Record | None:
+    """The record that is there; a damaged one is as good as none, for it is written anew."""
+    try:
+        return records.read(path)
+    except InvalidInput:
+        return None
+
+
+def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
+    """Whether the record of a submission still stands; what does not touch its points is brought up to date."""
+    path = record_path(out, one)
+    record = earlier(path)
+    if record is None or not record.graded() or not one.sha256:
+        return (
+            False  # what could not be read has no digest, and is cheap to refuse again
+        )
+    if (record.sha256, record.seed, record.digest) != (one.sha256, seed, course.digest):
+        return False
+    before = msgspec.structs.asdict(record)
+    record.student, record.file = one.student, one.file
+    record.late, record.marked_late = one.late, one.marked_late
+    record.submitted = one.when.isoformat(timespec="seconds")
+    record.platform, record.account = one.platform.value, one.account
+    record.upload, record.people, record.dated = one.upload, list(one.people), one.dated
+    lasting = [doubt for doubt in record.doubts if doubt.startswith(records.GIVEN_UP)]
+    record.doubts = [*lasting, *one.doubts]
+    if msgspec.structs.asdict(record) != before:
+        records.write(record, path)
+    return True
+
+
+def drop_stray(out: Path, submissions: list[Submission]) -> None:
+    """Takes away what stood for a student who had handed in no notebook of the course, and has by now."""
+    for key in {one.key for one in submissions if one.notebook}:
+        (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -1,0 +1,258 @@
+"""What the pages of a gradebook show, as plain values for their templates.
+
+A learner reads of a hidden variant only whether it was passed, and which promise was broken. This module must not write
+files and must not compute points.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from urllib.parse import quote
+
+from labkit.grading import records
+from labkit.grading.course import Course
+from labkit.grading.records import ItemRecord, Record
+from labkit.grading.rules import Rules
+from labkit.grading.scoring import Gradebook, Policy, Row, Score
+from labkit.grading.similarity import Alike, alike
+from labkit.grading.tables import amount
+from labkit.teach.exercises.contract import Exercise
+
+_COMMON = 5
+
+
+def page_name(row: Row) -> str:
+    """The file name of a student's page."""
+    key = row.key if row.member is not None or not row.records else row.records[0].key
+    return f"{records.file_name(key, 'feedback')}.html"
+
+
+def points(score: Score) -> str:
+    """Points as they stand in a table; empty where nobody has given any yet."""
+    return "" if score.points is None else amount(score.points)
+
+
+def feedback(row: Row, policy: Policy) -> dict[str, object]:
+    """What a student's page shows."""
+    return {
+        "student": row.name,
+        "points": amount(row.total),
+        "most": amount(row.most),
+        "open": amount(row.open) if row.open else "",
+        "notes": row.notes,
+        "notebooks": [_notebook(record, row, policy) for record in row.records],
+    }
+
+
+def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
+    taken = row.penalties.get(record.notebook, 0.0)
+    scores = [row.scores[item.name] for item in record.items if item.name in row.scores]
+    return {
+        "name": record.notebook or "no notebook of the course",
+        "file": record.file,
+        "late": row.late and (record.late or record.marked_late or bool(taken)),
+        "taken": f"{amount(100 * taken)} %" if taken else "",
+        "submitted": record.submitted if record.dated else "",
+        "notes": record.notes,
+        "items": [_item(score, policy) for score in scores],
+    }
+
+
+def _item(score: Score, policy: Policy) -> dict[str, object]:
+    """One exercise as its learner reads of it; of hidden variants only how many were passed and what went wrong."""
+    item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
+    judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
+    weight = policy.rules.weight(item.name)
+    return {
+        "name": item.name,
+        "title": score.exercise.title,
+        "points": "-" if score.points is None else amount(score.points),
+        "most": item.most,
+        "weight": "" if weight == 1 else amount(weight),
+        "status": "graded by hand" if score.by_hand else item.status,
+        "shown": "" if score.by_hand and item.status == "by hand" else item.shown,
+        "error": item.error,
+        "public": f"{item.public[0]} of {item.public[1]}" if judged else "",
+        "hidden": f"{item.hidden[0]} of {item.hidden[1]}"
+        if judged and item.hidden[1]
+        else "",
+        "written": item.written,
+        "code": "" if item.written else item.code,
+        "comments": score.hand.comments,
+        "parts": [(part, amount(points)) for part, points in score.hand.parts.items()],
+    }
+
+
+def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
+    """Who has written a text that a person reads, by exercise."""
+    found: dict[Exercise, list[Row]] = {}
+    for exercise in book.asked:
+        for row in book.rows:
+            item = row.scores[exercise.name].item
+            if exercise.by_hand and item is not None and item.written:
+                found.setdefault(exercise, []).append(row)
+    return found
+
+
+def reading(
+    written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]
+) -> dict[str, object]:
+    """What the page with all texts shows, side by side; `files` are there to be filled in."""
+    return {
+        "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
+        "files": files,
+        "exercises": [
+            {
+                "name": exercise.name,
+                "title": exercise.title,
+                "most": exercise.points,
+                "task": exercise.task,
+                "rubric": [
+                    (part, amount(most))
+                    for part, most in rules.rubric.get(exercise.name, {}).items()
+                ],
+                "texts": [_text(row, row.scores[exercise.name]) for row in rows],
+            }
+            for exercise, rows in written.items()
+        ],
+    }
+
+
+def _text(row: Row, score: Score) -> dict[str, object]:
+    return {
+        "student": row.name,
+        "key": row.key,
+        "written": score.item.written if score.item else "",
+        "points": points(score),
+        "comments": score.hand.comments,
+    }
+
+
+def overview(
+    kept: Sequence[Record], book: Gradebook, course: Course
+) -> dict[str, object]:
+    """What the instructor's page shows."""
+    items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.asked}
+    for record in kept:
+        for item in record.items:
+            items.setdefault(item.name, []).append(item)
+    return {
+        "course": course.name,
+        "students": len(book.rows),
+        "submissions": len(kept),
+        "late": sum(row.late for row in book.rows),
+        "seeds": sorted({record.seed for record in kept}),
+        "levels": Counter(record.isolation.level for record in kept),
+        "unsafe": sum(record.isolation.level == "plain" for record in kept),
+        "missing": {
+            level: why
+            for record in kept
+            for level, why in record.isolation.missing.items()
+        },
+        "versions": {
+            name: version
+            for record in kept
+            for name, version in record.versions.items()
+        },
+        "seconds": _times([record.seconds for record in kept]),
+        "limits": Counter(
+            limit for record in kept for limit in record.limits_hit
+        ).most_common(),
+        "not_graded": [record.student for record in kept if not record.graded()],
+        "absent": [row.name for row in book.missing],
+        "doubts": book.doubts,
+        "rows": [_line(row, book) for row in book.rows],
+        "asked": [exercise.name for exercise in book.asked],
+        "alike": _named(alike(kept), book),
+        "items": [
+            _distribution(name, all_of_it, course.exercises.get(name))
+            for name, all_of_it in items.items()
+        ],
+        "totals": sorted(Counter(row.total for row in book.rows).items(), reverse=True),
+        "noted": [
+            (record.student, record.notebook, note)
+            for record in kept
+            for note in record.notes
+        ],
+    }
+
+
+def _line(row: Row, book: Gradebook) -> dict[str, object]:
+    """One student's line, with where the page and the executed notebooks are."""
+    return {
+        "name": row.name,
+        "id": row.id,
+        "page": f"feedback/{quote(page_name(row))}" if row.records else "",
+        "points": [
+            (points(row.scores[one.name]), _status(row.scores[one.name]))
+            for one in book.asked
+        ],
+        "total": amount(row.total),
+        "most": amount(row.most),
+        "open": amount(row.open) if row.open else "",
+        "late": row.late,
+        "executed": [
+            (record.notebook, f"executed/{quote(record.executed)}")
+            for record in row.records
+            if record.executed
+        ],
+    }
+
+
+def _status(score: Score) -> str:
+    if score.by_hand:
+        return "by-hand"
+    return (
+        "not-attempted" if score.item is None else score.item.status.replace(" ", "-")
+    )
+
+
+def _named(groups: Sequence[Alike], book: Gradebook) -> list[dict[str, object]]:
+    names: dict[str, list[str]] = {}
+    for row in book.rows:
+        for record in row.records:
+            names.setdefault(record.key, []).append(row.name)
+    return [
+        {
+            "what": group.what,
+            "where": group.where,
+            "students": [", ".join(names.get(key, [key])) for key in group.students],
+        }
+        for group in groups
+    ]
+
+
+def _times(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return "nothing was run"
+    return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s in all"
+
+
+def _distribution(
+    name: str, items: Sequence[ItemRecord], exercise: Exercise | None
+) -> Mapping[str, object]:
+    statuses = Counter(item.status for item in items)
+    reasons = Counter(
+        _same(item.reason)
+        for item in items
+        if item.status in {"wrong", "failed", "not graded"}
+    )
+    return {
+        "name": name,
+        "title": exercise.title if exercise else name,
+        "counts": [
+            (status, statuses[status]) for status in _STATUSES if statuses[status]
+        ],
+        "share": round(100 * statuses["right"] / len(items)) if items else 0,
+        "reasons": reasons.most_common(_COMMON),
+        "seconds": _times([item.seconds for item in items if item.questions]),
+    }
+
+
+_STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded")
+
+
+def _same(reason: str) -> str:
+    """A reason without its numbers, so that those of many students can be counted."""
+    return re.sub(r"\d+", "#", reason)[:200]

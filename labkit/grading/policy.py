@@ -1,0 +1,60 @@
+"""What an instructor says about a class, read from files before anything is graded, and remembered for the next time.
+
+A batch that is run again without these options keeps them: points that a person has given must not vanish because a
+word was left out. This module must not grade.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import marks, outputs, roster, rules
+from labkit.grading.course import Course
+from labkit.grading.gradebook import BY_HAND
+from labkit.grading.scoring import Policy
+
+NONE = "none"
+"""What takes an option back that was remembered."""
+
+
+def options(out: Path, said: Mapping[str, str | None]) -> dict[str, str]:
+    """What holds now: what was said, and what was said the last time."""
+    before = outputs.remembered(out)
+    now = before | {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in now.items() if value != NONE}
+
+
+def deadline(chosen: Mapping[str, str]) -> datetime | None:
+    """The deadline of all. Raises `InvalidInput`."""
+    written = chosen.get("deadline")
+    if written is None:
+        return None
+    try:
+        return datetime.fromisoformat(written).astimezone()
+    except ValueError:
+        raise InvalidInput(
+            f"--deadline {written}: not a date and time; write it as 2027-01-31T18:00."
+        ) from None
+
+
+def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
+    """Roster, marks and rules. Raises `InvalidInput`.
+
+    What there is to fill in beside the grades is read first; files that were named have the last word.
+    """
+    named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
+    beside = marks.templates(out / BY_HAND)
+    named = [path for path in named if not any(_same(path, one) for one in beside)]
+    return Policy(
+        deadline(chosen),
+        roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
+        [mark for path in (*beside, *named) for mark in marks.read(path, course)],
+        rules.read(Path(chosen["rules"]), course)
+        if "rules" in chosen
+        else rules.Rules(),
+    )
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.exists() and path.samefile(other)

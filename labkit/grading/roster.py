@@ -1,0 +1,266 @@
+"""The list of a class: who should hand in, in which groups, and until when; and who of them a submission is by.
+
+A match is by a number, an account or an e-mail address; by a name only where it can be nobody else. What matches two
+people matches nobody, and is named. This module must not grade.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import tables
+from labkit.grading.platforms import Platform
+from labkit.grading.records import Record
+from labkit.grading.tables import Row
+
+_NAME = ("name", "full name", "student", "student name", "display name")
+_EMAIL = ("email", "e-mail", "email address", "e-mail address", "mail")
+_ID = (
+    *("id number", "sis user id", "student id", "orgdefinedid", "sid", "matriculation"),
+    *("sis login id", "username", "user name", "login", "account", "id", "identifier"),
+)
+_GROUP = ("group", "groups", "team")
+_DEADLINE = ("deadline", "due", "due date")
+_EXTENSION = ("extension", "extension days", "extra days")
+_MOODLE = re.compile(r"\D*(\d+)")
+_BY_ID = {Platform.PLAIN, Platform.BLACKBOARD, Platform.GRADESCOPE, Platform.GITHUB}
+"""Where an account is a number or name of the school's, and not one that only the platform knows."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Somebody in the list."""
+
+    place: str
+    name: str
+    ids: tuple[str, ...] = ()
+    """Every number and account of the school's."""
+    email: str = ""
+    accounts: tuple[tuple[Platform, str], ...] = ()
+    """Numbers and accounts that only a platform knows."""
+    group: str = ""
+    deadline: datetime | None = None
+    extension: timedelta | None = None
+    """How much longer than all others this one has."""
+
+    @property
+    def id(self) -> str:
+        """What to call this one by, when a name is not enough."""
+        return self.ids[0] if self.ids else self.email
+
+
+def read(path: Path) -> list[Member]:
+    """Everybody in a list. Raises `InvalidInput`."""
+    rows = tables.read(path, "the roster")
+    members = [_member(row) for row in rows if not _is_note(row)]
+    if not members:
+        raise InvalidInput(
+            f"{path}: there is nobody in the roster; it needs a line for each student."
+        )
+    seen: dict[str, Member] = {}
+    for member in members:
+        if not (member.name or member.ids or member.email):
+            raise InvalidInput(
+                f"{member.place}: nobody is named; the roster needs a column id, name or email."
+            )
+        for id_ in member.ids[:1]:
+            if id_.casefold() in seen:
+                raise InvalidInput(
+                    f"{member.place}: {id_} is also in {seen[id_.casefold()].place}; give each student an id of their own."
+                )
+            seen[id_.casefold()] = member
+    return members
+
+
+def _is_note(row: Row) -> bool:
+    """A line that Canvas puts among the students."""
+    return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
+
+
+def _member(row: Row) -> Member:
+    canvas = "sis login id" in row.cells or "sis user id" in row.cells
+    moodle = "identifier" in row.cells and "full name" in row.cells
+    accounts = [
+        (platform, row.cells[title])
+        for platform, title in _account_titles(canvas=canvas)
+        if row.cells.get(title)
+    ]
+    taken = {"id"} if canvas else set()
+    if moodle and (number := _MOODLE.fullmatch(row.cells["identifier"])):
+        accounts.append((Platform.MOODLE, str(int(number[1]))))
+        taken.add("identifier")
+    ids = [
+        row.cells[title] for title in _ID if title not in taken and row.cells.get(title)
+    ]
+    name = row.first(*_NAME) or " ".join(
+        filter(None, (row.first("first name"), row.first("last name", "surname")))
+    )
+    return Member(
+        row.place,
+        _flipped(name),
+        tuple(dict.fromkeys(one.lstrip("#") for one in ids)),
+        row.first(*_EMAIL),
+        tuple(accounts),
+        row.first(*_GROUP),
+        _deadline(row),
+        _extension(row),
+    )
+
+
+def _account_titles(*, canvas: bool) -> Iterable[tuple[Platform, str]]:
+    for platform in Platform:
+        yield platform, platform.value
+        yield platform, f"{platform.value} id"
+    yield Platform.GITHUB, "github_username"
+    if canvas:
+        yield Platform.CANVAS, "id"
+
+
+def _flipped(name: str) -> str:
+    """`Lovelace, Ada` as Ada Lovelace."""
+    last, comma, first = name.partition(",")
+    return f"{first.strip()} {last.strip()}" if comma and first.strip() else name
+
+
+def _deadline(row: Row) -> datetime | None:
+    written = row.first(*_DEADLINE)
+    if not written:
+        return None
+    try:
+        return datetime.fromisoformat(written).astimezone()
+    except ValueError:
+        raise InvalidInput(
+            f"{row.place}: {written} is not a date and time; write it as 2027-01-31T18:00."
+        ) from None
+
+
+def _extension(row: Row) -> timedelta | None:
+    written = row.first(*_EXTENSION)
+    if not written:
+        return None
+    try:
+        days = float(written.replace(",", ".").removesuffix("days").removesuffix("d"))
+        if not 0 <= days <= 3650:
+            raise ValueError
+        return timedelta(days=days)
+    except (ValueError, OverflowError):
+        raise InvalidInput(
+            f"{row.place}: {written} is not a number of days; write it as 3 or 0.5."
+        ) from None
+
+
+def same_name(name: str) -> str:
+    """A name as it sounds: how it is composed, upper and lower case, and blanks do not count."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Who of the list handed in what."""
+
+    owners: Mapping[int, Sequence[str]]
+    """The keys of what each member handed in, alone or with others, by the member's place in the list."""
+    doubts: Sequence[str]
+
+
+def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
+    """Finds for each key of the records whose it is; a group's belongs to everybody in it."""
+    by_key: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_key[record.key].append(record)
+    found: dict[str, list[int]] = {}
+    doubts: list[str] = []
+    for key, theirs in by_key.items():
+        numbers = _by_account(members, theirs[0])
+        if len(numbers) > max(1, len(theirs[0].people)):
+            lines = ", ".join(members[number].place for number in numbers)
+            doubts.append(
+                f"{theirs[0].student} ({key}) could be any of {lines}; give each student ids of their own."
+            )
+        elif numbers := numbers or _by_group(members, theirs[0]):
+            found[key] = numbers
+    doubts += _by_name(members, by_key, found)
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, member in enumerate(members):
+        if member.group:
+            groups[same_name(member.group)].append(number)
+    owners: dict[int, list[str]] = defaultdict(list)
+    for key, numbers in found.items():
+        together = {
+            other
+            for number in numbers
+            for other in groups.get(same_name(members[number].group), [number])
+        }
+        for number in sorted({*numbers, *together}):
+            owners[number].append(key)
+    return Matches(owners, doubts)
+
+
+def _by_account(members: Sequence[Member], record: Record) -> list[int]:
+    """Those whom a number, an account or an e-mail address of a submission names."""
+    ids = {person.id.casefold() for person in record.people if person.id}
+    emails = {person.email.casefold() for person in record.people if person.email}
+    platform = Platform(record.platform)
+    if platform in _BY_ID:
+        ids.add((record.account or record.student).casefold())
+        emails.add((record.account or record.student).casefold())
+    account = (platform, record.account.casefold())
+    return [
+        number
+        for number, member in enumerate(members)
+        if ids & {one.casefold() for one in member.ids}
+        or (member.email and member.email.casefold() in emails)
+        or account in {(kind, one.casefold()) for kind, one in member.accounts}
+    ]
+
+
+def _by_group(members: Sequence[Member], record: Record) -> list[int]:
+    """The members of a group that handed in under its own name."""
+    name = same_name(record.student)
+    return [
+        number
+        for number, member in enumerate(members)
+        if member.group and same_name(member.group) == name
+    ]
+
+
+def _by_name(
+    members: Sequence[Member],
+    by_key: Mapping[str, Sequence[Record]],
+    found: dict[str, list[int]],
+) -> list[str]:
+    """Adds who can be told by the name alone; a sentence for each name that two could have."""
+    doubts = []
+    named: dict[str, list[int]] = defaultdict(list)
+    for number, member in enumerate(members):
+        named[same_name(member.name)].append(number)
+    taken = {number for numbers in found.values() for number in numbers}
+    left: dict[str, list[str]] = defaultdict(list)
+    for key, theirs in by_key.items():
+        if key not in found:
+            left[same_name(theirs[0].student)].append(key)
+    for name, keys in sorted(left.items()):
+        numbers = named.get(name, [])
+        if not name or not numbers:
+            continue
+        notebooks = [record.notebook for key in keys for record in by_key[key]]
+        shown = by_key[keys[0]][0].student
+        if len(numbers) > 1 or len(set(notebooks)) < len(notebooks):
+            doubts.append(
+                f"{shown}: {len(numbers)} in the roster and {len(keys)} submissions have this name ({', '.join(keys)}); "
+                "add the platform's number or account to the roster."
+            )
+        elif numbers[0] in taken:
+            doubts.append(
+                f"{shown} ({', '.join(keys)}) has the name of somebody in the roster who handed in otherwise; "
+                "if it is the same person, add the account to the roster."
+            )
+        else:
+            for key in keys:
+                found[key] = numbers
+    return doubts

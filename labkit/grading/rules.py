@@ -1,0 +1,141 @@
+"""How points become a grade in one course: weights, late penalties, partial credit, and the parts of what is read by hand.
+
+    [weights]
+    "05-recovery" = 2.0
+    [late]
+    percent_a_day = 10
+    most_percent = 50
+    grace_minutes = 15
+    [partial]
+    "05-recovery" = 1            # points where every visible check is passed, and a hidden one is not
+    [rubric."07-why"]
+    "names the moment of the crash" = 1
+    "says what recovery does" = 2
+
+This module must not know any submission.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.grading.course import Course
+from labkit.grading.platforms import text
+
+_SECTIONS = {"weights", "late", "partial", "rubric"}
+_LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
+"""What may stand under `late`, with the most that it may be."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an instructor decides about points. As it is without any: all count as they are, and nothing is taken off."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    percent_a_day: float = 0.0
+    """Taken off for each day that was begun after the deadline."""
+    most_percent: float = 100.0
+    grace: timedelta = timedelta()
+    partial: Mapping[str, float] = field(default_factory=dict)
+    rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def weight(self, exercise: str) -> float:
+        """By how much the points of an exercise are multiplied."""
+        return self.weights.get(exercise, 1.0)
+
+    def share_taken(self, when: datetime, deadline: datetime) -> float:
+        """The share of the points that a date costs, from 0 to 1."""
+        over = when - deadline - self.grace
+        if over <= timedelta():
+            return 0.0
+        days = math.ceil(over / timedelta(days=1))
+        return min(self.percent_a_day * days, self.most_percent) / 100
+
+
+def read(path: Path, course: Course) -> Rules:
+    """The rules in a file. Raises `InvalidInput`."""
+    name = text(str(path))
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(
+            f"{name}: the rules cannot be read ({error.strerror}); name a TOML file."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{name}: the rules are no TOML ({error}).") from None
+    if unknown := sorted(set(said) - _SECTIONS):
+        raise InvalidInput(
+            f"{name}: unknown section [{unknown[0]}]; there are {', '.join(sorted(_SECTIONS))}."
+        )
+    late = _numbers(said, "late", name, _LATE)
+    rubric = said.get("rubric", {})
+    if not isinstance(rubric, dict):
+        raise InvalidInput(f"{name}: [rubric] needs a table for each exercise.")
+    rules = Rules(
+        _of_exercises(said, "weights", name, course),
+        late.get("percent_a_day", 0.0),
+        late.get("most_percent", 100.0),
+        timedelta(minutes=late.get("grace_minutes", 0.0)),
+        _of_exercises(said, "partial", name, course),
+        {exercise: _numbers(rubric, exercise, name) for exercise in rubric},
+    )
+    _check(rules, name, course)
+    return rules
+
+
+def _of_exercises(
+    said: Mapping[str, object], section: str, name: str, course: Course
+) -> dict[str, float]:
+    numbers = _numbers(said, section, name)
+    _known(numbers, name, course)
+    return numbers
+
+
+def _numbers(
+    said: Mapping[str, object],
+    section: str,
+    name: str,
+    most: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    table = said.get(section, {})
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{name}: [{section}] is a table of numbers.")
+    for key, value in table.items():
+        if most is not None and key not in most:
+            raise InvalidInput(
+                f"{name}: [{section}] has no {key}; there are {', '.join(most)}."
+            )
+        limit = 10_000.0 if most is None else most[key]
+        if type(value) not in {int, float} or not 0 <= value <= limit:
+            raise InvalidInput(
+                f"{name}: {key} in [{section}] is {value}; choose a number from 0 to {limit:g}."
+            )
+    return {key: float(value) for key, value in table.items()}
+
+
+def _known(names: Mapping[str, object], name: str, course: Course) -> None:
+    for exercise in names:
+        if exercise not in course.exercises:
+            raise InvalidInput(
+                f"{name}: {exercise} is no exercise of {course.name}; look at the table in docs/instructors.md."
+            )
+
+
+def _check(rules: Rules, name: str, course: Course) -> None:
+    """Raises `InvalidInput` where points would come to more than there are."""
+    _known(rules.rubric, name, course)
+    for exercise, parts in rules.rubric.items():
+        most = course.exercises[exercise].points
+        if parts and round(sum(parts.values()), 6) != most:
+            raise InvalidInput(
+                f"{name}: the parts of {exercise} come to {sum(parts.values()):g} points, and it has {most}."
+            )
+    for exercise, points in rules.partial.items():
+        if points > course.exercises[exercise].points:
+            raise InvalidInput(
+                f"{name}: {points:g} points for a part of {exercise}, which has {course.exercises[exercise].points}."
+            )

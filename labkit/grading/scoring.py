@@ -1,0 +1,305 @@
+"""From records to a gradebook: what a machine found, what a person gave, and the rules of a course, student by student.
+
+Nothing is computed from a page or a table that was written before. What cannot be told is a doubt, with what to do
+about it; it never merges two students. This module must not write files.
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from labkit.grading import roster
+from labkit.grading.course import Course
+from labkit.grading.marks import HandMarks, Mark, together
+from labkit.grading.records import ItemRecord, Record
+from labkit.grading.roster import Member
+from labkit.grading.rules import Rules
+from labkit.teach.exercises.contract import Exercise
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an instructor says about a class, beside the submissions."""
+
+    deadline: datetime | None = None
+    members: Sequence[Member] = ()
+    marks: Sequence[Mark] = ()
+    rules: Rules = field(default_factory=Rules)
+
+
+@dataclass(frozen=True)
+class Score:
+    """One student's exercise."""
+
+    exercise: Exercise
+    item: ItemRecord | None
+    """What a machine found; `None` where nothing was handed in."""
+    hand: HandMarks
+    points: float | None
+    """Without weight and penalty; `None` where nobody has given any yet."""
+    by_hand: bool
+    """Whether a person has given them."""
+
+
+@dataclass
+class Row:
+    """One student, or one who is in the roster and has handed in nothing."""
+
+    key: str
+    name: str
+    """As it is shown: nobody else has it."""
+    records: list[Record]
+    member: Member | None = None
+    scores: dict[str, Score] = field(default_factory=dict)
+    """By exercise."""
+    penalties: dict[str, float] = field(default_factory=dict)
+    """The share that lateness takes, by notebook."""
+    total: float = 0.0
+    most: float = 0.0
+    open: float = 0.0
+    """Points that a person has still to give, at most."""
+    late: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """What this student is to be called where a name is not enough."""
+        return (self.member.id if self.member else "") or self.key
+
+
+@dataclass
+class Gradebook:
+    """A whole class."""
+
+    rows: list[Row]
+    asked: list[Exercise]
+    """Every exercise of the notebooks that anybody has handed in."""
+    missing: list[Row]
+    """Who is in the roster and has handed in nothing; they are among the rows, too."""
+    unknown: list[Row]
+    """Who has handed in something and is not in the roster, if there is one."""
+    doubts: list[str]
+    """What only the instructor can tell, each with what to do about it."""
+
+
+def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
+    """Everybody's points."""
+    notebooks = {record.notebook for record in records}
+    asked = [one for one in course.exercises.values() if one.notebook in notebooks]
+    doubts = _doubts_of(records)
+    rows, missing, unknown = _rows(records, policy, doubts)
+    doubts += _alike(rows)
+    _show_apart(rows)
+    marks = _by_row(rows, policy.marks, doubts)
+    for row in rows:
+        _score(row, asked, marks.get(row.key, {}), policy, doubts)
+    if policy.members:
+        doubts += [
+            f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore it."
+            for row in unknown
+        ]
+    return Gradebook(rows, asked, missing, unknown, doubts)
+
+
+def _doubts_of(records: Iterable[Record]) -> list[str]:
+    """What was doubtful when files were collected; the same sentence once."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for doubt in record.doubts:
+            said[doubt].append(record.student)
+    return [
+        f"{', '.join(sorted(set(students))[:3])}: {doubt}"
+        for doubt, students in said.items()
+    ]
+
+
+def _rows(
+    records: Sequence[Record], policy: Policy, doubts: list[str]
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """A row for everybody in the roster, then one for everybody who is not."""
+    by_key: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_key[record.key].append(record)
+    matches = roster.match(policy.members, records)
+    doubts += matches.doubts
+    rows, missing, matched = [], [], set()
+    for number, member in enumerate(policy.members):
+        keys = matches.owners.get(number, ())
+        matched |= set(keys)
+        theirs, notes = _newest([one for key in keys for one in by_key[key]])
+        key = member.id or (keys[0] if keys else f"roster-{number}")
+        row = Row(key, member.name or member.id, theirs, member, notes=notes)
+        rows.append(row)
+        if not theirs:
+            missing.append(row)
+    unknown = [
+        Row(key, theirs[0].student, sorted(theirs, key=lambda one: one.notebook))
+        for key, theirs in by_key.items()
+        if key not in matched
+    ]
+    in_order = sorted([*rows, *unknown], key=lambda row: (row.name, row.key))
+    return in_order, missing, unknown if policy.members else []
+
+
+def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
+    """Of each notebook the newest that anybody of a group has handed in, and a note on the others."""
+    chosen: dict[str, Record] = {}
+    notes = []
+    for record in sorted(
+        records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)
+    ):
+        if (earlier := chosen.get(record.notebook)) is not None:
+            notes.append(
+                f"{record.file[:300]} counts for all of the group, and not {earlier.file[:300]}."
+            )
+        chosen[record.notebook] = record
+    return [chosen[name] for name in sorted(chosen)], notes
+
+
+def _alike(rows: Sequence[Row]) -> list[str]:
+    """Names that a person, or a disk, would take for one: asked about, and never made one."""
+    named: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        named[roster.same_name(row.name)].append(row)
+    return [
+        f"{rows_[0].name}: {len(rows_)} students have this name ({', '.join(_apart(row) for row in rows_)}), "
+        "and each has a row; if two of them are one, give both the same folder or account, or name them in --roster."
+        for name, rows_ in sorted(named.items())
+        if len(rows_) > 1
+    ]
+
+
+def _show_apart(rows: Sequence[Row]) -> None:
+    """Adds to equal names what tells them apart."""
+    count = Counter(_as_seen(row.name) for row in rows)
+    for row in rows:
+        if count[_as_seen(row.name)] > 1:
+            row.name = f"{row.name} ({_apart(row)})"
+
+
+def _as_seen(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
+
+def _apart(row: Row) -> str:
+    """What nobody else has: a number or account, or the name with what cannot be seen spelled out."""
+    record = row.records[0] if row.records else None
+    account = (row.member.id if row.member else "") or (
+        record.account if record else ""
+    )
+    return account or ascii(row.key)
+
+
+def _by_row(
+    rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]
+) -> dict[str, dict[str, list[Mark]]]:
+    """Whose each mark is; one that could be anybody's, or nobody's, is a doubt."""
+    called: dict[str, set[str]] = defaultdict(set)
+    exact: dict[str, str] = {}
+    for row in rows:
+        for name in (row.key, row.id, *(one.key for one in row.records)):
+            exact.setdefault(name, row.key)
+        member = row.member
+        words = [row.name, *(one.account for one in row.records)]
+        words += [*member.ids, member.email, member.name] if member else []
+        for word in filter(None, words):
+            called[roster.same_name(word)].add(row.key)
+    found: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
+    for mark in marks:
+        word = mark.student.removeprefix("'")
+        keys = (
+            {exact[word]}
+            if word in exact
+            else called.get(roster.same_name(word), set())
+        )
+        if len(keys) == 1:
+            found[next(iter(keys))][mark.exercise].append(mark)
+        else:
+            who = "nobody" if not keys else f"{len(keys)} students"
+            doubts.append(
+                f"{mark.place}: {who} here can be called {mark.student}, so these points are not counted; "
+                "write the id that stands in grades.csv or in the file to fill in."
+            )
+    return found
+
+
+def _score(
+    row: Row,
+    asked: Sequence[Exercise],
+    marks: Mapping[str, Sequence[Mark]],
+    policy: Policy,
+    doubts: list[str],
+) -> None:
+    """Fills one row."""
+    items = {item.name: item for record in row.records for item in record.items}
+    for record in row.records:
+        taken = _lateness(row, record, policy, doubts)
+        if taken:
+            row.penalties[record.notebook] = taken
+    for exercise in asked:
+        score = _points(
+            exercise,
+            items.get(exercise.name),
+            marks.get(exercise.name, ()),
+            policy.rules,
+        )
+        row.scores[exercise.name] = score
+        weight = policy.rules.weight(exercise.name)
+        kept = 1 - row.penalties.get(exercise.notebook, 0.0)
+        row.most += exercise.points * weight
+        row.total += (score.points or 0) * weight * kept
+        if score.points is None and (
+            score.item is None or score.item.status == "by hand"
+        ):
+            row.open += exercise.points * weight
+        if (score.points or 0) > exercise.points:
+            doubts.append(
+                f"{score.hand.place}: {score.points:g} points for {exercise.name}, "
+                f"which has {exercise.points}; they are counted."
+            )
+    row.total = round(row.total, 4)
+
+
+def _points(
+    exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules
+) -> Score:
+    """A person's word counts; else the machine's, and where there was nothing, nothing."""
+    hand = together(marks, rules)
+    if hand.points is not None:
+        return Score(exercise, item, hand, hand.points, by_hand=True)
+    if item is None:
+        return Score(exercise, None, hand, 0.0, by_hand=False)
+    part = rules.partial.get(exercise.name)
+    visible, count = item.public
+    if part and item.status == "wrong" and count and visible == count:
+        return Score(exercise, item, hand, part, by_hand=False)
+    return Score(exercise, item, hand, item.points, by_hand=False)
+
+
+def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
+    """The share that a submission loses; notes on the row whether it is late at all."""
+    deadline = policy.deadline
+    own = row.member is not None and (row.member.deadline or row.member.extension)
+    if row.member is not None:
+        deadline = row.member.deadline or deadline
+        if deadline is not None and row.member.extension is not None:
+            deadline += row.member.extension
+    when = datetime.fromisoformat(record.submitted)
+    if deadline is not None and record.dated:
+        over = when > deadline or (record.marked_late and not own)
+        row.late |= over
+        share = policy.rules.share_taken(when, deadline) if over else 0.0
+        if share or not (over and record.marked_late):
+            return share
+    elif not (record.marked_late or (record.late and policy.deadline is None)):
+        return 0.0
+    row.late = True
+    share = min(policy.rules.percent_a_day, policy.rules.most_percent) / 100
+    if share:
+        doubts.append(
+            f"{row.name}: {record.file[:300]} is late, and nobody says by how much; one day is taken. "
+            "Give the points by hand where it should be another."
+        )
+    return share

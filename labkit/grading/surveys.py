@@ -1,0 +1,173 @@
+"""What all the names of a download say together: where an assignment ends and a student begins, who submitted together.
+
+Platforms put lists and notes beside the files; only those at the outermost level are theirs. This module must not
+decide whose a file is, and must not touch the disk itself.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import PurePath
+
+import yaml
+
+from labkit.grading.platforms import (
+    BLACKBOARD,
+    NOTHING_BESIDE,
+    Context,
+    Person,
+    platform_origin,
+    shown,
+)
+
+METADATA = "submission_metadata.yml"
+"""Gradescope's list of submissions."""
+MOST_BESIDE = 64 * 1024**2
+"""Bytes of a platform's list that are read."""
+_NOTE = re.compile(r"^Name:\s*(?P<name>.+?)\s*\((?P<id>[^()\r\n]+)\)\s*$", re.MULTILINE)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def survey(
+    paths: Iterable[PurePath],
+    repositories: Iterable[str] = (),
+    above: str = "",
+    read: Callable[[PurePath], bytes] = lambda _: b"",
+) -> Context:
+    """What all the names in a folder or archive say together.
+
+    `paths` are relative to it, `above` is its own name, `repositories` are its folders that are clones, and `read`
+    gives the beginning of one of the files.
+    """
+    listed = list(paths)
+    tops = {path.parts[0] for path in listed}
+    inner = [PurePath(*path.parts[1:]) for path in listed if len(path.parts) > 1]
+    wrapped = (
+        len(tops) == 1
+        and len(inner) == len(listed)
+        and not _shaped(listed)
+        and _shaped(inner)
+    )
+    if wrapped:
+        (top,) = tops
+        listed = inner
+        context = _context(listed, repositories, top, lambda path: read(top / path))
+    else:
+        context = _context(listed, repositories, above, read)
+    return replace(context, wrapped=wrapped)
+
+
+def _shaped(paths: Iterable[PurePath]) -> bool:
+    """Whether a platform has named one of the outermost folders or files; a number in a folder's name is not enough."""
+    for path in paths:
+        top, folder = path.parts[0], len(path.parts) > 1
+        if top == METADATA and not folder:
+            return True
+        if platform_origin(top, NOTHING_BESIDE, folder=folder) is not None:
+            return True
+    return False
+
+
+def _context(
+    paths: Sequence[PurePath],
+    repositories: Iterable[str],
+    above: str,
+    read: Callable[[PurePath], bytes],
+) -> Context:
+    files = [path for path in paths if len(path.parts) == 1]
+    attempts = {
+        parts["who"]: parts
+        for path in files
+        if (parts := BLACKBOARD.fullmatch(path.name))
+    }
+    notes = {
+        parts["who"]: path
+        for path in files
+        if (parts := BLACKBOARD.fullmatch(path.name)) and parts["rest"] == ".txt"
+    }
+    owners = {who: _noted(read(path)) for who, path in notes.items()}
+    submitters, dates = (
+        _submitters(read(PurePath(METADATA)))
+        if PurePath(METADATA) in files
+        else ({}, {})
+    )
+    return Context(
+        blackboard=_common_words(attempts),
+        owners={who: person for who, person in owners.items() if person is not None},
+        submitters=submitters,
+        dates=dates,
+        users=_users(sorted(repositories), above),
+    )
+
+
+def _common_words(names: Iterable[str]) -> int:
+    """How many of the words that `_` separates are the same in all names, and never the last one."""
+    split = [name.split("_") for name in names]
+    shortest = min((len(words) for words in split), default=1) - 1
+    if len(split) == 1:
+        return shortest
+    same = 0
+    while same < shortest and len({words[same] for words in split}) == 1:
+        same += 1
+    return same
+
+
+def _noted(content: bytes) -> Person | None:
+    """Who somebody is, in the note that Blackboard puts beside each attempt."""
+    note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
+    return None if note is None else Person(note["name"], note["id"])
+
+
+def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
+    """GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions`."""
+    assignment = above.removesuffix("-submissions")
+    if assignment == above or not all(
+        name.startswith(f"{assignment}-") for name in repositories
+    ):
+        if len(repositories) < 2:
+            return {name: name for name in repositories}
+        common = _common_prefix(repositories)
+        assignment = common[: common.rfind("-")] if "-" in common else ""
+    begin = len(assignment) + 1 if assignment else 0
+    return {name: name[begin:] or name for name in repositories}
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    first, last = min(names), max(names)
+    same = 0
+    while same < min(len(first), len(last)) and first[same] == last[same]:
+        same += 1
+    return first[:same]
+
+
+def _submitters(
+    content: bytes,
+) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
+    """Who submitted what together, and when, in the list that Gradescope puts beside the folders."""
+    if len(content) > MOST_BESIDE:
+        return {}, {}
+    try:
+        listed = yaml.load(content, Loader=_LOADER)  # noqa: S506 - one of the two safe ones
+    except (yaml.YAMLError, ValueError, RecursionError, UnicodeDecodeError):
+        return {}, {}
+    people, dates = {}, {}
+    for folder, said in listed.items() if isinstance(listed, dict) else ():
+        if not isinstance(said, dict) or not isinstance(folder, str):
+            continue
+        several = said.get(":submitters")
+        each = several if isinstance(several, list) else []
+        people[folder] = tuple(_submitter(one) for one in each if isinstance(one, dict))
+        created = said.get(":created_at")
+        if isinstance(created, datetime):
+            dates[folder] = _zoned(created)
+    return people, dates
+
+
+def _submitter(said: Mapping[object, object]) -> Person:
+    words = (said.get(key) for key in (":name", ":sid", ":email"))
+    return Person(*("" if word is None else shown(str(word)) for word in words))
+
+
+def _zoned(when: datetime) -> datetime:
+    return when if when.tzinfo is not None else when.astimezone()

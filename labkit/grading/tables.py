@@ -1,0 +1,106 @@
+"""CSV tables as instructors and platforms write and read them.
+
+Tables that are read may come from any spreadsheet: its separator and encoding are found out. Tables that are written
+hold no formula and can be split at semicolons, too. This module must not know what a table says.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.grading.platforms import text
+
+MOST_BYTES = 64 * 1024**2
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_HARMLESS = re.compile(r"[\w .@:/()'-]*")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_SEPARATORS = ",;\t"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table, with where it stands for whoever must mend it."""
+
+    place: str
+    cells: dict[str, str]
+    """What stands in a column, by the column's title in lower case."""
+
+    def first(self, *titles: str) -> str:
+        """What stands in the first of these columns that is not empty."""
+        return next(
+            (self.cells[title] for title in titles if self.cells.get(title)), ""
+        )
+
+
+def read(path: Path, what: str) -> list[Row]:
+    """The rows of a table whose first line has the titles. Raises `InvalidInput`, which calls the file `what`."""
+    name = text(str(path))
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(
+            f"{name}: {what} cannot be read ({error.strerror}); name a CSV file."
+        ) from None
+    if len(raw) > MOST_BYTES:
+        raise InvalidInput(f"{name}: {what} is larger than {MOST_BYTES // 1024**2} MB.")
+    written = _decoded(raw)
+    if "\0" in written:
+        raise InvalidInput(f"{name}: {what} is no text; save it as CSV.")
+    first = written.split("\n", 1)[0]
+    separator = max(_SEPARATORS, key=first.count)
+    try:
+        lines = list(csv.reader(io.StringIO(written, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InvalidInput(
+            f"{name}: {what} is no CSV ({error}); save it again."
+        ) from None
+    if not lines or not any(lines[0]):
+        raise InvalidInput(f"{name}: {what} is empty; its first line has the titles.")
+    titles = [title.strip().casefold() for title in lines[0]]
+    return [
+        Row(
+            f"{name}, line {number}",
+            {
+                title: cell.strip()
+                for title, cell in zip(titles, cells, strict=False)
+                if title
+            },
+        )
+        for number, cells in enumerate(lines[1:], start=2)
+        if any(cell.strip() for cell in cells)
+    ]
+
+
+def _decoded(raw: bytes) -> str:
+    """Text in the encodings that spreadsheets write."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", "replace")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace")
+
+
+def written(lines: Iterable[Sequence[object]]) -> str:
+    """A table as text."""
+    return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
+
+
+def _cell(value: object) -> str:
+    """What a spreadsheet takes as one cell and does not compute, whichever separator it believes in."""
+    plain = amount(value) if isinstance(value, float) else str(value)
+    if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
+        plain = f"'{plain}"
+    if _HARMLESS.fullmatch(plain) and plain.strip() == plain:
+        return plain
+    return '"' + plain.replace('"', '""') + '"'
+
+
+def amount(points: float) -> str:
+    """Points without digits that say nothing."""
+    return f"{points:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,285 @@
+"""Every file that somebody handed in, with whose it is and when it came: from folders, archives and single notebooks.
+
+Names of the outermost level are the platform's or the instructor's, and say whose a file is; what lies deeper is the
+student's, and says nothing. Dates are the platform's as well. This module must not look into notebooks.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path, PurePath, PurePosixPath
+
+from labkit.core.errors import InvalidInput
+from labkit.grading.archives import Archive, Entry, opened
+from labkit.grading.platforms import (
+    Context,
+    Origin,
+    Platform,
+    origin,
+    plain_origin,
+    platform_origin,
+    text,
+)
+from labkit.grading.reading import MOST_BYTES, may_be_notebook
+from labkit.grading.surveys import MOST_BESIDE, survey
+
+_NEVER = datetime.fromtimestamp(0).astimezone()
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One file that was handed in."""
+
+    origin: Origin
+    file: str
+    """Where it came from, as a person names it."""
+    when: datetime
+    content: bytes = b""
+    problem: str = ""
+    """Why it was not read."""
+    changed: datetime = _NEVER
+    """When the file itself says it was changed, which decides only between files of one student and one date."""
+    named: bool = True
+    """Whether somebody has named the folder or archive whose names say whose it is."""
+    doubt: str = ""
+    """What only the instructor can tell, with what to do about it."""
+    other: bool = False
+    """Whether it is no notebook by its name, and was not read."""
+
+
+@dataclass(frozen=True)
+class Uploads:
+    """What lies in the places that somebody named."""
+
+    notebooks: Collection[str]
+    """The names of the course's notebooks, which may stand beside a student's name."""
+    skipped: Path | None = None
+    """A folder that is none of the submissions, wherever it lies: the grades' own."""
+
+    def of(self, given: Path) -> Iterator[Upload]:
+        """Every file in a folder, an archive, or the file itself. Raises `InvalidInput` when there is nothing."""
+        if given.is_symlink() or not given.exists():
+            raise InvalidInput(
+                f"{text(str(given))}: there is no such file or folder; name what was submitted."
+            )
+        if self._is_skipped(given):
+            raise InvalidInput(
+                f"{text(str(given))}: this is the folder of the grades; name what was submitted."
+            )
+        if given.is_dir():
+            yield from self._in_folder(given)
+        elif given.suffix.lower() == ".zip":
+            yield from self._in_named_archive(given)
+        else:
+            place = PurePath(given.absolute().parent.name, given.name)
+            yield _read(given, origin(place, self.notebooks), text(given.name))
+
+    def _is_skipped(self, path: Path) -> bool:
+        return (
+            self.skipped is not None
+            and self.skipped.exists()
+            and path.samefile(self.skipped)
+        )
+
+    def _in_folder(self, folder: Path) -> Iterator[Upload]:
+        walk = _Walk(folder, self._is_skipped)
+        names = survey(
+            walk.files, walk.repositories, folder.absolute().name, walk.beginning
+        )
+        for inside, why in walk.unreadable:
+            whose = self._origin(folder, inside / "unreadable", names)
+            yield Upload(whose, text(str(inside)), _NEVER, problem=why)
+        for inside in walk.files:
+            path = folder / inside
+            whose = self._origin(folder, inside, names)
+            if path.is_symlink() or not path.is_file():
+                why = "It is a link or no file, and is not followed."
+                yield Upload(whose, text(str(inside)), _NEVER, problem=why)
+            elif path.suffix.lower() == ".zip":
+                yield from self._in_found_archive(path, inside, whose, names)
+            elif may_be_notebook(path.name):
+                yield _read(path, whose, text(str(inside)))
+            else:
+                yield Upload(whose, text(str(inside)), _NEVER, other=True)
+
+    def _origin(self, folder: Path, inside: PurePath, names: Context) -> Origin:
+        return origin(
+            PurePath(folder.absolute().name or "in") / inside, self.notebooks, names
+        )
+
+    def _in_found_archive(
+        self, path: Path, inside: PurePath, whose: Origin, names: Context
+    ) -> Iterator[Upload]:
+        """An archive in a folder: a student's, or a platform's download that nobody has named."""
+        depth = len(inside.parts) - names.wrapped
+        own = depth > 1 or whose.platform is not Platform.PLAIN
+        shown = text(str(inside))
+        when = whose.when or _modified(path)
+        try:
+            with opened(path, shown) as archive:
+                inner = survey(archive.paths(), read=_beginning(archive))
+                if own or not _is_download(archive.paths(), inner):
+                    yield from _as_one(archive, shown, whose, when)
+                else:
+                    for upload in self._as_download(archive, path, inner, shown):
+                        yield replace(upload, named=False)
+        except InvalidInput as error:
+            yield Upload(whose, shown, when, problem=str(error))
+
+    def _in_named_archive(self, path: Path) -> Iterator[Upload]:
+        """An archive that somebody named: the downloads of a class, or all that one student handed in."""
+        shown, stem = text(path.name), plain_origin(path.stem)
+        try:
+            with opened(path, shown) as archive:
+                inner = survey(archive.paths(), read=_beginning(archive))
+                one = _only_folder(archive.paths())
+                if one and not _is_download(archive.paths(), inner):
+                    doubt = _ONE_FOLDER.format(
+                        file=shown, folder=text(one), student=stem.shown
+                    )
+                    for upload in _as_one(archive, shown, stem, _modified(path)):
+                        yield replace(upload, doubt="" if one == path.stem else doubt)
+                else:
+                    yield from self._as_download(archive, path, inner, shown)
+        except InvalidInput as error:
+            yield Upload(stem, shown, _NEVER, problem=str(error))
+
+    def _as_download(
+        self, archive: Archive, path: Path, inner: Context, shown: str
+    ) -> Iterator[Upload]:
+        """What lies in an archive of many students, each by its name in there."""
+        for entry in archive.entries():
+            place = PurePath(path.stem) / (entry.place or entry.path)
+            whose = origin(place, self.notebooks, inner)
+            yield _unpacked(entry, whose, shown, whose.when or entry.when)
+        for inside in archive.paths():
+            if not may_be_notebook(inside.name) and inside.suffix.lower() != ".zip":
+                whose = origin(PurePath(path.stem) / inside, self.notebooks, inner)
+                yield Upload(whose, f"{shown}/{text(str(inside))}", _NEVER, other=True)
+
+
+_ONE_FOLDER = (
+    "{file} holds one folder, {folder}, and is taken as what one student, {student}, handed in; "
+    "if it is a class, unpack it and name that folder."
+)
+
+
+def _as_one(
+    archive: Archive, shown: str, whose: Origin, when: datetime
+) -> Iterator[Upload]:
+    """What lies in an archive of one student: as old as the archive, since what is in it says what it likes."""
+    count = 0
+    for entry in archive.entries():
+        count += 1
+        yield _unpacked(entry, whose, shown, when)
+    if count == 0:
+        yield Upload(whose, shown, when, other=True)
+
+
+def _unpacked(entry: Entry, whose: Origin, shown: str, when: datetime) -> Upload:
+    file = f"{shown}/{text(str(entry.path))}"
+    changed = entry.changed or _NEVER
+    return Upload(whose, file, when, entry.content, entry.problem or "", changed)
+
+
+def _read(path: Path, whose: Origin, shown: str) -> Upload:
+    """A file on this disk, as it is now; no more of it than may be graded."""
+    try:
+        when = _modified(path)
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        why = f"It cannot be read ({error.strerror}); mend its permissions and run the same command again."
+        return Upload(whose, shown, _NEVER, problem=why)
+    return Upload(whose, shown, whose.when or when, content, changed=when)
+
+
+def _modified(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    except (OverflowError, ValueError):
+        return _NEVER
+
+
+def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
+    return lambda path: archive.beginning(PurePosixPath(path), MOST_BESIDE)
+
+
+def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
+    """Whether a platform has named what lies outermost in an archive."""
+    for path in paths:
+        parts = path.parts[names.wrapped :]
+        if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
+            return True
+    return False
+
+
+def _only_folder(paths: Sequence[PurePath]) -> str:
+    """The one folder in which everything lies, if there is one."""
+    tops = {path.parts[0] for path in paths}
+    deep = all(len(path.parts) > 1 for path in paths)
+    return tops.pop() if len(tops) == 1 and deep else ""
+
+
+class _Walk:
+    """Every file below a folder, without following links, and what could not be looked into."""
+
+    def __init__(self, folder: Path, is_skipped: Callable[[Path], bool]) -> None:
+        self._folder = folder
+        self.files: list[PurePath] = []
+        self.unreadable: list[tuple[PurePath, str]] = []
+        for parent, folders, names in os.walk(folder, onerror=self._refused):
+            above = Path(parent)
+            folders[:] = [
+                name
+                for name in sorted(folders)
+                if not name.startswith((".", "__MACOSX"))
+                and not is_skipped(above / name)
+            ]
+            self.files += [
+                (above / name).relative_to(folder)
+                for name in sorted([*names, *self._links(above, folders)])
+                if not name.startswith(".")
+            ]
+
+    def _links(self, above: Path, folders: list[str]) -> list[str]:
+        """Folders that are links: they are named and not followed."""
+        links = [name for name in folders if (above / name).is_symlink()]
+        folders[:] = [name for name in folders if name not in links]
+        return links
+
+    def _refused(self, error: OSError) -> None:
+        place = Path(error.filename or self._folder)
+        if place == self._folder:
+            raise InvalidInput(
+                f"{text(str(place))}: the folder cannot be read ({error.strerror}); mend its permissions."
+            )
+        why = f"The folder cannot be read ({error.strerror}); mend its permissions and run the same command again."
+        self.unreadable.append((place.relative_to(self._folder), why))
+
+    @cached_property
+    def repositories(self) -> list[str]:
+        """The outermost folders that are clones, or those in the only folder."""
+        tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
+        clones = [
+            name for name in sorted(tops) if (self._folder / name / ".git").exists()
+        ]
+        if clones or len(tops) != 1:
+            return clones
+        (top,) = tops
+        inner = {path.parts[1] for path in self.files if len(path.parts) > 2}
+        return [
+            name
+            for name in sorted(inner)
+            if (self._folder / top / name / ".git").exists()
+        ]
+
+    def beginning(self, path: PurePath) -> bytes:
+        """What a list of the platform's says."""
+        try:
+            with (self._folder / path).open("rb") as file:
+                return file.read(MOST_BESIDE)
+        except OSError:
+            return b""
