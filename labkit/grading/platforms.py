@@ -66,6 +66,8 @@ class Origin:
 class Context:
     """What the other names in a download say: a name alone does not show where an assignment ends and a student begins."""
 
+    shaped: bool = False
+    """Whether a platform has named anything in it; other files at the outermost level are then the platform's own."""
     wrapped: bool = False
     """Whether all of it lies in one folder more."""
     blackboard: int = 0

@@ -55,7 +55,7 @@ def survey(
         context = _context(listed, repositories, top, lambda path: read(top / path))
     else:
         context = _context(listed, repositories, above, read)
-    return replace(context, wrapped=wrapped)
+    return replace(context, wrapped=wrapped, shaped=wrapped or _shaped(listed))
 
 
 def _shaped(paths: Iterable[PurePath]) -> bool:

@@ -101,7 +101,7 @@ class Uploads:
                 yield from self._in_found_archive(path, inside, whose, names)
             elif may_be_notebook(path.name):
                 yield _read(path, whose, text(str(inside)))
-            else:
+            elif not _is_platforms(inside, whose, names):
                 yield Upload(whose, text(str(inside)), _NEVER, other=True)
 
     def _origin(self, folder: Path, inside: PurePath, names: Context) -> Origin:
@@ -157,7 +157,10 @@ class Uploads:
         for inside in archive.paths():
             if not may_be_notebook(inside.name) and inside.suffix.lower() != ".zip":
                 whose = origin(PurePath(path.stem) / inside, self.notebooks, inner)
-                yield Upload(whose, f"{shown}/{text(str(inside))}", _NEVER, other=True)
+                if not _is_platforms(inside, whose, inner):
+                    yield Upload(
+                        whose, f"{shown}/{text(str(inside))}", _NEVER, other=True
+                    )
 
 
 _ONE_FOLDER = (
@@ -205,6 +208,12 @@ def _modified(path: Path) -> datetime:
 
 def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
     return lambda path: archive.beginning(PurePosixPath(path), MOST_BESIDE)
+
+
+def _is_platforms(path: PurePath, whose: Origin, names: Context) -> bool:
+    """Whether a file is what a platform has put beside the submissions, such as a list of them."""
+    outermost = len(path.parts) == 1 + names.wrapped
+    return names.shaped and outermost and whose.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:

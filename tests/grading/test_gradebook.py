@@ -1,0 +1,617 @@
+"""From records to grades: rosters, marks by hand, rules, exports, likeness; computed by hand here, and never merged."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import submitted
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import marks, outputs, policy, records, roster, rules, similarity
+from labkit.grading.course import load
+from labkit.grading.gradebook import write_book
+from labkit.grading.platforms import Person
+from labkit.grading.records import Isolation, ItemRecord, Record
+from labkit.grading.scoring import Gradebook, Policy
+
+COURSE = load(submitted.COURSE)
+TEXT = "Because the table is durable."
+ON_TIME, LATE = "2027-01-30T12:00:00+00:00", "2027-02-02T12:00:00+00:00"
+DEADLINE = datetime.fromisoformat("2027-01-31T18:00:00+00:00")
+
+
+def record(key: str, points: Mapping[str, int] | None = None, **more: object) -> Record:
+    """What a batch leaves of a submission; right where nothing else is said, its text not read yet."""
+    items = []
+    for exercise in COURSE.exercises.values():
+        item = ItemRecord(
+            exercise.name, exercise.points, code=submitted.RIGHT[exercise.name]
+        )
+        if exercise.by_hand:
+            item.points, item.status, item.written = None, "by hand", TEXT
+        else:
+            item.points = (points or {}).get(exercise.name, exercise.points)
+            item.status = "right" if item.points else "wrong"
+            item.public, item.hidden = (1, 1), (3 if item.points else 0, 3)
+        items.append(item)
+    fields: dict[str, object] = {
+        "student": key, "key": key, "file": f"{key}/01_sample.ipynb", "submitted": ON_TIME, "sha256": key, "items": items,
+    }  # fmt: skip
+    fields |= {
+        "course": "sample",
+        "notebook": submitted.NOTEBOOK,
+        "seed": 1,
+        "digest": "d",
+        "versions": {},
+    }
+    fields["isolation"] = Isolation("namespaces")
+    return Record(**(fields | more))
+
+
+def booked(folder: Path, *kept: Record, **said: object) -> Gradebook:
+    (folder / "records").mkdir(parents=True, exist_ok=True)
+    (folder / "feedback").mkdir(exist_ok=True)
+    for one in kept:
+        records.write(
+            one, folder / "records" / f"{records.file_name(one.key, one.notebook)}.json"
+        )
+    return write_book(folder, COURSE, Policy(**said))[1]
+
+
+def rows(folder: Path, file: str = "grades.csv") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((folder / file).read_text())))
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode())
+    return path
+
+
+def class_list(folder: Path, text: str) -> list[roster.Member]:
+    return roster.read(table(folder / "roster.csv", text))
+
+
+def by_hand(folder: Path, text: str) -> list[marks.Mark]:
+    return marks.read(table(folder / "mine.csv", text), COURSE)
+
+
+def ruled(folder: Path, text: str) -> rules.Rules:
+    return rules.read(table(folder / "rules.toml", text), COURSE)
+
+
+def totals(book: Gradebook) -> dict[str, float]:
+    return {row.name: row.total for row in book.rows}
+
+
+def test_equal_names_are_two_rows_told_apart_by_the_platforms_id(
+    tmp_path: Path,
+) -> None:
+    twins = [
+        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
+        for n in (1001, 1002)
+    ]
+    twins[1].items[0].points = 0
+    book = booked(tmp_path, *twins)
+    assert totals(book) == {"Max Muster (1001)": 6, "Max Muster (1002)": 4}
+    assert "2 students have this name (1001, 1002)" in book.doubts[0]
+    assert len(list((tmp_path / "feedback").iterdir())) == 2
+    assert [row["id"] for row in rows(tmp_path)] == ["moodle-1001", "moodle-1002"]
+
+
+@pytest.mark.parametrize(
+    "names", [("Zoe", "zoe"), ("carl", "carl "), ("J\u00f6rg", "Jo\u0308rg")]
+)
+def test_names_that_look_alike_are_asked_about(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    book = booked(
+        tmp_path, *(record(name, student=" ".join(name.split())) for name in names)
+    )
+    assert len(book.rows) == len({row.name for row in book.rows}) == 2
+    assert len(list((tmp_path / "feedback").iterdir())) == 2
+    assert "2 students have this name" in book.doubts[0]
+
+
+ROSTER = """id,name,email,group,deadline,extension
+s1,Ada Lovelace,ada@example.org,,,
+s2,"Muster, Max",max@example.org,,,
+s3,Grace Hopper,grace@example.org,,,
+"""
+
+
+def test_a_roster_shows_who_is_missing_and_who_is_unknown(tmp_path: Path) -> None:
+    kept = [
+        record("s1"),
+        record("moodle-7", student="Max  MUSTER", platform="moodle", account="7"),
+        record("mallory"),
+    ]
+    book = booked(tmp_path, *kept, members=class_list(tmp_path, ROSTER))
+    assert [row.name for row in book.missing] == ["Grace Hopper"]
+    assert [row.name for row in book.unknown] == ["mallory"]
+    assert totals(book) == {
+        "Ada Lovelace": 6,
+        "Max Muster": 6,
+        "Grace Hopper": 0,
+        "mallory": 6,
+    }
+    assert any(
+        "mallory (mallory) is not in the roster" in doubt for doubt in book.doubts
+    )
+    assert {row["student"]: row["handed in"] for row in rows(tmp_path)}[
+        "Grace Hopper"
+    ] == "no"
+    assert "Grace Hopper" in (tmp_path / "summary.html").read_text()
+
+
+def test_a_name_that_two_could_have_belongs_to_neither(tmp_path: Path) -> None:
+    twins = [
+        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
+        for n in (1, 2)
+    ]
+    book = booked(tmp_path, *twins, members=class_list(tmp_path, ROSTER))
+    assert "Max Muster" in {row.name.split(" (")[0] for row in book.missing}
+    assert len(book.unknown) == 2
+    assert any(
+        "add the platform's number or account to the roster" in doubt
+        for doubt in book.doubts
+    )
+    list_ = class_list(
+        tmp_path, ROSTER.replace("id,name", "moodle,name").replace("s2", "2")
+    )
+    book = booked(tmp_path, *twins, members=list_)
+    assert [row.key for row in book.unknown] == ["moodle-1"]
+
+
+def test_a_number_of_the_school_is_not_a_number_of_the_platform(tmp_path: Path) -> None:
+    kept = [record("moodle-1001", student="Mallory", platform="moodle", account="1001")]
+    book = booked(
+        tmp_path, *kept, members=class_list(tmp_path, "id,name\n1001,Frida Kahlo\n")
+    )
+    assert [row.name for row in book.missing] == ["Frida Kahlo"]
+
+
+def test_one_person_of_two_assignments_is_one_row(tmp_path: Path) -> None:
+    kept = [record("moodle-1", student="Ada Lovelace", platform="moodle", account="1"),
+            record("moodle-2", student="Ada Lovelace", platform="moodle", account="2", notebook="", items=[])]  # fmt: skip
+    book = booked(tmp_path, *kept, members=class_list(tmp_path, ROSTER))
+    assert {row.name: len(row.records) for row in book.rows}["Ada Lovelace"] == 2
+
+
+def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
+    list_ = class_list(
+        tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\nc,Cem,G2\nd,Dora,G2\ne,Eve,\n"
+    )
+    kept = [
+        record("a", {"01-double": 0}),
+        record("b", submitted=LATE),
+        record("moodle-9", student="g2", platform="moodle", account="9"),
+        record("e"),
+    ]
+    book = booked(tmp_path, *kept, members=list_)
+    assert totals(book) == {"Ada": 6, "Bob": 6, "Cem": 6, "Dora": 6, "Eve": 6}
+    assert (
+        "counts for all of the group"
+        in {row.name: row.notes for row in book.rows}["Ada"][0]
+    )
+    assert not book.unknown
+
+
+def test_several_people_of_one_submission(tmp_path: Path) -> None:
+    people = [
+        Person("Ada Lovelace", "s1", "ada@example.org"),
+        Person("Grace Hopper", "", "GRACE@example.org"),
+    ]
+    kept = [
+        record(
+            "gradescope-s1",
+            student="Ada Lovelace, Grace Hopper",
+            platform="gradescope",
+            account="s1",
+            people=people,
+        )
+    ]
+    book = booked(tmp_path, *kept, members=class_list(tmp_path, ROSTER))
+    assert totals(book) == {"Ada Lovelace": 6, "Grace Hopper": 6, "Max Muster": 0}
+
+
+WORKSHEET = (
+    "\ufeffIdentifier,Full name,ID number,Email address,Status,Grade,Maximum grade\n"
+    "Participant 1001,Max Muster,77,a@x.org,,,10\n"
+    "Participant 1002,Max Muster,78,b@x.org,,,10\n"
+)
+CANVAS = (
+    "Student,ID,SIS User ID,SIS Login ID,Section,Five (9)\n"
+    "    Points Possible,,,,,10\n"
+    '"Muster, Max",4711,s2,mmuster,A,\n'
+    '"Student, Test",1,,,A,\n'
+)
+BLACKBOARD = "Last Name\tFirst Name\tUsername\tStudent ID\nMuster\tMax\tmmuster\ts2\n"
+CLASSROOM = (
+    'identifier,github_username,github_id,name\n"max@x.org",octomax,12,Max Muster\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (WORKSHEET, {"platform": "moodle", "account": "1002", "key": "moodle-1002", "student": "Max Muster"}),
+        (CANVAS, {"platform": "canvas", "account": "4711", "key": "canvas-4711", "student": "mustermax_4711"}),
+        (BLACKBOARD, {"platform": "blackboard", "account": "mmuster", "key": "blackboard-mmuster", "student": "mmuster"}),
+        (CLASSROOM, {"platform": "github", "account": "octomax", "key": "github-octomax", "student": "octomax"}),
+        ("name;e-mail\nMax Muster;m@x.org\n", {"key": "m@x.org"}),
+        ("NAME\nMüster Max\n".encode("cp1252").decode("cp1252"), {"key": "x", "student": "Müster Max"}),
+    ],
+)  # fmt: skip
+def test_lists_as_platforms_and_spreadsheets_write_them(
+    text: str, kept: dict[str, str], tmp_path: Path
+) -> None:
+    book = booked(
+        tmp_path,
+        record(**{"key": kept["key"]} | {n: v for n, v in kept.items() if n != "key"}),
+        members=class_list(tmp_path, text),
+    )
+    assert not book.unknown
+    assert [len(row.records) for row in book.rows if row.records] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("id,name\n", "there is nobody"),
+        ("points\n3\n", "line 2: nobody is named"),
+        ("id,name\n7,A\n7,B\n", "line 3: 7 is also in"),
+        ("id,deadline\n7,tomorrow\n", "line 2: tomorrow is not a date"),
+        ("id,extension\n7,a week\n", "line 2: a week is not a number of days"),
+        ("id\n\0\n", "is no text"),
+    ],
+)
+def test_a_bad_roster_is_one_sentence(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        class_list(tmp_path, text)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        roster.read(tmp_path / "nowhere.csv")
+
+
+def test_points_by_hand_count_and_survive(tmp_path: Path) -> None:
+    book = booked(tmp_path, record("ada"), record("bob"))
+    assert [row.open for row in book.rows] == [2, 2]
+    page = (tmp_path / "feedback" / "ada--feedback.html").read_text()
+    assert "6 of 8 points" in page
+    assert "2 still to be given by hand" in page
+    template = tmp_path / "by_hand" / "marks.csv"
+    filled = template.read_text().replace("01-why,,2,,", "01-why,,2,1.5,well said", 1)
+    assert filled != template.read_text()
+    template.write_text(filled)
+    given = marks.read(template, COURSE)
+    book = booked(tmp_path, record("ada"), record("bob"), record("eve"), marks=given)
+    assert totals(book) == {"ada": 7.5, "bob": 6, "eve": 6}
+    assert template.read_text() == filled
+    second = tmp_path / "by_hand" / "marks-2.csv"
+    assert [row["student"] for row in rows(second.parent, second.name)] == ["eve"]
+    page = (tmp_path / "feedback" / "ada--feedback.html").read_text()
+    assert "7.5 of 8 points" in page
+    assert "well said" in page
+    assert "still to be given" not in page
+    before = {path.name: path.read_bytes() for path in template.parent.iterdir()}
+    booked(tmp_path, marks=given)
+    assert {
+        path.name: path.read_bytes() for path in template.parent.iterdir()
+    } == before
+
+
+def test_the_last_word_is_a_persons(tmp_path: Path) -> None:
+    given = by_hand(
+        tmp_path,
+        'student,exercise,points,comment\nADA,01-double,1,half right\nada,01-why,"0,5",\nbob,01-double,0,copied\n',
+    )
+    book = booked(tmp_path, record("ada", {"01-double": 0}), record("bob"), marks=given)
+    assert totals(book) == {"ada": 5.5, "bob": 4}
+    assert "half right" in (tmp_path / "feedback" / "ada--feedback.html").read_text()
+    assert (
+        "half right" not in (tmp_path / "feedback" / "bob--feedback.html").read_text()
+    )
+
+
+def test_a_rubric_is_complete_when_all_its_parts_are_given(tmp_path: Path) -> None:
+    parts = ruled(tmp_path, '[rubric."01-why"]\n"the crash" = 1.5\n"own words" = 0.5\n')
+    booked(tmp_path, record("ada"), rules=parts)
+    assert [row["part"] for row in rows(tmp_path / "by_hand", "marks.csv")] == [
+        "the crash",
+        "own words",
+    ]
+    begun = "student,exercise,part,points,comment\nada,01-why,the crash,1,\n"
+    assert totals(
+        booked(tmp_path, record("ada"), rules=parts, marks=by_hand(tmp_path, begun))
+    ) == {"ada": 6}
+    done = by_hand(tmp_path, f"{begun}ada,01-why,own words,0.5,yours\n")
+    assert totals(booked(tmp_path, record("ada"), rules=parts, marks=done)) == {
+        "ada": 7.5
+    }
+    assert (
+        "own words: yours" in (tmp_path / "feedback" / "ada--feedback.html").read_text()
+    )
+
+
+def test_a_mark_that_could_be_anybodys_is_nobodys(tmp_path: Path) -> None:
+    twins = [
+        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
+        for n in (1, 2)
+    ]
+    given = by_hand(
+        tmp_path,
+        "student,exercise,points\nMax Muster,01-why,2\nnobody,01-why,2\nmoodle-2,01-why,1\n",
+    )
+    book = booked(tmp_path, *twins, marks=given)
+    assert totals(book) == {"Max Muster (1)": 6, "Max Muster (2)": 7}
+    assert sum("so these points are not counted" in doubt for doubt in book.doubts) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("student,exercise\nada,01-why\n", "no column points"),
+        ("student,exercise,points\nada,01-wyh,2\n", "line 2: 01-wyh is no exercise"),
+        (
+            "student,exercise,points\nada,01-why,two\n",
+            "line 2: two points; write a number",
+        ),
+        ("student,exercise,points\nada,01-why,-1\n", "line 2: -1 points"),
+        ("student,exercise,points\nada,01-why,nan\n", "line 2: nan points"),
+        (
+            "student,exercise,points\n,01-why,2\n",
+            "line 2: it does not say which student",
+        ),
+    ],
+)
+def test_bad_marks_are_one_sentence(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        by_hand(tmp_path, text)
+
+
+def test_weights_penalties_and_parts_as_computed_by_hand(tmp_path: Path) -> None:
+    said = ruled(
+        tmp_path,
+        '[weights]\n"01-double" = 2\n"01-setting" = 0.5\n[late]\npercent_a_day = 10\nmost_percent = 15\n'
+        'grace_minutes = 30\n[partial]\n"01-double" = 1\n',
+    )
+    within = record("grace", submitted="2027-01-31T18:29:00+00:00")
+    first = record("first", submitted="2027-01-31T18:31:00+00:00")
+    second = record("second", submitted=LATE)
+    part = record("part", {"01-double": 0})
+    book = booked(
+        tmp_path,
+        record("ada"),
+        within,
+        first,
+        second,
+        part,
+        rules=said,
+        deadline=DEADLINE,
+    )
+    # 2 * 2 + 2 + 0.5 * 2 = 7; with 1 instead of 2 for the first 5
+    assert totals(book) == {
+        "ada": 7,
+        "grace": 7,
+        "first": 6.3,
+        "second": 5.95,
+        "part": 5,
+    }
+    assert {row.name for row in book.rows if row.late} == {"grace", "first", "second"}
+    assert {row.most for row in book.rows} == {9}
+    assert [row["penalty"] for row in rows(tmp_path)] == ["", "10 %", "", "", "15 %"]
+
+
+def test_extensions_and_deadlines_of_ones_own(tmp_path: Path) -> None:
+    list_ = class_list(
+        tmp_path, "id,deadline,extension\na,2027-02-03T00:00+00:00,\nb,,3\nc,,1\nd,,\n"
+    )
+    said = ruled(tmp_path, "[late]\npercent_a_day = 50\n")
+    kept = [record(key, submitted=LATE) for key in "abcd"]
+    book = booked(tmp_path, *kept, members=list_, rules=said, deadline=DEADLINE)
+    assert totals(book) == {"a": 6, "b": 6, "c": 3, "d": 0}
+    assert [row.late for row in book.rows] == [False, False, True, True]
+
+
+def test_late_without_a_date_costs_a_day_and_is_asked_about(tmp_path: Path) -> None:
+    said = ruled(tmp_path, "[late]\npercent_a_day = 10\n")
+    kept = [
+        record("canvas-1", dated=False, marked_late=True, submitted=LATE),
+        record("canvas-2", dated=False, submitted=LATE),
+    ]
+    book = booked(tmp_path, *kept, rules=said, deadline=DEADLINE)
+    assert totals(book) == {"canvas-1": 5.4, "canvas-2": 6}
+    assert any("nobody says by how much" in doubt for doubt in book.doubts)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[weight]\n", r"unknown section \[weight\]"),
+        ("[weights]\n'01-dobule' = 2\n", "01-dobule is no exercise"),
+        ("[weights]\n'01-double' = 'two'\n", "choose a number"),
+        ("[late]\npercent = 3\n", "has no percent"),
+        ("[late]\npercent_a_day = 300\n", "from 0 to 100"),
+        ("[partial]\n'01-double' = 3\n", "3 points for a part"),
+        ("[rubric.'01-why']\na = 1\n", "come to 1 points, and it has 2"),
+        ("[rubric]\n'01-why' = 1\n", "is a table of numbers"),
+        ("rubric = 3\n", "needs a table"),
+        ("x =", "are no TOML"),
+    ],
+)
+def test_bad_rules_are_one_sentence(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        ruled(tmp_path, text)
+
+
+def test_exports_are_what_each_platform_takes(tmp_path: Path) -> None:
+    kept = [
+        record("moodle-1", {"01-double": 0}, student="=Ada", platform="moodle", account="1",
+               upload="Ada_1_assignsubmission_file_"),
+        record("canvas-2", student="bob_2", platform="canvas", account="2", upload="bob_2_99_01_sample.ipynb"),
+        record("blackboard-c", student="Cem Can", platform="blackboard", account="c", upload="x_c_attempt_2027"),
+        record("brightspace-4", student="Dora", platform="brightspace", account="4",
+               upload="4-9 - Dora - Jan 30, 2027 1200 PM"),
+    ]  # fmt: skip
+    book = booked(
+        tmp_path,
+        *kept,
+        marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"),
+    )
+    exports = tmp_path / "exports"
+    (moodle,) = rows(exports, "moodle.csv")
+    assert (moodle["Identifier"], moodle["Grade"], moodle["Maximum Grade"]) == (
+        "Participant 1",
+        "6",
+        "8",
+    )
+    assert moodle["Feedback comments"] == "01-why: fine"
+    possible, canvas = rows(exports, "canvas.csv")
+    assert (possible["Student"], possible["sample"]) == ("    Points Possible", "8")
+    assert (canvas["ID"], canvas["sample"]) == ("2", "6")
+    (blackboard,) = rows(exports, "blackboard.csv")
+    assert (blackboard["Username"], blackboard["sample [Total Pts: 8 Score]"]) == (
+        "c",
+        "6",
+    )
+    packed = {
+        path.name: zipfile.ZipFile(path).namelist() for path in exports.glob("*.zip")
+    }
+    assert packed == {
+        "moodle-feedback.zip": ["Ada_1_assignsubmission_file_/feedback.html"],
+        "canvas-feedback.zip": ["bob_2_99_01_sample-feedback.html"],
+        "brightspace-feedback.zip": ["4-9 - Dora - Jan 30, 2027 1200 PM/feedback.html"],
+    }
+    before = {path.name: path.read_bytes() for path in exports.iterdir()}
+    booked(
+        tmp_path,
+        marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"),
+    )
+    assert {path.name: path.read_bytes() for path in exports.iterdir()} == before
+    assert len(book.rows) == 4
+
+
+def test_a_table_holds_no_formula_at_any_separator(tmp_path: Path) -> None:
+    for name in ("=1+1", "x;=HYPERLINK(1)", '"', "-2", "@a", "a,b", "\u202etxt"):
+        booked(tmp_path, record(name))
+    text = (tmp_path / "grades.csv").read_text()
+    for separator in ",;\t":
+        for line in csv.reader(io.StringIO(text), delimiter=separator):
+            if separator == ",":
+                assert not [cell for cell in line if cell.startswith(("=", "@", "+"))]
+            assert not [cell for cell in line[1:] if cell.startswith(("=", "@"))]
+    assert len(rows(tmp_path)) == 7
+
+
+def test_the_same_file_and_the_same_answer_under_other_names(tmp_path: Path) -> None:
+    first = (
+        "def seen(table, record):\n    '''Mine.'''\n    for row in table:\n"
+        "        if row == record and row is not None:\n            return True\n"
+        "    return False  # no"
+    )
+    second = "def seen(t: list, r) -> bool:\n  for x in t:\n    if x == r and x is not None: return True\n  return False"
+    other = second.replace("return True", "return not False")
+    kept = [record(name, sha256=name) for name in ("ada", "bob", "cem", "dora")]
+    kept[3].sha256 = "ada"
+    for one, code in zip(kept, (first, second, other, first), strict=True):
+        one.items[1].code, one.items[1].structure = code, similarity.structure(code)
+    groups = similarity.alike(kept)
+    assert [(group.what, group.students) for group in groups] == [
+        ("the same file", ("ada", "dora")),
+        ("01-dedup", ("ada", "bob", "dora")),
+    ]
+    booked(tmp_path, *kept)
+    assert "Alike" in (tmp_path / "summary.html").read_text()
+    assert similarity.structure("x = 1") == ""
+    assert similarity.structure("def f(:") == ""
+    assert similarity.structure("(" * 5000) == ""
+
+
+def test_pages_show_ones_own_code_and_nothing_of_another_one(tmp_path: Path) -> None:
+    ada, bob = record("ada", {"01-double": 0}), record("bob")
+    ada.items[0].code, ada.items[0].error = (
+        "def double(number):\n    return <b>",
+        "NameError: name 'nubmer' is not defined",
+    )
+    booked(tmp_path, ada, bob)
+    page = (tmp_path / "feedback" / "ada--feedback.html").read_text()
+    assert "return &lt;b&gt;" in page
+    assert "nubmer" in page
+    assert "1 of 1</td><td>0 of 3" in page
+    assert "nubmer" not in (tmp_path / "feedback" / "bob--feedback.html").read_text()
+    assert "bob" not in page
+    summary = (tmp_path / "summary.html").read_text()
+    assert 'href="feedback/ada--feedback.html"' in summary
+
+
+def test_grades_from_the_level_plain_are_called_unsafe(tmp_path: Path) -> None:
+    booked(tmp_path, record("ada"))
+    assert "are not safe" not in (tmp_path / "summary.html").read_text()
+    booked(tmp_path, record("bob", isolation=Isolation("plain")))
+    assert "1 of these grades are not safe" in (tmp_path / "summary.html").read_text()
+
+
+def test_one_damaged_record_costs_one_row(tmp_path: Path) -> None:
+    booked(tmp_path, record("ada"), record("bob"))
+    (
+        tmp_path / "records" / f"{records.file_name('bob', submitted.NOTEBOOK)}.json"
+    ).write_text("{")
+    book = booked(tmp_path)
+    assert totals(book) == {"ada": 6}
+    assert any("not a record of this version" in doubt for doubt in book.doubts)
+
+
+def test_what_was_said_about_a_class_holds_until_something_else_is_said(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    said = {
+        "deadline": "2027-01-31T18:00",
+        "roster": str(table(tmp_path / "r.csv", ROSTER)),
+    }
+    with outputs.opened(out, "sample", 1, policy.options(out, said)):
+        pass
+    assert policy.options(out, {"deadline": None}) == said
+    assert policy.options(out, {"roster": "none", "rules": "x"}) == {
+        "deadline": said["deadline"],
+        "rules": "x",
+    }
+    assert len(policy.read(out, policy.options(out, {}), COURSE).members) == 3
+    (out / "by_hand").mkdir()
+    table(out / "by_hand" / "marks.csv", "student,exercise,points\nada,01-why,1\n")
+    mine = table(tmp_path / "mine.csv", "student,exercise,points\nada,01-why,2\n")
+    given = policy.read(out, {"marks": str(mine)}, COURSE).marks
+    assert [mark.points for mark in given] == [1, 2]
+    with pytest.raises(InvalidInput, match="--deadline soon: not a date"):
+        policy.read(out, {"deadline": "soon"}, COURSE)
+
+
+def test_two_batches_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with (
+        outputs.opened(out, "sample", 1, {}) as first,
+        pytest.raises(InvalidInput, match="another labkit grade writes there"),
+        outputs.opened(out, "sample", 1, {}),
+    ):
+        pass
+    assert not first.work.exists()
+    with outputs.opened(out, "sample", None, {}) as again:
+        assert again.seed == 1
+
+
+def test_records_of_another_version_are_not_mixed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with outputs.opened(out, "sample", 1, {}):
+        records.write(record("ada"), out / "records" / "ada--01_sample.json")
+    head = json.loads((out / outputs.HEAD).read_text()) | {"format": 1}
+    (out / outputs.HEAD).write_text(json.dumps(head))
+    with (
+        pytest.raises(InvalidInput, match="another version of labkit"),
+        outputs.opened(out, "sample", 1, {}),
+    ):
+        pass

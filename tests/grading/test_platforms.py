@@ -1,0 +1,558 @@
+"""Whose a file is, in the shape of every platform and for names as people have them: nobody gets another one's points."""
+
+import os
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+import cohorts
+import pytest
+import submitted
+from cohorts import LATE, NOTEBOOK, Learner, packed, write, zipped
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import archives, records, submissions
+from labkit.grading.course import load
+from labkit.grading.submissions import Submission, collect
+
+DEADLINE = datetime(2027, 1, 31, 18).astimezone()
+BLANK = (submitted.SAMPLE / "notebooks" / NOTEBOOK).read_text()
+
+
+def answer(number: int) -> str:
+    """A notebook that nobody else hands in."""
+    return submitted.notebook(*submitted.answers(), f"mine = {number}")
+
+
+def sha(content: str) -> str:
+    from labkit.grading.reading import read
+
+    return read(content.encode()).sha256
+
+
+def gathered(
+    folder: Path,
+    *given: Path,
+    deadline: datetime | None = None,
+    out: Path | None = None,
+) -> list[Submission]:
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    return collect(list(given), load(submitted.COURSE), work, deadline, out)
+
+
+def by_key(found: Iterable[Submission]) -> dict[str, Submission]:
+    found = list(found)
+    keys = {one.key: one for one in found}
+    assert len(keys) == len(found), "two submissions of one student for one notebook"
+    return keys
+
+
+def names_apart(found: Iterable[Submission]) -> None:
+    """No two students share a file, also on a disk that does not tell upper from lower case."""
+    files = [records.file_name(one.key, one.notebook).casefold() for one in found]
+    assert len(set(files)) == len(files)
+    assert all(len(name.encode()) < 150 and name.isascii() for name in files)
+
+
+CLASS = [
+    Learner("Ada Lovelace", 1001, "ada", answer(1)),
+    Learner("Max Muster", 1002, "mmuster1", answer(2)),
+    Learner("Max Muster", 1003, "mmuster2", answer(3), LATE),
+    Learner("Jörg Größe", 1004, "b_joerg", answer(4)),
+    Learner("Łukasz O'Brien-Śmith", 1005, "lukasz", answer(5)),
+    Learner("李 小龍", 1006, "xiaolong.li", answer(6)),
+    Learner("X" * 180, 1007, "x" * 60, answer(7)),
+]
+
+
+@pytest.mark.parametrize("make", cohorts.ALL, ids=lambda make: make.__name__)
+def test_everybody_has_a_row_and_their_own_file(
+    make: Callable[..., Path], tmp_path: Path
+) -> None:
+    given = make(tmp_path, CLASS)
+    found = by_key(gathered(tmp_path, given, deadline=DEADLINE))
+    assert sorted(one.sha256 for one in found.values()) == sorted(
+        sha(one.content) for one in CLASS
+    )
+    assert not any(one.problem or one.doubts for one in found.values())
+    names_apart(found.values())
+    late = {one.sha256 for one in found.values() if one.late}
+    dated = make is not cohorts.github  # a clone does not say when it was pushed
+    assert late == ({sha(CLASS[2].content)} if dated else set())
+
+
+@pytest.mark.parametrize("make", cohorts.ALL, ids=lambda make: make.__name__)
+def test_the_same_student_is_the_same_in_a_second_download(
+    make: Callable[..., Path], tmp_path: Path
+) -> None:
+    first = by_key(gathered(tmp_path, make(tmp_path / "a", CLASS)))
+    newer = [
+        one._replace(content=answer(90 + n), when=LATE) for n, one in enumerate(CLASS)
+    ]
+    both = by_key(
+        gathered(tmp_path, make(tmp_path / "a", CLASS), make(tmp_path / "b", newer))
+    )
+    assert set(both) == set(first)
+    if (
+        make is not cohorts.canvas
+    ):  # which dates an archive's entries when it is downloaded
+        assert {one.sha256 for one in both.values()} == {
+            sha(one.content) for one in newer
+        }
+
+
+@pytest.mark.parametrize(
+    ("make", "keys"),
+    [
+        (cohorts.moodle, {f"moodle-{n}" for n in range(1001, 1008)}),
+        (cohorts.canvas, {f"canvas-{n}" for n in range(1001, 1008)}),
+        (cohorts.blackboard, {f"blackboard-{one.account}" for one in CLASS}),
+        (cohorts.brightspace, {f"brightspace-{n}" for n in range(1001, 1008)}),
+        (cohorts.gradescope, {f"gradescope-{one.account}" for one in CLASS}),
+        (cohorts.github, {f"github-{one.account}" for one in CLASS}),
+        (cohorts.archives, {one.account for one in CLASS}),
+        (cohorts.single_files, {one.account for one in CLASS}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_student_is_who_the_platform_says(
+    make: Callable[..., Path], keys: set[str], tmp_path: Path
+) -> None:
+    assert set(by_key(gathered(tmp_path, make(tmp_path, CLASS)))) == keys
+
+
+def test_attempts_of_one_student_are_one_and_the_newest_counts(tmp_path: Path) -> None:
+    begin = "Exercise_ada_attempt_2027-01-"
+    path = packed(
+        tmp_path / "gradebook.zip",
+        {f"{begin}{day}-10-00-00_{NOTEBOOK}": answer(day) for day in (28, 29, 27)}
+        | {f"Exercise_bob_attempt_2027-01-20-10-00-00_{NOTEBOOK}": answer(1)},
+    )
+    found = by_key(gathered(tmp_path, path))
+    assert set(found) == {"blackboard-ada", "blackboard-bob"}
+    ada = found["blackboard-ada"]
+    assert (ada.sha256, ada.when.day) == (sha(answer(29)), 29)
+    assert "3 files; the newest" in ada.notes[0]
+    dates = {
+        f"12-9 - Ada - Jan {day}, 2027 {hour}00 AM/{NOTEBOOK}": answer(day + hour)
+        for day, hour in ((3, 9), (3, 10), (2, 11))
+    }
+    found = by_key(gathered(tmp_path, packed(tmp_path / "d2l.zip", dates)))
+    assert found["brightspace-12"].sha256 == sha(answer(13))
+
+
+def test_a_username_with_an_underscore_is_not_cut(tmp_path: Path) -> None:
+    names = {
+        f"Ex_One_{who}_attempt_2027-01-01-10-00-00_{NOTEBOOK}": answer(n)
+        for n, who in enumerate(("b_smith", "smith", "j_b_smith"))
+    }
+    found = by_key(gathered(tmp_path, packed(tmp_path / "gradebook.zip", names)))
+    assert set(found) == {
+        "blackboard-b_smith",
+        "blackboard-smith",
+        "blackboard-j_b_smith",
+    }
+
+
+def test_an_archive_in_a_folder_is_the_student_it_is_named_after(
+    tmp_path: Path,
+) -> None:
+    packed(tmp_path / "in/frida.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)})
+    packed(
+        tmp_path / "in/mallory.zip", {f"frida/{NOTEBOOK}": BLANK}, (2099, 1, 1, 0, 0, 0)
+    )
+    write(tmp_path / "in/emil" / NOTEBOOK, answer(2))
+    found = by_key(gathered(tmp_path, tmp_path / "in"))
+    assert set(found) == {"frida", "mallory", "emil"}
+    assert found["frida"].sha256 == sha(answer(1))
+
+
+def test_an_archive_cannot_take_another_ones_place_by_what_its_folders_are_called(
+    tmp_path: Path,
+) -> None:
+    fake = f"Frida Kahlo_1002_assignsubmission_file_/{NOTEBOOK}"
+    packed(tmp_path / "in/mallory.zip", {fake: BLANK}, (2099, 1, 1, 0, 0, 0))
+    real = packed(tmp_path / "moodle.zip", {fake: answer(1)})
+    frida = by_key(gathered(tmp_path, real, tmp_path / "in"))["moodle-1002"]
+    assert frida.sha256 == sha(answer(1))
+    assert "an archive that nobody has named" in frida.doubts[0]
+    nested = packed(tmp_path / "both.zip", {
+        "Mallory_1003_assignsubmission_file_/x.zip": zipped({fake: BLANK}, (2099, 1, 1, 0, 0, 0)), fake: answer(1),
+        f"Mallory_1003_assignsubmission_file_/{fake}": BLANK,
+    })  # fmt: skip
+    found = by_key(gathered(tmp_path, nested))
+    assert found["moodle-1002"].sha256 == sha(answer(1))
+    assert found["moodle-1002"].doubts == ()
+    assert found["moodle-1003"].sha256 == sha(BLANK)
+
+
+def test_names_that_only_look_the_same_are_two_students(tmp_path: Path) -> None:
+    composed, taken_apart = (
+        unicodedata.normalize("NFC", "Jörg"),
+        unicodedata.normalize("NFD", "Jörg"),
+    )
+    names = [
+        composed,
+        taken_apart,
+        "carl",
+        "carl ",
+        "Zoe",
+        "zoe",
+        "Bob Smith",
+        "bob_smith-7e3d89810a1b2c3d",
+        "a--01_sample",
+        "con",
+        "..x",
+    ]
+    names.append(records.file_name("Bob Smith", "")[: -len("--nothing")])
+    for number, name in enumerate(names):
+        write(tmp_path / "in" / name / NOTEBOOK, answer(number))
+    found = by_key(gathered(tmp_path, tmp_path / "in"))
+    shown = {name for name in names if not name.startswith(".")}
+    assert set(found) == shown
+    assert {one.sha256 for one in found.values()} == {
+        sha(answer(n)) for n, name in enumerate(names) if name in shown
+    }
+    names_apart(found.values())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"L\xf6sung",
+        b"\xff\xfe",
+        b"J\xc3\xb6rg",
+        b"a\\xf6b",
+        b"tab\there",
+        b"new\nline",
+        b"n" * 200,
+    ],
+)
+def test_a_name_of_any_bytes(raw: bytes, tmp_path: Path) -> None:
+    name = os.fsdecode(raw)
+    file = NOTEBOOK if len(raw) > 100 else f"{name} {NOTEBOOK}"
+    write(tmp_path / "in" / name / file, answer(1))
+    write(tmp_path / "in/greta" / NOTEBOOK, answer(2))
+    found = gathered(tmp_path, tmp_path / "in")
+    assert sorted(one.sha256 for one in found) == sorted(
+        (sha(answer(1)), sha(answer(2)))
+    )
+    for one in found:
+        for said in (one.key, one.student, one.file):
+            said.encode()
+    names_apart(found)
+
+
+def test_bytes_and_their_spelling_are_two_names(tmp_path: Path) -> None:
+    for number, raw in enumerate((b"\xf6", b"\\xf6", b"\\\\xf6")):
+        write(tmp_path / "in" / os.fsdecode(raw) / "a.ipynb", answer(number))
+    assert len(by_key(gathered(tmp_path, tmp_path / "in"))) == 3
+
+
+def test_an_archive_that_does_not_say_that_its_names_are_utf_8(tmp_path: Path) -> None:
+    path = packed(
+        tmp_path / "moodle.zip",
+        {f"J#rg_1_assignsubmission_file_/{NOTEBOOK}": answer(1)},
+    )
+    path.write_bytes(path.read_bytes().replace(b"J#rg", "Jö"[:2].encode() + b"g"))
+    (one,) = gathered(tmp_path, path)
+    assert one.student == "Jög"
+
+
+def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -> None:
+    backdated = zipped({NOTEBOOK: answer(1)}, (2026, 12, 1, 0, 0, 0))
+    path = packed(
+        tmp_path / "moodle.zip",
+        {"Sly Sam_1004_assignsubmission_file_/work.zip": backdated},
+        (2027, 3, 1, 0, 0, 0),
+    )
+    (sam,) = gathered(tmp_path, path, deadline=DEADLINE)
+    assert (sam.late, sam.when.month) == (True, 3)
+    packed(
+        tmp_path / "in/sam.zip", {f"x/{NOTEBOOK}": answer(1)}, (2026, 12, 1, 0, 0, 0)
+    )
+    stamp = datetime(2027, 3, 1).timestamp()  # noqa: DTZ001 - this machine's time
+    os.utime(tmp_path / "in/sam.zip", (stamp, stamp))
+    (sam,) = gathered(tmp_path, tmp_path / "in", deadline=DEADLINE)
+    assert sam.late
+    (sam,) = gathered(tmp_path, tmp_path / "in/sam.zip", deadline=DEADLINE)
+    assert sam.late
+    blackboard = f"Ex_sam_attempt_2027-03-01-10-00-00_{NOTEBOOK}"
+    (sam,) = gathered(
+        tmp_path,
+        packed(
+            tmp_path / "gradebook.zip", {blackboard: answer(1)}, (2026, 1, 1, 0, 0, 0)
+        ),
+        deadline=DEADLINE,
+    )
+    assert sam.late
+
+
+def test_the_archive_of_one_student_named_alone_is_asked_about(tmp_path: Path) -> None:
+    (dora,) = gathered(
+        tmp_path,
+        packed(tmp_path / "dora.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)}),
+    )
+    assert dora.key == "dora"
+    assert "taken as what one student, dora, handed in" in dora.doubts[0]
+    found = by_key(
+        gathered(
+            tmp_path,
+            *(
+                packed(
+                    tmp_path / f"{who}.zip", {f"course/notebooks/{NOTEBOOK}": answer(n)}
+                )
+                for n, who in enumerate(("emil", "finn"))
+            ),
+        )
+    )
+    assert set(found) == {"emil", "finn"}
+
+
+def test_a_folder_too_many_is_asked_about_and_a_platforms_is_seen_through(
+    tmp_path: Path,
+) -> None:
+    for number, who in enumerate(("ada", "bob")):
+        write(tmp_path / "in/class" / who / NOTEBOOK, answer(number))
+    (one,) = gathered(tmp_path, tmp_path / "in")
+    assert "name the folder that holds theirs" in one.doubts[0]
+    for number, who in enumerate(("Ada", "Bob")):
+        write(
+            tmp_path
+            / "unzipped/download"
+            / f"{who}_{number}_assignsubmission_file_"
+            / NOTEBOOK,
+            answer(number),
+        )
+    assert set(by_key(gathered(tmp_path, tmp_path / "unzipped"))) == {
+        "moodle-0",
+        "moodle-1",
+    }
+
+
+def test_two_files_of_one_date_are_asked_about(tmp_path: Path) -> None:
+    write(tmp_path / "in/ada/a.ipynb", answer(1))
+    write(tmp_path / "in/ada/b.ipynb", answer(2))
+    (ada,) = gathered(tmp_path, tmp_path / "in")
+    assert "are of the same date" in ada.doubts[0]
+
+
+def test_what_came_along_as_it_was_released_is_not_graded(tmp_path: Path) -> None:
+    path = packed(
+        tmp_path / "in/ada.zip",
+        {
+            f"course/notebooks/{NOTEBOOK}": BLANK,
+            "course/answers.ipynb": answer(1),
+            "course/tests/conftest.py": "",
+        },
+    )
+    (ada,) = gathered(tmp_path, path.parent)
+    assert ada.sha256 == sha(answer(1))
+    (bob,) = gathered(tmp_path, packed(tmp_path / "bob.zip", {NOTEBOOK: BLANK}))
+    assert not bob.problem
+
+
+def test_the_grades_are_no_submission(tmp_path: Path) -> None:
+    write(tmp_path / "in/ada" / NOTEBOOK, answer(1))
+    write(tmp_path / "in/grades/executed/ada--01_sample.ipynb", answer(2))
+    (ada,) = gathered(tmp_path, tmp_path / "in", out=tmp_path / "in/grades")
+    assert ada.key == "ada"
+    with pytest.raises(InvalidInput, match="the folder of the grades"):
+        gathered(tmp_path, tmp_path / "in/grades", out=tmp_path / "in/grades")
+
+
+def test_no_notebook_at_all_is_a_student_with_a_reason(tmp_path: Path) -> None:
+    write(tmp_path / "in/ada/essay.docx", "essay")
+    write(tmp_path / "in/bob" / NOTEBOOK, answer(1))
+    packed(tmp_path / "in/eve.zip", {"notes.md": "x"})
+    found = by_key(gathered(tmp_path, tmp_path / "in"))
+    assert (
+        found["ada"].problem
+        == "There is no notebook among what was handed in: ada/essay.docx."
+    )
+    assert "no notebook" in found["eve"].problem
+    assert not found["bob"].problem
+
+
+def test_thousands_of_copies_make_one_short_sentence(tmp_path: Path) -> None:
+    names = {f"course/{'n' * 180}{n}.ipynb": answer(1) for n in range(600)}
+    packed(tmp_path / "in/mallory.zip", names)
+    (one,) = gathered(tmp_path, tmp_path / "in")
+    assert "and 596 more" in one.notes[0]
+    assert sum(map(len, (*one.notes, *one.doubts, one.file))) < 5_000
+
+
+def test_one_students_files_use_up_nothing_of_another_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_EACH", 40_000)
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 6)
+    flood = {
+        f"Mallory_1_assignsubmission_file_/{n}.ipynb": submitted.notebook(
+            f"x = '{'x' * 20_000}{n}'"
+        )
+        for n in range(5)
+    }
+    many = {f"Marvin_2_assignsubmission_file_/{n}.ipynb": answer(n) for n in range(9)}
+    frida = {f"Frida_3_assignsubmission_file_/{NOTEBOOK}": answer(1)}
+    found = by_key(
+        gathered(tmp_path, packed(tmp_path / "moodle.zip", flood | many | frida))
+    )
+    assert not found["moodle-3"].problem
+    assert "9 files lie in it" in found["moodle-2"].problem
+    inner = zipped(
+        {f"{n}.ipynb": submitted.notebook(f"x = '{'x' * 20_000}{n}'") for n in range(5)}
+    )
+    both = packed(
+        tmp_path / "nested.zip",
+        {
+            "Mallory_1_assignsubmission_file_/x.zip": inner[:39_000]
+            if len(inner) < 40_000
+            else inner
+        }
+        | frida,
+    )
+    assert not by_key(gathered(tmp_path, both))["moodle-3"].problem
+
+
+def test_only_what_parses_is_kept_and_nothing_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heavy = submitted.notebook(*submitted.answers()).replace(
+        '"outputs": []', '"outputs": [{"data": "' + "y" * 500_000 + '"}]', 1
+    )
+    write(tmp_path / "in/ada" / NOTEBOOK, heavy)
+    write(tmp_path / "in/bob/data.csv", "1\n" * 500_000)
+    write(tmp_path / "in/eve" / NOTEBOOK, "{" + "z" * 500_000)
+    gathered(tmp_path, tmp_path / "in")
+    kept = list((tmp_path / "work").iterdir())
+    assert len(kept) == 1
+    assert kept[0].stat().st_size < 5_000
+    monkeypatch.setattr(submissions, "MOST_STORED", 10)
+    write(tmp_path / "in/ada/more.ipynb", answer(2), LATE)
+    (ada,) = [one for one in gathered(tmp_path, tmp_path / "in") if one.key == "ada"]
+    assert "hand in fewer" in ada.problem
+
+
+def test_a_list_of_contents_that_fills_the_memory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_DIRECTORY", 2_000)
+    inner = zipped({f"{n}.ipynb": "" for n in range(100)})
+    found = by_key(
+        gathered(
+            tmp_path,
+            packed(
+                tmp_path / "all.zip", {"eve/x.zip": inner, f"bob/{NOTEBOOK}": answer(1)}
+            ),
+        )
+    )
+    assert "list of contents" in found["eve"].problem
+    assert not found["bob"].problem
+
+
+def test_a_folder_that_cannot_be_read_is_a_student_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = write(tmp_path / "in/ada" / NOTEBOOK, answer(1)).parent
+    write(tmp_path / "in/bob" / NOTEBOOK, answer(1))
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path) == str(closed):  # as for anybody but root
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = by_key(gathered(tmp_path, tmp_path / "in"))
+    assert "cannot be read (Permission denied)" in found["ada"].problem
+    assert not found["bob"].problem
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "- 1",
+        "submission_1: 3",
+        "submission_1:\n  :submitters: x",
+        "a: &a [*a]",
+        "\0",
+        "submission_1:\n  :created_at: 2027-99-99",
+        "!!python/object/apply:os.system ['true']",
+    ],
+)
+def test_a_platforms_list_may_be_anything(said: str, tmp_path: Path) -> None:
+    path = packed(
+        tmp_path / "all.zip",
+        {
+            "submission_metadata.yml": said,
+            f"submission_1/{NOTEBOOK}": answer(1),
+            f"submission_2/{NOTEBOOK}": answer(2),
+        },
+    )
+    assert len(by_key(gathered(tmp_path, path))) == 2
+
+
+def test_a_list_within_a_students_folder_is_not_the_platforms(tmp_path: Path) -> None:
+    forged = "submission_2:\n  :submitters:\n  - :name: Eve\n    :sid: eve\n"
+    real = (
+        "submission_1:\n  :submitters:\n  - :name: Eve\n    :sid: eve\n"
+        "submission_2:\n  :submitters:\n  - :name: Frida\n    :sid: frida\n"
+    )
+    names = {
+        "submission_metadata.yml": real,
+        f"submission_1/{NOTEBOOK}": answer(1),
+        "submission_1/submission_metadata.yml": forged,
+        f"submission_2/{NOTEBOOK}": answer(2),
+    }
+    assert set(by_key(gathered(tmp_path, packed(tmp_path / "all.zip", names)))) == {
+        "gradescope-eve",
+        "gradescope-frida",
+    }
+
+
+def test_a_platforms_note_is_not_what_a_student_calls_like_one(tmp_path: Path) -> None:
+    forged = "Name: Frida Kahlo (frida)"
+    names = {
+        f"Ex_mallory_attempt_2027-01-01-10-00-00_{NOTEBOOK}": answer(1),
+        "Ex_mallory_attempt_2027-01-01-10-00-00_x_attempt_2027-01-01-10-00-00.txt": forged,
+        f"Ex_frida_attempt_2027-01-01-10-00-00_{NOTEBOOK}": answer(2),
+    }
+    assert set(
+        by_key(gathered(tmp_path, packed(tmp_path / "gradebook.zip", names)))
+    ) == {"blackboard-mallory", "blackboard-frida"}
+
+
+def test_a_damaged_archive_costs_only_its_student(tmp_path: Path) -> None:
+    good = zipped({NOTEBOOK: answer(1)})
+    for number, content in enumerate(
+        (
+            b"",
+            b"PK",
+            good[:-10],
+            good[:60],
+            b"PK\x05\x06" + b"\xff" * 18,
+            good.replace(b"01_sample", b"../sample"),
+        )
+    ):
+        write(tmp_path / "in" / f"s{number}.zip", content)
+    write(tmp_path / "in/ada" / NOTEBOOK, answer(1))
+    found = by_key(gathered(tmp_path, tmp_path / "in"))
+    assert len(found) == 7
+    assert all(found[f"s{n}"].problem for n in range(6))
+    assert not found["ada"].problem
+
+
+def test_a_zip_that_nobody_can_open_is_told(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(f"eve/{NOTEBOOK}", answer(1))
+    raw = bytearray((tmp_path / "x.zip").read_bytes())
+    at = raw.find(b"PK\x01\x02")
+    raw[at + 8] |= 1  # encrypted, says the list of contents
+    write(tmp_path / "in/eve.zip", bytes(raw))
+    (eve,) = gathered(tmp_path, tmp_path / "in")
+    assert "encrypted" in eve.problem
