@@ -3,8 +3,11 @@
 A sandbox that uses too much is ended, with all that is in it. This module must not know what runs there.
 """
 
+import os
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -13,6 +16,10 @@ import psutil
 from labkit.grading.sandbox.inside.jobs import Limits
 
 _EVERY = 0.25
+_BUFFER = Path("/proc/sys/net/core/wmem_max")
+_USUAL_BUFFER = 212_992
+_FEWEST_SOCKETS = 128
+"""A kernel and what talks to it have some thirty."""
 _HEADROOM = 8
 """Processes of the sandbox itself beside the learner's."""
 
@@ -23,6 +30,7 @@ class Watch:
     def __init__(self, pid: int, limits: Limits) -> None:
         self.breach: str | None = None
         self._root, self._limits = psutil.Process(pid), limits
+        self._most_sockets = _most_sockets(limits)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -39,6 +47,9 @@ class Watch:
     def _look(self, children: list[psutil.Process]) -> str | None:
         if len(children) > self._limits.processes + _HEADROOM:
             return "processes"
+        # What lies in the buffers of sockets belongs to no process; so there are only as many as could hold so much.
+        if _sockets(child.pid for child in children) > self._most_sockets:
+            return "memory"
         if sum(_resident(child) for child in children) <= self._limits.total_memory:
             return None
         # Forked processes share most of their memory, so what is counted twice must be counted well.
@@ -73,3 +84,26 @@ def _own(process: psutil.Process) -> int:
         found = process.memory_full_info()
         return int(getattr(found, "pss", found.rss))
     return 0
+
+
+def _most_sockets(limits: Limits) -> int:
+    """How many sockets a sandbox may have; the kernel doubles what is asked for as a buffer."""
+    buffer = _USUAL_BUFFER
+    with suppress(OSError, ValueError):
+        buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))
+    most = limits.total_memory // 4 // (2 * buffer)
+    return max(_FEWEST_SOCKETS, min(limits.sockets, most))
+
+
+def _sockets(pids: Iterable[int]) -> int:
+    """How many sockets these processes have open together; one that several share counts once."""
+    sockets = set()
+    for pid in pids:
+        folder = f"/proc/{pid}/fd"
+        with suppress(OSError):
+            for number in os.listdir(folder):  # noqa: PTH208 - some thousand names, four times a second
+                with suppress(OSError):
+                    target = os.readlink(f"{folder}/{number}")  # noqa: PTH115 - the same
+                    if target.startswith("socket:"):
+                        sockets.add(target)
+    return len(sockets)

@@ -32,7 +32,10 @@ class Limits:
     file_size: int = 32 * 1024**2
     disk: int = 64 * 1024**2
     """All files together, which are kept in memory."""
-    open_files: int = 512
+    open_files: int = 256
+    """Of one process, and on their way from one to another."""
+    sockets: int = 512
+    """Of all its processes together."""
     output: int = 4 * 1024**2
     """What all cells together may print or show."""
     cell_seconds: float = 10.0

@@ -32,6 +32,16 @@ _FORBIDDEN = {
     "setns": {"x86_64": 308, "aarch64": 268},
     "mount": {"x86_64": 165, "aarch64": 40},
 }
+_SOCKETS = {
+    "socket": {"x86_64": 41, "aarch64": 198},
+    "socketpair": {"x86_64": 53, "aarch64": 199},
+}
+_FAMILIES = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16}
+"""What a sandbox's own network namespace holds; others, such as a virtual machine's (vsock), lead out of it."""
+_FIRST_ARGUMENT = 16
+"""Where a call's first argument lies in what a filter sees, on machines that begin with the lowest byte."""
+_NO_FAMILY = 0x00050061
+"""Fail with EAFNOSUPPORT."""
 
 
 class _Program(ctypes.Structure):
@@ -52,6 +62,7 @@ def forbid() -> None:
     steps += [(_AT_LEAST, 0, 1, _OTHER_NUMBERS), (_RETURN, 0, 0, _REFUSE)]
     for numbers in _FORBIDDEN.values():
         steps += [(_EQUAL, 0, 1, numbers[machine]), (_RETURN, 0, 0, _REFUSE)]
+    steps += _only_families([numbers[machine] for numbers in _SOCKETS.values()])
     steps.append((_RETURN, 0, 0, _ALLOW))
     code = b"".join(
         first.to_bytes(2, "little")
@@ -61,3 +72,16 @@ def forbid() -> None:
     )
     memory = ctypes.create_string_buffer(code, len(code))
     linux.filter_calls(ctypes.byref(_Program(len(steps), ctypes.addressof(memory))))
+
+
+def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
+    """Steps that refuse these calls for other families of sockets; what they let pass goes on behind the last step."""
+    families = list(_FAMILIES.values())
+    look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
+    look += [
+        (_EQUAL, len(families) - number, 0, family)
+        for number, family in enumerate(families)
+    ]
+    look.append((_RETURN, 0, 0, _NO_FAMILY))
+    first, second = calls
+    return [(_EQUAL, 1, 0, first), (_EQUAL, 0, len(look), second), *look]
