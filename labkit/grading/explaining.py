@@ -59,7 +59,8 @@ def _in_text(exercise: Exercise, source: str) -> str:
             line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()
         ):
             return ""  # Jupyter's own syntax, which Python does not know
-        return f"Line {error.lineno} of the cell: {error.msg}."[:_MOST]
+        line = f"Line {error.lineno} of the cell: " if error.lineno else ""
+        return f"{line}{error.msg}."[:_MOST]
     except (ValueError, RecursionError, MemoryError):
         return ""
     if source and not defines(source, exercise.answer):

@@ -1,0 +1,256 @@
+"""An instructor's day with real sandboxes: classes of several platforms, by the command line, to grades computed by hand."""
+
+import csv
+import io
+import json
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cohorts
+import psutil
+import pytest
+import submitted
+from cohorts import Learner, write
+from waiting import until
+
+from labkit.grading import records
+from labkit.grading.records import Record
+
+pytestmark = pytest.mark.slow
+RIGHT = submitted.answers()
+NOTES = """def double(number):
+    open('/tmp/asked', 'a').write(str(number) + ' ')
+    return 2 * number"""
+TELLS = """def seen(table, record):
+    raise ValueError('asked: ' + open('/tmp/asked').read())"""
+RENAMED = """def seen(t, r):
+    for x in t:
+        if x == r and not r is None:
+            return True
+    return False"""
+COPIED = """def seen(table, record):
+    for row in table:
+        if row == record and not record is None:
+            return True
+    return False  # mine"""
+CASES = {
+    "heavy": [*RIGHT, *(f"# {n} {'é' * 199_000}" for n in range(38))],
+    "undefined": submitted.answers(double="def double(number):\n    return 2 * nubmer"),
+    "misspelt": submitted.answers(double="def duoble(number):\n    return 2 * number"),
+    "syntax": submitted.answers(double="def double(number)\n    return 2 * number"),
+    "leak": submitted.answers(double=NOTES, dedup=TELLS),
+    "renamed": submitted.answers(dedup=RENAMED),
+    "copied": submitted.answers(dedup=COPIED),
+}  # fmt: skip
+
+
+def command(*words: object) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "labkit",
+        "grade",
+        *map(str, words),
+        "--course",
+        str(submitted.COURSE),
+    ]
+
+
+def graded(*words: object) -> dict[str, object]:
+    done = subprocess.run(
+        command(*words, "--json"), check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, object] = json.loads(done.stdout)
+    return told
+
+
+def table(out: Path) -> dict[str, dict[str, str]]:
+    rows = csv.DictReader(io.StringIO((out / "grades.csv").read_text()))
+    return {row.get("id", row["student"]): row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cases")
+    for name, cells in CASES.items():
+        write(folder / "in" / name / cohorts.NOTEBOOK, submitted.notebook(*cells))
+    folder.joinpath("told.json").write_text(
+        json.dumps(graded(folder / "in", "--out", folder / "out", "--seed", 5))
+    )
+    return folder
+
+
+def record(folder: Path, name: str) -> Record:
+    found = records.read(
+        folder
+        / "out"
+        / "records"
+        / f"{records.file_name(name, submitted.NOTEBOOK)}.json"
+    )
+    assert found is not None
+    return found
+
+
+def page(folder: Path, name: str) -> str:
+    return (
+        folder / "out" / "feedback" / f"{records.file_name(name, 'feedback')}.html"
+    ).read_text()
+
+
+def test_a_notebook_that_grows_when_it_is_written_is_graded(cases: Path) -> None:
+    assert records.total([record(cases, "heavy")]) == 6
+
+
+def test_an_error_that_hides_nothing_is_shown(cases: Path) -> None:
+    assert "NameError: name &#39;nubmer&#39; is not defined" in page(cases, "undefined")
+    assert "does not give anything the name double" in page(cases, "misspelt")
+    assert "Line 1 of the cell" in page(cases, "syntax")
+    assert "return 2 * nubmer" in page(cases, "undefined")
+
+
+def test_an_error_that_knows_something_hidden_is_not_shown(cases: Path) -> None:
+    double, seen, *_ = record(cases, "leak").items
+    numbers = {
+        number.strip("(), ")
+        for variant in double.variants
+        if variant.hidden
+        for number in variant.parameters["numbers"].split()
+    }
+    assert len(numbers) > 10
+    assert all(number in seen.reason for number in sorted(numbers)[:3])
+    assert not [number for number in numbers if number in page(cases, "leak")]
+    assert "No such file" in seen.error
+
+
+def test_answers_of_one_structure_are_shown_together(cases: Path) -> None:
+    summary = (cases / "out" / "summary.html").read_text()
+    assert "<td>01-dedup</td><td>01_sample</td><td>copied; renamed</td>" in summary
+
+
+def test_one_student_and_one_exercise_are_graded_anew(cases: Path) -> None:
+    before = {name: record(cases, name) for name in CASES}
+    told = graded(
+        cases / "in",
+        "--out",
+        cases / "out",
+        "--only",
+        "undefined",
+        "--exercise",
+        "01-dedup",
+    )
+    assert told["graded"] == 1
+    after = record(cases, "undefined")
+    assert [item.points for item in after.items] == [
+        item.points for item in before["undefined"].items
+    ]
+    assert after.items[0] == before["undefined"].items[0]
+    assert after.items[1].seconds != before["undefined"].items[1].seconds
+    assert record(cases, "leak") == before["leak"]
+    assert graded(cases / "in", "--out", cases / "out")["kept"] == len(CASES)
+
+
+def test_a_class_from_three_platforms_gets_the_grades_that_were_computed_by_hand(
+    tmp_path: Path,
+) -> None:
+    chance = random.Random(11)
+    learners, expected = [], {}
+    for number in range(12):
+        wrong = {name for name in submitted.WRONG if chance.random() < 0.4}
+        cells = submitted.answers(
+            **{name.removeprefix("01-"): submitted.WRONG[name] for name in wrong}
+        )
+        name = "Max Muster" if number < 4 else f"Student {number}"
+        when = cohorts.LATE if number % 3 == 0 else cohorts.ON_TIME
+        learners.append(
+            Learner(
+                name,
+                1000 + number,
+                f"s{number}",
+                submitted.notebook(*cells, f"n = {number}"),
+                when,
+            )
+        )
+        points = 6 - 2 * len(wrong) + (1.5 if number == 2 else 0)
+        expected[f"s{number}"] = round(points * (0.8 if when == cohorts.LATE else 1), 4)
+    given = [
+        cohorts.moodle(tmp_path / "m", learners[:4]),
+        cohorts.blackboard(tmp_path / "b", learners[4:8]),
+        cohorts.archives(tmp_path / "a", learners[8:]),
+    ]
+    lines = [
+        f"s{n},{one.name},{one.number if n < 4 else ''}"
+        for n, one in enumerate(learners)
+    ]
+    write(
+        tmp_path / "roster.csv",
+        "\n".join(["id,name,moodle", *lines, "s99,Nobody There,"]),
+    )
+    write(
+        tmp_path / "marks.csv",
+        "student,exercise,points,comment\ns2,01-why,1.5,well said\n",
+    )
+    write(tmp_path / "rules.toml", "[late]\npercent_a_day = 10\n")
+    told = graded(*given, "--out", tmp_path / "out", "--roster", tmp_path / "roster.csv", "--marks", tmp_path / "marks.csv",
+                  "--rules", tmp_path / "rules.toml", "--deadline", "2027-01-31T18:00", "--seed", 3)  # fmt: skip
+    assert told["missing_students"] == ["Nobody There"]
+    assert told["unknown_students"] == []
+    assert {
+        key: float(row["total"]) for key, row in table(tmp_path / "out").items()
+    } == expected | {"s99": 0}
+    before = (tmp_path / "out" / "grades.csv").read_text()
+    assert graded(*given, "--out", tmp_path / "out")["graded"] == 0
+    assert (tmp_path / "out" / "grades.csv").read_text() == before
+    assert (
+        len((tmp_path / "out" / "exports" / "moodle.csv").read_text().splitlines()) == 5
+    )
+
+
+def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(
+    tmp_path: Path,
+) -> None:
+    for number in range(10):
+        cells = (
+            submitted.answers()
+            if number % 2
+            else submitted.answers(double=submitted.WRONG["01-double"])
+        )
+        write(
+            tmp_path / "in" / f"s{number}" / cohorts.NOTEBOOK,
+            submitted.notebook(*cells, f"n = {number}"),
+        )
+    whole = subprocess.Popen(
+        command(tmp_path / "in", "--out", tmp_path / "whole", "--seed", 9, "--json"),
+        stdout=subprocess.DEVNULL,
+    )
+    for count in (0, 1, 4, 7):
+        _killed_after(count, tmp_path)
+    assert whole.wait(300) == 0
+    graded(tmp_path / "in", "--out", tmp_path / "killed")
+    assert (tmp_path / "killed" / "grades.csv").read_text() == (
+        tmp_path / "whole" / "grades.csv"
+    ).read_text()
+    assert not (tmp_path / "killed" / ".work").exists()
+
+
+def _killed_after(count: int, folder: Path) -> None:
+    """Starts the batch and kills it when so many records are there."""
+    out = folder / "killed"
+    running = subprocess.Popen(
+        command(folder / "in", "--out", out, "--seed", 9, "--json"),
+        stdout=subprocess.DEVNULL,
+    )
+
+    def is_under_way() -> bool:
+        there = len(list((out / "records").glob("*.json")))
+        return (out / ".work").exists() and there >= count
+
+    until(is_under_way, "a batch under way", seconds=300)
+    below = psutil.Process(running.pid).children(recursive=True)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    _, alive = psutil.wait_procs(below, timeout=20)
+    assert alive == []
