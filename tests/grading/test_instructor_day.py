@@ -77,7 +77,8 @@ def table(out: Path) -> dict[str, dict[str, str]]:
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cases")
     for name, cells in CASES.items():
-        write(folder / "in" / name / cohorts.NOTEBOOK, submitted.notebook(*cells))
+        raw = json.dumps(json.loads(submitted.notebook(*cells)), ensure_ascii=False)
+        write(folder / "in" / name / cohorts.NOTEBOOK, raw)
     folder.joinpath("told.json").write_text(
         json.dumps(graded(folder / "in", "--out", folder / "out", "--seed", 5))
     )
@@ -108,7 +109,7 @@ def test_a_notebook_that_grows_when_it_is_written_is_graded(cases: Path) -> None
 def test_an_error_that_hides_nothing_is_shown(cases: Path) -> None:
     assert "NameError: name &#39;nubmer&#39; is not defined" in page(cases, "undefined")
     assert "does not give anything the name double" in page(cases, "misspelt")
-    assert "Line 1 of the cell" in page(cases, "syntax")
+    assert "Line 2 of the cell" in page(cases, "syntax")
     assert "return 2 * nubmer" in page(cases, "undefined")
 
 
