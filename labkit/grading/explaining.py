@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from labkit.core.errors import LabError
 from labkit.grading.asking import Patience, RemoteAnswer
-from labkit.grading.preparing import PreparedNotebook, defines
+from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Level
 from labkit.grading.sandbox.sandbox import Sandbox
@@ -53,7 +53,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(source)
+            names = _given_names(ast.parse(source))
     except SyntaxError as error:
         if any(
             line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()
@@ -63,9 +63,22 @@ def _in_text(exercise: Exercise, source: str) -> str:
         return f"{line}{error.msg}."[:_MOST]
     except (ValueError, RecursionError, MemoryError):
         return ""
-    if source and not defines(source, exercise.answer):
+    if source and exercise.answer not in names:
         return f"The cell does not give anything the name {exercise.answer}."
     return ""
+
+
+def _given_names(tree: ast.Module) -> set[str]:
+    """Every name that a cell gives to something, on whatever level; too many rather than too few."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).split(".")[0])
+    return names
 
 
 def _asked(

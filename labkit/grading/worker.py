@@ -138,7 +138,7 @@ class Grader:
         record.notes += examined.notes
         record.limits_hit = examined.limits_hit
         for cell in prepared.cells:
-            if cell.exercise is not None:
+            if cell.exercise in items:
                 items[cell.exercise].code = cell.source[:_MOST_CODE]
                 items[cell.exercise].structure = structure(cell.source)
         with suppress(GradingError):  # the grade stands without a word on it

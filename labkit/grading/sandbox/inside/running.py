@@ -60,7 +60,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         shown = 0
 
         def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
-            self.shown += _size(msg["content"])
+            echoed = len(cell["source"]) if _echoes(msg) else 0
+            self.shown += max(0, _size(msg["content"]) - echoed)
             if self.shown > limits.output:
                 telling.end("output")
             return super().process_message(msg, cell, cell_index)
@@ -121,6 +122,11 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     ) as error:  # whatever it is, it must be told, and this process must end
         telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
     telling.end("failed", because="papermill came back without an end")
+
+
+def _echoes(message: Any) -> bool:
+    """Whether a kernel says with it what it was given to run, which is no output."""
+    return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:
