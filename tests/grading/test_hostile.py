@@ -1,6 +1,7 @@
 """Submissions that are after points, the grader or each other: none gets what it attacks, and nobody else suffers."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -166,6 +167,7 @@ def test_feedback_shows_no_hidden_value_and_no_trick(graded: Graded) -> None:
     }
     for page in (graded.out / "feedback").iterdir():
         text = page.read_text()
-        assert "leak" not in text.replace("leaks_what_it_is_asked", "")
+        said = re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)  # their own code
+        assert "leak" not in said.replace("leaks_what_it_is_asked", "")
         assert "hidden-" not in text
         assert not [value for value in hidden if len(value) > 3 and value in text]
