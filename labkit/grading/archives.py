@@ -166,8 +166,7 @@ def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Ent
         with opened(BytesIO(content), path.name, within=True) as archive:
             for entry in archive.entries():
                 count += 1
-                inside = path.parent / entry.path
-                yield replace(entry, path=inside, when=when, place=path)
+                yield replace(entry, path=path / entry.path, when=when, place=path)
     except InvalidInput as error:
         yield Entry(path, when, problem=str(error), place=path)
         return

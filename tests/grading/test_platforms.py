@@ -262,6 +262,32 @@ def test_an_archive_that_does_not_say_that_its_names_are_utf_8(tmp_path: Path) -
     assert one.student == "Jög"
 
 
+def test_archives_in_an_archive_are_the_students_they_are_named_after(
+    tmp_path: Path,
+) -> None:
+    def inner(number: int) -> bytes:
+        return zipped({f"course/notebooks/{NOTEBOOK}": answer(number)})
+
+    plain = packed(tmp_path / "all.zip", {"dora.zip": inner(1), "emil.zip": inner(2)})
+    assert set(by_key(gathered(tmp_path, plain))) == {"dora", "emil"}
+    names = {
+        "lovelaceada_LATE_4711_99_x.zip": inner(1),
+        "musterm_4712_98_x.zip": inner(2),
+    }
+    found = by_key(gathered(tmp_path, packed(tmp_path / "submissions.zip", names)))
+    assert {key: one.late for key, one in found.items()} == {
+        "canvas-4711": True,
+        "canvas-4712": False,
+    }
+    (one,) = gathered(
+        tmp_path,
+        packed(
+            tmp_path / "in/all.zip", {"dora.zip": inner(1), "emil.zip": inner(2)}
+        ).parent,
+    )
+    assert "name the folder that holds theirs" in one.doubts[0]
+
+
 def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -> None:
     backdated = zipped({NOTEBOOK: answer(1)}, (2026, 12, 1, 0, 0, 0))
     path = packed(
