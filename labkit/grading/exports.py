@@ -37,9 +37,13 @@ def write(
     if Platform.MOODLE in platforms:
         files["moodle.csv"] = tables.written(_moodle(book, rules)).encode()
     if Platform.CANVAS in platforms:
-        files["canvas.csv"] = tables.written(_canvas(book, course)).encode()
+        files["canvas.csv"] = tables.written(
+            _canvas(book, rules.export.get("canvas", course))
+        ).encode()
     if Platform.BLACKBOARD in platforms:
-        files["blackboard.csv"] = tables.written(_blackboard(book, course)).encode()
+        files["blackboard.csv"] = tables.written(
+            _blackboard(book, rules.export.get("blackboard", _new_column(book, course)))
+        ).encode()
     for platform, name_of in _FEEDBACK.items():
         if names := _feedback_names(book, platform, name_of):
             files[f"{platform.value}-feedback.zip"] = _packed(names, pages)
@@ -105,22 +109,24 @@ def _comments(row: Row, asked_names: set[str]) -> str:
     )
 
 
-def _canvas(book: Gradebook, course: str) -> Iterable[Sequence[object]]:
-    yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", course)
+def _canvas(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
+    """A gradebook: a student is known by the number in the second column alone."""
+    yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
     for row, account, _ in _of_platform(book, Platform.CANVAS):
-        ids = (*(row.member.ids if row.member else ()), "", "")
-        yield (row.name, account, ids[0], ids[1], "", amount(row.total))
+        yield (row.name, account, "", "", "", amount(row.total))
 
 
-def _blackboard(book: Gradebook, course: str) -> Iterable[Sequence[object]]:
-    yield (
-        *("Last Name", "First Name", "Username"),
-        f"{course} [Total Pts: {amount(_most(book))} Score]",
-    )
+def _blackboard(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
+    yield ("Last Name", "First Name", "Username", title)
     for row, account, _ in _of_platform(book, Platform.BLACKBOARD):
         first, _, last = row.name.rpartition(" ")
         yield (last, first, account, amount(row.total))
+
+
+def _new_column(book: Gradebook, course: str) -> str:
+    """The title of a column that Blackboard does not have yet."""
+    return f"{course} [Total Pts: {amount(_most(book))} Score]"
 
 
 def _most(book: Gradebook) -> float:

@@ -11,6 +11,8 @@
     [rubric."07-why"]
     "names the moment of the crash" = 1
     "says what recovery does" = 2
+    [export]
+    canvas = "Exercise 5 (4711)"  # the title of the column there; otherwise a new one
 
 This module must not know any submission.
 """
@@ -26,7 +28,9 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import text
 
-_SECTIONS = {"weights", "late", "partial", "rubric"}
+_SECTIONS = {"weights", "late", "partial", "rubric", "export"}
+_EXPORT = {"canvas", "blackboard"}
+"""Platforms in whose tables a column has a name of its own."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
 """What may stand under `late`, with the most that it may be."""
 
@@ -42,6 +46,8 @@ class Rules:
     grace: timedelta = timedelta()
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    export: Mapping[str, str] = field(default_factory=dict)
+    """The title of the column that a platform already has for these points, by platform."""
 
     def weight(self, exercise: str) -> float:
         """By how much the points of an exercise are multiplied."""
@@ -82,9 +88,23 @@ def read(path: Path, course: Course) -> Rules:
         timedelta(minutes=late.get("grace_minutes", 0.0)),
         _of_exercises(said, "partial", name, course),
         {exercise: _numbers(rubric, exercise, name) for exercise in rubric},
+        _titles(said, name),
     )
     _check(rules, name, course)
     return rules
+
+
+def _titles(said: Mapping[str, object], name: str) -> dict[str, str]:
+    titles = said.get("export", {})
+    if (
+        not isinstance(titles, dict)
+        or not set(titles) <= _EXPORT
+        or not all(isinstance(title, str) and title for title in titles.values())
+    ):
+        raise InvalidInput(
+            f"{name}: [export] has the titles of columns, in quotes, for {' and '.join(sorted(_EXPORT))}."
+        )
+    return titles
 
 
 def _of_exercises(

@@ -139,8 +139,20 @@ def _rows(
         for key, theirs in by_key.items()
         if key not in matched
     ]
+    _make_unique([*unknown, *rows])
     in_order = sorted([*rows, *unknown], key=lambda row: (row.name, row.key))
     return in_order, missing, unknown if policy.members else []
+
+
+def _make_unique(rows: Iterable[Row]) -> None:
+    """An id of the roster may happen to be what somebody else's folder is called."""
+    taken: set[str] = set()
+    for row in rows:
+        number, key = 1, row.key
+        while row.key in taken:
+            number += 1
+            row.key = f"{key}#{number}"
+        taken.add(row.key)
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -197,10 +209,13 @@ def _by_row(
 ) -> dict[str, dict[str, list[Mark]]]:
     """Whose each mark is; one that could be anybody's, or nobody's, is a doubt."""
     called: dict[str, set[str]] = defaultdict(set)
-    exact: dict[str, str] = {}
+    own: dict[str, set[str]] = defaultdict(set)
+    together: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        for name in (row.key, row.id, *(one.key for one in row.records)):
-            exact.setdefault(name, row.key)
+        for name in (row.key, row.id):
+            own[name].add(row.key)
+        for record in row.records:
+            together[record.key].add(row.key)
         member = row.member
         words = [row.name, *(one.account for one in row.records)]
         words += [*member.ids, member.email, member.name] if member else []
@@ -209,13 +224,12 @@ def _by_row(
     found: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
         word = mark.student.removeprefix("'")
-        keys = (
-            {exact[word]}
-            if word in exact
-            else called.get(roster.same_name(word), set())
-        )
-        if len(keys) == 1:
-            found[next(iter(keys))][mark.exercise].append(mark)
+        whole_group = word in together and word not in own
+        names = roster.same_name(word)
+        keys = own.get(word) or together.get(word) or called.get(names, set())
+        if whole_group or len(keys) == 1:
+            for key in keys:
+                found[key][mark.exercise].append(mark)
         else:
             who = "nobody" if not keys else f"{len(keys)} students"
             doubts.append(

@@ -441,6 +441,7 @@ def test_late_without_a_date_costs_a_day_and_is_asked_about(tmp_path: Path) -> N
         ("[rubric.'01-why']\na = 1\n", "come to 1 points, and it has 2"),
         ("[rubric]\n'01-why' = 1\n", "is a table of numbers"),
         ("rubric = 3\n", "needs a table"),
+        ("[export]\nmoodle = 'x'\n", "has the titles of columns"),
         ("x =", "are no TOML"),
     ],
 )
@@ -494,6 +495,42 @@ def test_exports_are_what_each_platform_takes(tmp_path: Path) -> None:
     )
     assert {path.name: path.read_bytes() for path in exports.iterdir()} == before
     assert len(book.rows) == 4
+
+
+def test_points_go_into_the_column_that_a_platform_has(tmp_path: Path) -> None:
+    said = ruled(tmp_path, '[export]\ncanvas = "Five (4711)"\n')
+    booked(tmp_path, record("canvas-2", platform="canvas", account="2"), rules=said)
+    assert [row["Five (4711)"] for row in rows(tmp_path / "exports", "canvas.csv")] == [
+        "8",
+        "6",
+    ]
+
+
+def test_an_id_of_the_roster_is_not_a_folder_of_somebody_else(tmp_path: Path) -> None:
+    list_ = class_list(tmp_path, "id,username,name\nx,a,Ada\ny,x,Bob\n")
+    book = booked(tmp_path, record("x", {"01-double": 0}), record("y"), members=list_)
+    assert len({row.key for row in book.rows}) == len(book.rows) == 3
+    assert any("could be any of" in doubt for doubt in book.doubts)
+    assert len(list((tmp_path / "feedback").iterdir())) == 2
+    given = by_hand(tmp_path, "student,exercise,points\nx,01-why,2\n")
+    assert totals(booked(tmp_path, members=list_, marks=given)) == totals(book)
+
+
+def test_a_groups_text_is_marked_once_for_all(tmp_path: Path) -> None:
+    list_ = class_list(tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\n")
+    given = by_hand(tmp_path, "student,exercise,points\nmoodle-9,01-why,2\n")
+    kept = record("moodle-9", student="G1", platform="moodle", account="9")
+    assert totals(booked(tmp_path, kept, members=list_, marks=given)) == {
+        "Ada": 8,
+        "Bob": 8,
+    }
+    alone = by_hand(
+        tmp_path, "student,exercise,points\nmoodle-9,01-why,2\nb,01-why,1\n"
+    )
+    assert totals(booked(tmp_path, kept, members=list_, marks=alone)) == {
+        "Ada": 8,
+        "Bob": 7,
+    }
 
 
 def test_a_table_holds_no_formula_at_any_separator(tmp_path: Path) -> None:
