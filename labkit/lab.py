@@ -215,13 +215,15 @@ def memory_sink(
     return [live(place, number, tell, patience) for number in (1, 2)]
 
 
-def check(name: str) -> None:
+def check(name: str, *, strict: bool | None = None) -> None:
     """Checks your answer to an exercise, as `lab.check("05-recovery")`, and opens a counterexample if there is one.
 
-    Raises `InvalidInput` for an unknown exercise.
+    What is checked is what is graded: your cell alone, with the parameters and what else you wrote. With `strict=True`
+    or LABKIT_STRICT=1 it raises `NotPassed` where the answer is wrong or missing, so that a notebook that is run by a
+    program fails. Raises `InvalidInput` for an unknown exercise.
     """
     if exercises := _exercises():
-        exercises.check(name)
+        exercises.check(name, strict=strict)
 
 
 def hint(name: str) -> None:

@@ -17,8 +17,9 @@ In the source, the expected text follows its cell as a raw cell, which neither c
 It is what the cell prints, without blanks at the ends of lines. An exercise is a cell tagged `task` (its text), a stub
 tagged `exercise` that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. No
 learner's or checked copy has a solution; the instructor's copy has it in place of the stub. The stubs also go into
-`labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. A notebook that `make test` should leave to
-`make test-all` begins with
+`labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. Before the first exercise of a notebook every
+copy gets the cell `RULES`, which says what counts and what to hand in; no source has it. A notebook that `make test`
+should leave to `make test-all` begins with
 
     # ---
     # jupyter:
@@ -64,6 +65,21 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+
+
+RULES = """\
+## Exercises: what counts
+
+- Write each answer into the cell that begins with `# exercise ...`, and **leave that line as it is**. Of several cells that
+  give an answer its name, the last one counts. `lab.reset` puts an empty cell below; your own counts until you delete it.
+- What is graded is **your cell alone**: with the parameters at the top of this notebook and with the cells that you have
+  added or changed. Cells that are as you got them are not run, so an answer must not use names from them. Nobody answers
+  `input()`.
+- `lab.check` runs just that and says when it differs from what you see here. Its checks are public; when it is graded, other
+  variants of the same questions are used.
+- **Hand in this notebook**, saved, as `{name}.ipynb`. `labkit check {name}.ipynb` says beforehand what `lab.check` would
+  say."""
+"""What every notebook with exercises says before the first of them."""
 
 
 class NotebookError(Exception):
@@ -136,6 +152,20 @@ def exercises(source: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
+def rules(source: Path, number: int) -> NotebookNode:
+    """The cell that says what counts."""
+    text_of_it = RULES.format(name=source.stem)
+    made: NotebookNode = v4.new_markdown_cell(
+        text_of_it, id=str(number), metadata={"tags": ["rules"]}
+    )
+    return made
+
+
+def is_first_task(cell: NotebookNode, before: Iterable[NotebookNode]) -> bool:
+    """Whether an exercise begins here, and none has begun before."""
+    return "task" in tags(cell) and not any("task" in tags(each) for each in before)
+
+
 def instructor(source: Path) -> str:
     """The instructor's copy: every stub is replaced by its solution; no outputs."""
     cells, _, lab = read(source)
@@ -144,6 +174,8 @@ def instructor(source: Path) -> str:
     for cell in cells:
         if SOLUTION in tags(cell):
             continue
+        if is_first_task(cell, kept):
+            kept.append(rules(source, len(kept)))
         kept.append(copy(cell, len(kept)))
         if STUB in tags(cell):
             kept[-1].source = solved[named(cell, source)][1]
@@ -170,6 +202,9 @@ def build(source: Path) -> tuple[str, str]:
     for place, cell in enumerate(cells):
         if SOLUTION in tags(cell):
             continue
+        if is_first_task(cell, learner):
+            learner.append(rules(source, len(learner)))
+            checked.append(rules(source, len(checked)))
         number = len(learner)
         plain = copy(cell, number)
         learner.append(plain)

@@ -1,26 +1,47 @@
-"""How many of the known wrong solutions fail, exercise by exercise: the checks of the exercises are checked themselves.
+"""How many wrong answers fail, exercise by exercise: the checks of the exercises are checked themselves, in two ways.
 
-A wrong solution is `tests/grading/wrong/NN-word/name.py`, with the misconception in its first line and in its second a
-part of the message that only it gets. It is killed when the public variants fail it, and the hidden ones of every
-seed. `python tools/kill_rate.py` prints the rate and exits 1 where it is not complete.
+*Wrong solutions* are what people really believe: `tests/grading/wrong/NN-word/name.py`, with the misconception in the
+first line and in the second a part of the message that only it gets. One is killed when the public variants fail it,
+and the hidden ones of every seed. *Mutants* are the reference solutions with one thing changed (`tools/mutants.py`).
+One is killed when the hidden variants of every seed fail it. What is no mistake, although it was changed, is named with
+its reason in `tests/grading/equivalents.toml`, and nothing else may survive.
+
+`python tools/kill_rate.py` prints both rates and exits 1 where one is not complete; `--seeds 2` tries fewer seeds,
+`--only 05-recovery` one exercise.
 """
 
+import argparse
 import contextlib
 import io
 import sys
+import tomllib
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import build_notebooks
+from mutants import Mutant, mutants
+
+from labkit.core.errors import MissingSolution
 from labkit.grading.hidden import variants
 from labkit.teach.exercises.check import judged
-from labkit.teach.exercises.contract import AnswerFailed, Finding
+from labkit.teach.exercises.contract import (
+    Answer,
+    AnswerFailed,
+    Finding,
+    Kind,
+    Variant,
+)
 from labkit.teach.exercises.namespace import InNotebook
-from labkit.teach.exercises.registry import find
+from labkit.teach.exercises.registry import EXERCISES, find
 
 ROOT = Path(__file__).parent.parent
 WRONG = ROOT / "tests" / "grading" / "wrong"
-SEEDS = range(3)
+EQUIVALENTS = ROOT / "tests" / "grading" / "equivalents.toml"
+SEEDS = range(1, 6)
+"""The seeds that are tried where nobody names a number."""
 
 
 def run(code: str) -> dict[str, Any]:
@@ -34,6 +55,15 @@ def run(code: str) -> dict[str, Any]:
 def wrong_files() -> list[Path]:
     """Every wrong solution."""
     return sorted(WRONG.glob("*/*.py"))
+
+
+def code_items() -> list[str]:
+    """The exercises whose answer is a function."""
+    return [
+        name
+        for name, exercise in EXERCISES.items()
+        if exercise.kind in {Kind.COMPLETE, Kind.INVARIANT} or name == "09-timeout"
+    ]
 
 
 def public(path: Path) -> Finding:
@@ -60,29 +90,143 @@ def hidden(path: Path, seed: int) -> Finding | None:
             return Finding(False, str(error), general="The answer failed.")  # noqa: FBT003  # it begins with that
 
 
-def is_killed(path: Path) -> bool:
+def is_killed(path: Path, seeds: Sequence[int] = SEEDS) -> bool:
     """Whether a wrong solution fails publicly and by the hidden variants of every seed."""
-    return not public(path).passed and all(hidden(path, seed) for seed in SEEDS)
+    return not public(path).passed and all(hidden(path, seed) for seed in seeds)
 
 
-def main() -> int:
-    """Print the rate, exercise by exercise; 1 where a wrong solution survives."""
-    files = wrong_files()
-    survivors = [path for path in files if not is_killed(path)]
-    counts, alive = (
-        Counter(path.parent.name for path in files),
-        Counter(path.parent.name for path in survivors),
-    )
-    for name, count in counts.items():
-        print(f"{name:12} {count - alive[name]} of {count}")
+@cache
+def solutions() -> dict[str, str]:
+    """The reference solution of every exercise, from the notebooks' sources."""
+    return {
+        name: solution
+        for source in build_notebooks.sources(ROOT)
+        for name, (_, solution) in build_notebooks.exercises(source).items()
+    }
+
+
+class Equivalents:
+    """The mutants that are no mistake, each with its reason, as the file has them."""
+
+    def __init__(self, path: Path = EQUIVALENTS) -> None:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        self.reasons: dict[str, dict[str, str]] = read
+
+    def __contains__(self, mutant: tuple[str, Mutant]) -> bool:
+        name, changed = mutant
+        return changed.name in self.reasons.get(name, {})
+
+    def unknown(self, name: str, made: Sequence[Mutant]) -> list[str]:
+        """Those of an exercise that name no mutant; whoever changes a solution must look at them again."""
+        names = {mutant.name for mutant in made}
+        return [each for each in self.reasons.get(name, {}) if each not in names]
+
+
+class MutantJudge:
+    """Judges the mutants of one exercise by its hidden variants, the likely killers first.
+
+    A variant that a mutant passes costs a whole search, and one that kills it costs little. So the variant that killed
+    the mutant before it comes first, and after that those that have killed most.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.exercise = find(name)
+        self._kills: Counter[str] = Counter()
+
+    def is_killed(self, mutant: Mutant, seed: int) -> bool:
+        """Whether one of the variants of a seed fails it."""
+        try:
+            answer = InNotebook(self.exercise.answer, run(mutant.source))
+        except Exception:  # noqa: BLE001 - whatever a mutant raises is its end
+            return True
+        ordered = sorted(
+            variants(self.exercise.name, seed), key=lambda each: -self._kills[each.name]
+        )
+        for variant in ordered:
+            if not self._passes(answer, variant):
+                self._kills[variant.name] += 1
+                return True
+        return False
+
+    def _passes(self, answer: Answer, variant: Variant) -> bool:
+        try:
+            return self.exercise.judge(answer, variant).passed
+        except (AnswerFailed, MissingSolution):
+            return False
+
+
+def surviving(
+    name: str, made: Sequence[Mutant], seeds: Sequence[int]
+) -> Iterator[tuple[Mutant, list[int]]]:
+    """The mutants of an exercise that pass, each with the seeds by which they do."""
+    judge = MutantJudge(name)
+    for mutant in made:
+        alive = [seed for seed in seeds if not judge.is_killed(mutant, seed)]
+        if alive:
+            yield mutant, alive
+
+
+def wrong_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
+    """Prints how many wrong solutions fail; whether all do."""
+    files = [path for path in wrong_files() if path.parent.name in names]
+    survivors = [path for path in files if not is_killed(path, seeds)]
+    alive = Counter(path.parent.name for path in survivors)
+    for name, count in Counter(path.parent.name for path in files).items():
+        print(f"{name:12} {count - alive[name]} of {count} wrong solutions")
     for path in survivors:
         print(f"SURVIVES {path.relative_to(ROOT)}")
     killed = len(files) - len(survivors)
     print(
-        f"kill rate: {killed} of {len(files)} wrong solutions, {100 * killed / len(files):.0f} %, {len(SEEDS)} seeds"
+        f"kill rate: {killed} of {len(files)} wrong solutions, {_percent(killed, len(files))}, {len(seeds)} seeds"
     )
-    return 1 if survivors else 0
+    return not survivors
+
+
+def mutant_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
+    """Prints how many mutants fail that are mistakes; whether all do, and every equivalent one is still there."""
+    equivalents, judged_mutants, killed, is_whole = Equivalents(), 0, 0, True
+    for name in names:
+        made = mutants(solutions()[name])
+        wrong = [mutant for mutant in made if (name, mutant) not in equivalents]
+        survivors = list(surviving(name, wrong, seeds))
+        print(
+            f"{name:12} {len(wrong) - len(survivors)} of {len(wrong)} mutants; "
+            f"{len(made) - len(wrong)} more are no mistakes",
+            flush=True,
+        )
+        for mutant, alive in survivors:
+            print(
+                f"SURVIVES {name} with seed {', '.join(map(str, alive))}: {mutant.name}"
+            )
+        for gone in equivalents.unknown(name, made):
+            print(
+                f"UNKNOWN  {name}: there is no mutant {gone!r}; mend {EQUIVALENTS.name}."
+            )
+            is_whole = False
+        judged_mutants += len(wrong)
+        killed += len(wrong) - len(survivors)
+        is_whole = is_whole and not survivors
+    print(
+        f"kill rate: {killed} of {judged_mutants} mutants, {_percent(killed, judged_mutants)}, {len(seeds)} seeds"
+    )
+    return is_whole
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "none tried"
+
+
+def main(words: Sequence[str] = ()) -> int:
+    """Print both rates, exercise by exercise; 1 where something survives that must not."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), metavar="N")
+    parser.add_argument("--only", action="append", metavar="NN-word")
+    chosen = parser.parse_args(words)
+    names = [find(name).name for name in chosen.only] if chosen.only else code_items()
+    seeds = range(1, 1 + chosen.seeds)
+    all_wrong, all_mutants = wrong_rate(names, seeds), mutant_rate(names, seeds)
+    return 0 if all_wrong and all_mutants else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

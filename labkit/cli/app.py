@@ -27,6 +27,8 @@ VERBS = {
     "matrix": "Compare every sink at every failpoint with the predictions.",
     "explore": "Visit every schedule of a simulator and say which claims do not hold.",
     "replay": "Step through one run of a simulator, a line a step.",
+    "check": "Check the exercises of saved notebooks, each answer alone, with an exit code.",
+    "course": "Write the notebooks and what a class needs around them into a folder.",
     "lab": "Open JupyterLab on the notebooks.",
 }
 """Every verb with what `labkit --help` says of it. The function of that name lies in the module of that name."""

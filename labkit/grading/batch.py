@@ -151,7 +151,9 @@ def _setting(
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
-    masked = root_layout.masked(shown, [order.out, *order.given, course.notebooks])
+    courses_own = [] if order.course is None else [order.course.absolute().parent]
+    private = [order.out, *order.given, course.notebooks, *courses_own]
+    masked = root_layout.masked(shown, private)
     first = levels.place_of(work, shown, masked, 0)
     level, missing = levels.choose(order.isolation, first, lab, trust=order.trust)
     file = None if order.course is None else str(order.course.absolute())

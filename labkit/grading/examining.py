@@ -179,6 +179,10 @@ class Examination:
         except GradingError as error:
             item = ItemRecord(exercise.name, exercise.points)
             not_graded(item, str(error))
+        trouble = self.prepared.troubles.get(exercise.name, "")
+        if trouble and item.status == "failed":
+            # Of what the learner wrote alone, so it may be shown whatever was asked.
+            item.reason, item.shown = f"{item.reason}. {trouble}", trouble
         self.made.items[exercise.name] = item
         if "took too long" in item.shown:
             self.made.limits_hit.append(f"{exercise.name}: time")

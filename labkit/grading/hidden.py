@@ -9,6 +9,7 @@ must not judge, and must not be in what learners get.
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from labkit.sim.models.snapshot.parts import ends
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.registry import find
 
@@ -34,6 +35,14 @@ TOGETHER = (
     "stream-table-table",
 )
 """The same with both in one batch of two, or in one of three."""
+THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
+"""Three different words, which three tasks write."""
+ALIKE = (
+    "stream-spark-stream-spark-stream",
+    "hello-hi-hello-hello-hi",
+    "world-word-world-word-wall",
+)
+"""Five words with the same initial, of which some come again."""
 
 
 def variants(exercise_name: str, seed: int) -> list[Variant]:
@@ -113,6 +122,7 @@ def _alignment(chance: Random) -> Drawn:
             "three sources",
             {"sources": 3, "counts": 1, "words": short, "crashes": 0, "sink": "append"},
         ),
+        ("many inputs", {"inputs": chance.choice((4, 5))}),
     )
 
 
@@ -157,6 +167,7 @@ def _key(chance: Random) -> Drawn:
                 "deletions": 1,
             },
         ),
+        ("alike", {"words": chance.choice(ALIKE), "crashes": chance.choice((0, 1))}),
     )
 
 
@@ -204,6 +215,23 @@ def _resolution(chance: Random) -> Drawn:
             "a checkpoint expires",
             {"words": words, "records_per_batch": 2, "crashes": 1, "lapses": 1},
         ),
+        (
+            "three tasks in a batch",
+            {
+                "words": chance.choice(THREE_WORDS),
+                "records_per_batch": 3,
+                "crashes": 1,
+            },
+        ),
+        (
+            "a second attempt",
+            {
+                "words": chance.choice(("world-hello", "stream-table", "spark-spark")),
+                "records_per_batch": 1,
+                "crashes": 1,
+                "retries": chance.choice((1, 2)),
+            },
+        ),
     )
 
 
@@ -218,6 +246,11 @@ def _systems(chance: Random, good: Sequence[System], bad: Sequence[System]) -> D
         )
         for place, name in enumerate(names)
     ]
+
+
+def _assembled(system: Mapping[str, object], **parts: object) -> Drawn:
+    """A variant with states that are put together."""
+    return [("put together", {"assembled": (("put together", system, parts),)})]
 
 
 def _cut(chance: Random) -> Drawn:
@@ -246,7 +279,24 @@ def _cut(chance: Random) -> Drawn:
         ),
         ("who is paused goes on", {**two, "algorithm": stop, "broken": "forget_pause"}),
     ]
-    return _systems(chance, good, bad)
+    return [*_systems(chance, good, bad), *_stars(chance)]
+
+
+def _stars(chance: Random) -> Drawn:
+    """Three transfers to one of four processes, and three from one of them, which has got the money for it before."""
+    middle, *others = chance.sample(range(4), 4)
+    channel = {tuple(pair): number for number, pair in enumerate(ends(4))}
+    inward = [channel[other, middle] for other in others]
+    outward = [channel[middle, other] for other in others]
+    four: dict[str, object] = {"processes": 4, "transfers": 3, "crashes": 0}
+    parts = (
+        ("to one process", {"any": inward[:1], "usual": inward[1:]}),
+        (
+            "from one process",
+            {"any": outward[:1], "usual": outward[1:], "done": inward[:1]},
+        ),
+    )
+    return [(name, {"assembled": ((name, four, each),)}) for name, each in parts]
 
 
 def _atomic(chance: Random) -> Drawn:
@@ -263,7 +313,10 @@ def _atomic(chance: Random) -> Drawn:
         ("yes not logged", {**two, "broken": "forget_vote"}),
         ("decision not logged", {**two, "broken": "forget_decision", "losses": 1}),
     ]
-    return _systems(chance, good, bad)
+    logs = [(), ("prepared",), ("prepared", "commit"), ("prepared", "abort")]
+    logs.append(chance.choice((("abort_alone",), ("prepared", "abort_alone"))))
+    logs = chance.sample(logs, len(logs))
+    return [*_systems(chance, good, bad), *_assembled(three, logs=logs)]
 
 
 def _jump(chance: Random) -> Drawn:
@@ -306,7 +359,10 @@ def _jump(chance: Random) -> Drawn:
             },
         ),
     ]
-    return _systems(chance, good, bad)
+    one, other = chance.sample(("hello", "stream", "spark", "table"), 2)
+    seen = {"words": f"{'-'.join([one] * 4)}-{'-'.join([other] * 3)}"}
+    between = chance.choice((5, 6))
+    return [*_systems(chance, good, bad), *_assembled(seen, between=between)]
 
 
 def _links(chance: Random) -> Drawn:
@@ -420,11 +476,21 @@ def _timeout(chance: Random) -> Drawn:
         chance.choice(((1, 1, 2, 0), (2, 1, 1, 0), (3, 1, 1, 0))),
         chance.choice(((1, 3, 0, 0), (2, 3, 0, 0), (1, 2, 0, 0))),
         chance.choice(((1, 2, 1, 0), (2, 2, 1, 0), (2, 1, 2, 0))),
+        (1, 1, 1, chance.choice((1, 2))),
     )
-    return [
+    small = [
         (", ".join(map(str, each)), dict(zip(names, each, strict=True)))
         for each in drawn
     ]
+    short, long = (chance.randrange(5, 20), chance.randrange(25, 60))
+    tolerated, downtime = chance.choice((2, 3)), chance.randrange(20, 90)
+    jobs = (
+        (short, long, tolerated, 0),
+        (long, short, 0, downtime),
+        (short, long, tolerated, downtime),
+        (long, short, tolerated, downtime),
+    )
+    return [*small, ("longer times", {"jobs": jobs})]
 
 
 _DRAW: dict[str, Callable[[Random], Drawn]] = {

@@ -1,22 +1,20 @@
 """From a submitted notebook to what is executed of it: the set-up and what the learner wrote, in the learner's order.
 
-Answers are found by the name of their exercise, wherever they stand. What is out of the ordinary is tolerated and
-named. Cells that are as they were released are left out, for they hold no answer and cost time. This module must not
-execute anything.
+Which cell answers what is settled where learners ask it, too (`labkit.teach.exercises.cells`). What is out of the
+ordinary is tolerated and named. Cells that are as they were released are left out, for they hold no answer and cost
+time. This module must not execute anything.
 """
 
-import ast
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from labkit.grading.reading import Cell, Notebook
+from labkit.grading.reading import Notebook
 from labkit.grading.sandbox.inside import serving
+from labkit.teach.exercises import cells as marks
 from labkit.teach.exercises.contract import Exercise
 
-SET_UP = {"parameters", "setup"}
-MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
+said_exercise = marks.said_exercise
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class PreparedNotebook:
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     """Why an exercise is not asked, by its name."""
+    troubles: dict[str, str] = field(default_factory=dict)
+    """What the answer of an exercise needs and does not get, by the exercise's name; nothing hidden is in it."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
@@ -83,88 +83,49 @@ def prepare(
 ) -> PreparedNotebook:
     """Chooses what to execute. `exercises` are those of this notebook."""
     made = PreparedNotebook()
-    known = {exercise.name: exercise for exercise in exercises}
-    as_released = {_normal(cell.source) for cell in released.cells}
-    owners = _owners(submitted.cells, known, as_released, made.notes)
-    counts = {name: number for number, name in enumerate(owners) if name is not None}
-    for number, (cell, name) in enumerate(zip(submitted.cells, owners, strict=True)):
-        changed = _normal(cell.source) not in as_released
-        if (name is None and (changed or cell.tags & SET_UP)) or (
-            name is not None and changed and counts[name] == number
-        ):
-            made.cells.append(ChosenCell(_plain_source(cell.source), name))
-    for name, exercise in known.items():
-        if name not in counts:
-            made.missing[name] = "its cell is missing from the notebook"
-        elif _normal(submitted.cells[counts[name]].source) in as_released:
+    answers = {exercise.name: exercise.answer for exercise in exercises}
+    chosen = marks.select(submitted.cells, released.cells, answers)
+    made.notes += [
+        f"A cell says that it answers {name}, which is no exercise of this notebook."
+        for name in chosen.strangers
+    ]
+    owners: dict[int, str] = {}
+    for name, place in chosen.counts.items():
+        owners.setdefault(place, name)
+    for place, cell in enumerate(submitted.cells):
+        if chosen.is_run(place, cell):
+            made.cells.append(ChosenCell(_plain_source(cell.source), owners.get(place)))
+    for exercise in exercises:
+        name = exercise.name
+        if name in chosen.counts:
+            made.attempted.append(exercise)
+            place = chosen.counts[name]
+            told = marks.troubles(place, submitted.cells, released.cells, chosen)
+            made.troubles |= {name: " ".join(told)} if told else {}
+        elif name in chosen.said:
             made.missing[name] = "its cell is as it was released"
         else:
-            made.attempted.append(exercise)
-    made.notes += _oddities(submitted, owners, released, known)
+            made.missing[name] = "its cell is missing from the notebook"
+    made.notes += _elsewhere(chosen, answers)
+    made.notes += _oddities(submitted, chosen, released, list(answers))
     return made
 
 
-def _owners(
-    cells: Sequence[Cell],
-    known: dict[str, Exercise],
-    as_released: set[str],
-    notes: list[str],
-) -> list[str | None]:
-    """Which exercise each cell answers: what it says, else what it defines."""
-    owners = [said_exercise(cell) for cell in cells]
-    for number, name in enumerate(owners):
-        if name is not None and name not in known:
-            notes.append(
-                f"A cell says that it answers {name}, which is no exercise of this notebook."
-            )
-            owners[number] = None
-    for name, exercise in known.items():
-        if name in owners:
+def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
+    """Answers that are not in a cell with their mark."""
+    found = []
+    for name, place in chosen.counts.items():
+        if chosen.said[place] == name:
             continue
-        for number, cell in enumerate(cells):
-            if (
-                owners[number] is None
-                and _normal(cell.source) not in as_released
-                and defines(cell.source, exercise.answer)
-            ):
-                owners[number] = name
-        if name in owners:
-            notes.append(
-                f"{name}: its cell has lost its mark and was found by the name {exercise.answer}."
+        if name in chosen.said:
+            found.append(
+                f"{name}: the answer is in another cell than the marked one and was found by the name {answers[name]}."
             )
-    return owners
-
-
-def said_exercise(cell: Cell) -> str | None:
-    """The exercise that a cell says it answers, in its first line or its metadata."""
-    if "check" in cell.tags:
-        return None
-    found = MARK.match(cell.source.lstrip())
-    return found.group(1) if found else cell.exercise
-
-
-def defines(source: str, name: str) -> bool:
-    """Whether a cell gives something this name at its top level."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for statement in body:
-        if (
-            isinstance(statement, ast.FunctionDef | ast.ClassDef)
-            and statement.name == name
-        ):
-            return True
-        targets = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [getattr(statement, "target", None)]
-        )
-        if any(
-            isinstance(target, ast.Name) and target.id == name for target in targets
-        ):
-            return True
-    return False
+        else:
+            found.append(
+                f"{name}: its cell has lost its mark and was found by the name {answers[name]}."
+            )
+    return found
 
 
 def _plain_source(source: str) -> str:
@@ -173,40 +134,41 @@ def _plain_source(source: str) -> str:
     ).decode()  # a lone surrogate could not be sent to a kernel
 
 
-def _normal(source: str) -> str:
-    """A source without what changes when a notebook is only opened and saved."""
-    return "\n".join(line.rstrip() for line in source.strip().splitlines())
-
-
 def _oddities(
     submitted: Notebook,
-    owners: Sequence[str | None],
+    chosen: marks.Selection,
     released: Notebook,
-    known: dict[str, Exercise],
+    names: Sequence[str],
 ) -> list[str]:
     """What is tolerated, and named."""
-    asked = [name for name in map(said_exercise, released.cells) if name in known]
-    order = [name for name in owners if name is not None]
+    asked = [name for name in map(marks.said_exercise, released.cells) if name in names]
+    order = [
+        name
+        for name, changed in zip(chosen.said, chosen.changed, strict=True)
+        if name is not None and changed
+    ]
     found = [
         f"{name}: {order.count(name)} cells answer it, and the last one counts."
         for name in dict.fromkeys(order)
         if order.count(name) > 1
     ]
-    kept = [name for name in dict.fromkeys(reversed(order)) if name in asked][::-1]
+    there = [name for name in chosen.said if name is not None]
+    kept = [name for name in dict.fromkeys(reversed(there)) if name in asked][::-1]
     if kept != [name for name in asked if name in kept]:
         found.append("Its exercises are in another order than they were released in.")
-    texts = {_normal(cell.source) for cell in released.cells}
+    owned = set(chosen.counts.values())
     added = sum(
-        owner is None
+        chosen.changed[place]
+        and chosen.said[place] is None
+        and place not in owned
         and bool(cell.source.strip())
-        and _normal(cell.source) not in texts
-        for cell, owner in zip(submitted.cells, owners, strict=True)
+        for place, cell in enumerate(submitted.cells)
     )
     if added:
         found.append(f"{added} of its cells were added or edited.")
-    there = {_normal(cell.source) for cell in submitted.cells}
+    texts = {marks.normal(cell.source) for cell in submitted.cells}
     gone = sum(
-        said_exercise(cell) is None and _normal(cell.source) not in there
+        marks.said_exercise(cell) is None and marks.normal(cell.source) not in texts
         for cell in released.cells
     )
     if gone:

@@ -16,8 +16,8 @@ from typing import Any
 
 from labkit import __version__
 from labkit.core.errors import GradingError, InvalidInput, ServiceUnavailable
-from labkit.grading.preparing import MARK
 from labkit.grading.sandbox.root_layout import PACKAGE
+from labkit.teach.exercises.cells import MARK
 
 ROOT = PACKAGE.parent
 _PARTS = (

@@ -357,8 +357,8 @@ lab.check("03-predict")
 # lead to it. Every transfer has a number of its own. Return `True` if the bank could have been in this state, `False` if it
 # could not.
 #
-# The check asks it about **every snapshot** of systems that follow their rules, which it must all accept, and of systems
-# with a rule left out, where it must reject each snapshot that no run could have led to.
+# The check asks it about **every snapshot** of systems that follow their rules and of systems with a rule left out, and
+# about some that are put together: it must reject each that no run could have led to, and accept all others.
 #
 # *invariant, hard, 5 points; about 6 lines.*
 #

@@ -488,10 +488,11 @@ lab.check("05-recovery")
 #
 # Write the property that two-phase commit is there for. `atomic(logs)` gets the log of every participant, a list of entries
 # with the newest last: `"prepared"`, `"commit"`, `"abort"`, and `"abort_alone"` for an abort that a participant has decided
-# without asking. Return whether the transfer is still in one piece.
+# without asking. Return whether the transfer is still in one piece. It is torn when one participant has committed and
+# another has aborted; one whose outcome is still open tears nothing.
 #
-# The check asks it about **every state** of systems that follow all rules, which it must accept, and of broken ones, where
-# it must reject each state in which the transfer is torn.
+# The check asks it about **every state** of systems that follow all rules and of broken ones, and about logs put together:
+# it must reject each state in which the transfer is torn, and accept all others.
 #
 # *invariant, medium, 3 points; about 4 lines.*
 #

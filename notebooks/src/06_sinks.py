@@ -512,7 +512,8 @@ lab.check("06-wal")
 # asked before the query starts. `decided` is the last batch with `commits/N` (-1: none). `stored` are the votes that were
 # stored before the decision, as `{"batch": 3, "handles": [...]}`. `found` are the handles of all transactions of this query
 # in the store that are open or pre-committed. Return a list of `["commit", handle]` and `["abort", handle]`. A handle names
-# query, batch, partition and driver, as `"q0-b3-p1-i2"`; you need not take it apart.
+# query, batch, partition and driver, as `"q0-b3-p1-i2"`; you need not take it apart. A task that was tried twice has a
+# second transaction (`"q0-b3-p1-i2-a1"`), for which nobody has voted.
 #
 # The driver may die while it recovers, and then the next one recovers. A second commit of the same transaction changes
 # nothing. No record may be lost or come twice, and no transaction may stay open.
@@ -554,8 +555,8 @@ lab.check("06-recover")
 # example `[["world", 1], ["hello", 1], ["hello", 2]]`. Return `False` if a word was seen to go back to a smaller count,
 # else `True`.
 #
-# The check asks it about every end of good systems, which it must accept, and of systems whose readers see a jump, which it
-# must reject.
+# The check asks it about every end of good systems and of systems whose readers see a jump, and about rows put together: a
+# reader may miss counts, and may come late. It must reject what jumps back, and accept all else.
 #
 # *invariant, easy, 3 points; about 6 lines.*
 #

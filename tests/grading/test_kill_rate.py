@@ -6,19 +6,13 @@ from functools import cache
 from pathlib import Path
 
 import kill_rate
+import mutants
 import pytest
 
 from labkit.teach.exercises import searching
-from labkit.teach.exercises.contract import Kind
-from labkit.teach.exercises.registry import EXERCISES
 
 FILES = kill_rate.wrong_files()
-CODE = [
-    exercise.name
-    for exercise in EXERCISES.values()
-    if exercise.kind in (Kind.COMPLETE, Kind.INVARIANT) or exercise.name == "09-timeout"
-]
-"""Exercises whose answer is a function."""
+CODE = kill_rate.code_items()
 public = cache(kill_rate.public)
 
 
@@ -61,13 +55,20 @@ def test_a_wrong_solution_fails_by_the_hidden_variants_of_every_seed(path: Path)
         ), found.general
 
 
-@pytest.mark.slow  # the same rules are tried one by one above
-def test_the_kill_rate_is_printed(capsys: pytest.CaptureFixture[str]):
-    assert kill_rate.main() == 0
+QUICK = ("05-recovery", "06-key", "06-jump")
+"""Exercises whose searches are short; continuous integration runs the tool itself for all of them."""
+
+
+def test_both_kill_rates_are_printed(capsys: pytest.CaptureFixture[str]):
+    words = [word for name in QUICK for word in ("--only", name)]
+    assert kill_rate.main([*words, "--seeds", "2"]) == 0
+    printed = capsys.readouterr().out
+    files = [path for path in FILES if path.parent.name in QUICK]
     assert (
-        f"kill rate: {len(FILES)} of {len(FILES)} wrong solutions, 100 %"
-        in capsys.readouterr().out
+        f"kill rate: {len(files)} of {len(files)} wrong solutions, 100 %, 2 seeds"
+        in printed
     )
+    assert re.search(r"kill rate: (\d\d) of \1 mutants, 100 %, 2 seeds", printed)
 
 
 def test_a_check_that_is_weakened_lets_one_survive(
@@ -77,13 +78,69 @@ def test_a_check_that_is_weakened_lets_one_survive(
     survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
     monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
     monkeypatch.setattr(searching, "_known", lambda _: searching.AnswerNode())
-    assert kill_rate.main() == 0
+    assert kill_rate.wrong_rate(["02-dedup"], [1])
     monkeypatch.setattr(searching, "_endless", lambda *_: None)
-    assert kill_rate.main() == 1
+    assert not kill_rate.wrong_rate(["02-dedup"], [1])
     assert (
         "SURVIVES tests/grading/wrong/02-dedup/duplicates_are_silent.py"
         in capsys.readouterr().out
     )
+
+
+def test_a_check_that_is_weakened_lets_mutants_survive(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Without states that are put together, a reader who looks at some rows only would pass."""
+    drawn = kill_rate.variants
+    monkeypatch.setattr(
+        kill_rate,
+        "variants",
+        lambda name, seed: [
+            each for each in drawn(name, seed) if each.name != "put together"
+        ],
+    )
+    assert not kill_rate.mutant_rate(["06-jump"], [1])
+    assert "SURVIVES 06-jump with seed 1: a capped loop" in capsys.readouterr().out
+
+
+def test_a_change_that_is_no_mistake_has_its_reason_and_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    named = kill_rate.Equivalents().reasons
+    assert set(named) <= set(CODE)
+    for name, reasons in named.items():
+        assert (
+            kill_rate.Equivalents().unknown(
+                name, mutants.mutants(kill_rate.solutions()[name])
+            )
+            == []
+        )
+        assert all(len(reason) > 15 for reason in reasons.values())
+    other = tmp_path / "equivalents.toml"
+    other.write_text('["06-key"]\n"a wish: return 0" = "There is none."\n')
+    monkeypatch.setattr(kill_rate, "Equivalents", lambda: Named(other))
+    assert not kill_rate.mutant_rate(["06-key"], [1])
+    assert "there is no mutant 'a wish: return 0'" in capsys.readouterr().out
+
+
+Named = kill_rate.Equivalents
+
+
+def test_mutants_are_changed_in_one_place_and_all_different():
+    source = (
+        'def f(xs, n):\n    """Doc."""\n    ys = [x for x in xs if x < n]\n'
+        '    return sorted(ys) + [n] if ys and n > 1 else ["a", "b"]\n'
+    )
+    made = mutants.mutants(source)
+    assert len({each.source for each in made}) == len(made)
+    assert all("Doc." in each.source for each in made if "constant" not in each.change)
+    changes = {each.change for each in made}
+    assert {
+        *("a set for a list", "a term is dropped", "a capped loop", "one too many"),
+        *("negated condition", "swapped operands", "a constant result", "and for or"),
+    } <= changes
+    wanted = "ys = [x for x in list(xs)[:2] if x < n]"
+    assert wanted in {each.line for each in made}
 
 
 def test_a_solution_that_was_not_attempted_is_no_wrong_one(tmp_path: Path):

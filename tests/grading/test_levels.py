@@ -17,6 +17,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import records
 from labkit.grading.batch import Order, run
 from labkit.grading.sandbox import levels, root_layout
+from labkit.grading.sandbox.inside.confine import layers
 from labkit.grading.sandbox.inside.jobs import Level, Limits
 from labkit.grading.sandbox.sandbox import RunEnd, Sandbox
 from labkit.teach.exercises.registry import EXERCISES
@@ -226,3 +227,59 @@ def test_a_checkout_that_is_shown_by_chance_shows_no_grader(
         "right",
         "by hand",
     ]
+
+
+def test_what_python_needs_is_shown_again_within_what_nobody_may_see() -> None:
+    shown = ["/usr", "/usr/src/lab/.venv", "/usr/lib/python3", "/home/me/.venv"]
+    masked = [
+        *("/usr/src/lab", "/usr/src/lab/tests", "/home/me"),
+        *("/usr/src/lab/.venv/lib/labkit", "/usr/src/lab/.venv/lib/labkit/deep"),
+    ]
+    assert layers(shown, masked) == {
+        "/home/me/.venv": True,
+        "/usr": True,
+        "/usr/src/lab": False,
+        "/usr/src/lab/.venv": True,
+        "/usr/src/lab/.venv/lib/labkit": False,
+    }
+    assert layers(["/a"], ["/a"]) == {}
+
+
+def test_a_checkout_that_is_shown_shows_neither_its_history_nor_its_notes(
+    outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where images have their working folder, /usr/src/app: Python itself may lie in it, and must be there."""
+    checkout = outside / "app"
+    secrets = [".git/HEAD", "notes/solved.ipynb", "dist/lab.whl", "tools/build.py"]
+    for name in ("labkit", *(str(Path(each).parent) for each in secrets)):
+        (checkout / name).mkdir(parents=True)
+    for name in ("pyproject.toml", *secrets):
+        (checkout / name).write_text("a solution")
+    kept = outside / "app" / "kept"
+    kept.mkdir()
+    (kept / "python").write_text("needed")
+    monkeypatch.setattr(root_layout, "PACKAGE", checkout / "labkit")
+    shown = [*root_layout.shown(kept), str(outside)]
+    masked = root_layout.masked(shown, [])
+    assert str(checkout) in masked
+    monkeypatch.undo()
+    lab = outside / "lab"
+    root_layout.copy_lab(lab, [])
+    here = levels.place_of(outside, [*shown, *root_layout.shown(lab)], masked, 0)
+    level, _ = levels.choose("best", here, lab, trust=False)
+    looks = (
+        f"import os\nfound = [os.path.join(a, c) for a, _, b in os.walk({str(outside / 'app')!r}) for c in b]\n"
+        f"print(found)\nopen({str(kept / 'python')!r}).read()\n"
+        f"try: os.mkdir({str(checkout / 'new')!r})\nexcept OSError: print('read only')"
+    )
+    with (
+        Sandbox(level, here, lab, Limits()) as sandbox,
+        sandbox.run(submitted.notebook(looks, "1"), [], time.monotonic() + 60) as run,
+    ):
+        while not (text := run.executed(60)) and run.ended() is None:
+            pass
+    assert text is not None
+    assert str(kept / "python") in text
+    assert "read only" in text
+    assert "solved.ipynb" not in text
+    assert "HEAD" not in text

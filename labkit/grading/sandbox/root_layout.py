@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from labkit.core.errors import GradingError
+from labkit.grading.sandbox.inside.confine import layers
 
 PACKAGE = Path(__file__).parents[2]
 _SYSTEM = (
@@ -79,41 +80,41 @@ def _empty(folder: Path, module: str) -> None:
 
 
 def shown(lab: Path) -> tuple[str, ...]:
-    """Folders and files that every sandbox may read: the system's, Python's and the copy of the lab."""
+    """Folders and files that every sandbox may read: the system's, Python's and the copy of the lab.
+
+    What lies within another one of these is named all the same where it must be seen, whatever is hidden around it.
+    """
     packages = [
         *site.getsitepackages(),
         *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []),
     ]
-    wanted = [*_SYSTEM, sys.base_prefix, sys.prefix, *packages, str(lab)]
-    there = {Path(name) for name in wanted if Path(name).exists()}
-    there |= {path.resolve() for path in there}
+    needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab)])
+    there = _there(_SYSTEM) | needed
     return tuple(
         str(path)
         for path in sorted(there)
-        if not any(above in there for above in path.parents)
+        if path in needed or not any(above in there for above in path.parents)
     )
+
+
+def _there(names: Iterable[str]) -> set[Path]:
+    """Those that exist, by every name that they have."""
+    there = {Path(name) for name in names if Path(name).exists()}
+    return there | {path.resolve() for path in there}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Of the folders that nobody may see, those that would be seen; another installed copy of the lab is one."""
+    """Of the folders that nobody may see, those that would be seen; another installed copy of the lab is one.
+
+    So is the checkout as a whole: its history, what was built of it, and notes of an instructor hold solutions, too.
+    """
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent
-    own = [
-        PACKAGE,
-        *(
-            project / name
-            for name in ("notebooks", "tests", "checked", "docs", "build")
-        ),
-    ]
-    roots = {Path(name) for name in visible}
-    found = {path.resolve() for path in (*installed, *own, *private) if path.is_dir()}
-    outermost = [
-        path
-        for path in sorted(found)
-        if not any(above in found for above in path.parents)
-    ]
-    return tuple(
-        str(path)
-        for path in outermost
-        if any(above in roots for above in (path, *path.parents))
-    )
+    is_checkout = (project / "pyproject.toml").is_file()
+    own = [PACKAGE, *([project] if is_checkout else [])]
+    hidden = {
+        str(path.resolve()) for path in (*installed, *own, *private) if path.is_dir()
+    }
+    mounted = layers(visible, sorted(hidden))
+    empty = [folder for folder, is_shown in mounted.items() if not is_shown]
+    return tuple(sorted({*empty, *hidden.intersection(visible)}))

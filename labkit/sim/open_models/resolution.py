@@ -1,7 +1,7 @@
 """The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
 
-Everything else is `labkit.sim.models.pipeline` in decision order. Which transactions to commit and which to
-abort is not said here.
+Everything else is `labkit.sim.models.pipeline` in decision order, and that tasks may be tried twice. Which transactions
+to commit and which to abort is not said here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,21 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
+from labkit.sim.models.pipeline.parts import (
+    Op,
+    Place,
+    State,
+    Status,
+    Store,
+    Task,
+    Transaction,
+    driven,
+)
 from labkit.sim.models.pipeline.programs import strays
 from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
-from labkit.sim.parameters import Choice
-from labkit.sim.rules import Rule
+from labkit.sim.parameters import Choice, Values, Whole
+from labkit.sim.rules import Event, Rule
 
 SETTLES: Final = ("settle_commit", "settle_abort")
 CLAIMS: Final = ("no_loss", "no_duplicate", "no_orphan", "decided_first", "ends")
@@ -31,17 +40,73 @@ class OpenResolution(Pipeline):
     parameters = PARAMETERS | {
         "strategy": Choice(
             "Transactions that are pre-committed.", "two_phase", ("two_phase",)
-        )
+        ),
+        "retries": Whole(
+            "Tasks that are tried a second time; nobody has the vote of the second attempt.",
+            0,
+            0,
+            2,
+        ),
     }
     steps = (*SETTLES, "resolved")
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self._retries = int(values["retries"])
 
     def actions(self, state: State) -> Sequence[Action]:
         """While a driver recovers, each transaction in the store may be committed or aborted."""
         enabled = list(super().actions(state))
+        numbers = range(len(state.store.transactions))
         if state.query.driver.place is Place.RECOVERING:
-            numbers = range(len(state.store.transactions))
             enabled += [Action(name, number) for number in numbers for name in SETTLES]
+        elif self._retries and state.query.driver.place is Place.RUNNING:
+            enabled += [
+                Action("retry", number)
+                for number in numbers
+                if self._may_retry(state, number)
+            ]
         return enabled
+
+    def _may_retry(self, state: State, number: int) -> bool:
+        """Whether a task of this driver's batch has pre-committed and was not tried again; within the budget."""
+        driver, transactions = state.query.driver, state.store.transactions
+        handle, status, _ = transactions[number]
+        again = [each.handle for each in transactions if each.handle.attempt]
+        return (
+            len(again) < self._retries
+            and status is Status.PREPARED
+            and (handle.batch, handle.incarnation) == (driver.batch, driver.incarnation)
+            and not handle.attempt
+            and handle._replace(attempt=1) not in again
+        )
+
+    def _retry(self, state: State, number: int) -> State:
+        seen, transactions, markers = state.store
+        handle, status, rows = transactions[number]
+        again = Transaction(handle._replace(attempt=1), status, rows)
+        return state._replace(store=Store(seen, (*transactions, again), markers))
+
+    def _plan_and_drop(self, state: State, batch: int) -> State:
+        return self._without_retries(self._plan(state, batch))
+
+    def _finish_and_drop(self, state: State, which: int) -> State:
+        return self._without_retries(self._finish(state, which))
+
+    @staticmethod
+    def _without_retries(state: State) -> State:
+        """A driver that lives aborts second attempts when their batch is over, as real sinks do."""
+        seen, transactions, markers = state.store
+        incarnation = state.query.driver.incarnation
+        kept = tuple(
+            Transaction(each.handle, Status.ABORTED, each.rows)
+            if each.handle.attempt and each.handle.incarnation == incarnation
+            else each
+            for each in transactions
+        )
+        if kept == transactions:
+            return state
+        return state._replace(store=Store(seen, kept, markers))
 
     def _start(self, state: State, incarnation: int) -> State:
         started = super()._start(state, incarnation)
@@ -93,7 +158,12 @@ class OpenResolution(Pipeline):
                 raise ValueError(
                     f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}."
                 )
-            steps.append(Action(f"settle_{verb}", place[handle]))
+            settled = Action(f"settle_{verb}", place[handle])
+            if verb == "abort" and Action("settle_commit", place[handle]) in steps:
+                raise ValueError(
+                    f"{handle} is committed and then aborted; do one of the two."
+                )
+            steps.append(settled)
         return [*steps, Action("resolved", 0)]
 
     def forgets(self, _action: Action, after: State) -> bool:
@@ -106,7 +176,7 @@ class OpenResolution(Pipeline):
 
     def sentence_in(self, state: State, action: Action) -> str:
         """What happens, with the name of the transaction."""
-        if action.name not in SETTLES:
+        if action.name not in (*SETTLES, "retry"):
             return super().sentence_in(state, action)
         handle = state.store.transactions[action.which].handle
         return self.template(action).format(handle=handle)
@@ -122,7 +192,15 @@ class OpenResolution(Pipeline):
         "settle_abort": Rule(
             _settle_abort, "Recovery aborts the transaction {handle}."
         ),
+        "retry": Rule(
+            _retry,
+            "The task of transaction {handle} is tried a second time: both attempts have pre-committed, and the votes "
+            "name the first one only.",
+            Event.OPERATOR,
+        ),
         "start": Pipeline.rules["start"]._replace(effect=_start),
+        "plan": Pipeline.rules["plan"]._replace(effect=_plan_and_drop),
+        "finish": Pipeline.rules["finish"]._replace(effect=_finish_and_drop),
     }
 
 

@@ -1,8 +1,13 @@
 """Exercises of notebook 04: alignment of barriers, what a checkpoint holds, and settings that survive."""
 
-from typing import Any
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, NamedTuple
 
 from labkit.sim.model import Action
+from labkit.sim.models.barriers.model import Barriers
+from labkit.sim.models.barriers.operators import is_blocked, take
+from labkit.sim.models.barriers.parts import BARRIER, ENDED, Operator
 from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -17,7 +22,7 @@ from labkit.teach.exercises.contract import (
     Plain,
     Variant,
 )
-from labkit.teach.exercises.searching import search
+from labkit.teach.exercises.searching import search, steady, unusable
 from labkit.teach.study import replay
 
 NOTEBOOK = "04_barriers"
@@ -27,7 +32,18 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
     """Whether a task reads this channel, or copies, as the learner's function says; it copies before it reads on."""
     question = open_model.question(state, action)
     assert question is not None
-    inputs, came, _ = question
+    _, came, _ = question
+    reads, copies = _decided(ask, *question)
+    if copies and came:
+        return action.name == "snapshot"
+    return action.name != "snapshot" and open_model.into(action) in reads
+
+
+def _decided(
+    ask: Asker, inputs: int, came: list[int], ended: list[int]
+) -> tuple[list[int], bool]:
+    """Which inputs the learner's function reads, and whether it copies. Raises `Unusable`."""
+    question = inputs, list[Plain](came), list[Plain](ended)
     said = ask(*question)
     if type(said) is not dict or set(said) != {"read", "copy"}:
         raise Unusable(
@@ -38,18 +54,87 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
         raise Unusable(
             f'{ask.told(*question)}: "read" must be a list of inputs, and "copy" True or False.'
         )
-    if any(type(each) is not int or not 0 <= each < inputs for each in reads):
+    read = [each for each in reads if type(each) is int and 0 <= each < inputs]
+    if len(read) != len(reads):
         raise Unusable(
             f'{ask.told(*question)}: "read" may hold the inputs 0 to {inputs - 1}.'
         )
-    if copies and came:
-        return action.name == "snapshot"
-    return action.name != "snapshot" and open_model.into(action) in reads
+    return read, copies
+
+
+class Waiting(NamedTuple):
+    """A task with many inputs, before a step: what it knows, and what the simulator's own task does."""
+
+    came: list[int]
+    ended: list[int]
+    blocked: list[int]
+    copies: bool
+
+
+def _waiting(inputs: int) -> Iterator[Waiting]:
+    """Every mixture of inputs whose barrier has come, that have ended, and that are still to be waited for.
+
+    The last barrier comes in, and the simulator's own rule for aligned checkpoints decides.
+    """
+    model = make("barriers", {})
+    assert isinstance(model, Barriers)
+    rules = model.settings.rules
+    for at in product((0, 1, ENDED), repeat=inputs):
+        came = [place for place, number in enumerate(at) if number == 1]
+        ended = [place for place, number in enumerate(at) if number == ENDED]
+        operator, copies = Operator((b"",) * inputs, bytes(at), 0, 0, 0), False
+        if came:
+            last = came[-1]
+            queues = (
+                bytes((BARRIER + 1,)) * (place == last) for place in range(inputs)
+            )
+            before = Operator(
+                tuple(queues), bytes((*at[:last], 0, *at[last + 1 :])), 0, 0, 0
+            )
+            taken = take(rules, before, last, is_sink=False)
+            operator, copies = taken.operator, taken.copied == 1
+        blocked = [
+            place for place in range(inputs) if is_blocked(rules, operator, place)
+        ]
+        yield Waiting(came, ended, blocked, copies)
+
+
+def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
+    """A task with more inputs than a search through all schedules can have, before every step."""
+    for came, ended, blocked, copies in _waiting(inputs):
+        read, copied = _decided(ask, inputs, came, ended)
+        still = set(range(inputs)) - {*came, *ended}
+        wrong = ""
+        if came and copied and not copies:
+            wrong = "it copies its state, and a barrier is still to come"
+        elif copies and not copied:
+            wrong = "no barrier is to come any more, and it does not copy its state"
+        elif not copies and set(read) & set(blocked):
+            wrong = "it reads on from an input whose barrier has come"
+        elif not copies and not still <= set(read):
+            wrong = "it does not read an input that it waits for"
+        if wrong:
+            told = ask.told(inputs, list[Plain](came), list[Plain](ended))
+            return Finding(
+                False,
+                f"{told}: {wrong}.",
+                wrong,
+                "It reads where a barrier is still to come, and copies when none is.",
+                general=f"With many inputs, {wrong}.",
+            )
+    return steady(ask, f"A task with {inputs} inputs waits for the last barrier")
 
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of a job with checkpoints and crashes."""
-    open_model: Any = make("alignment_drill", dict(variant.parameters))
+    """Every schedule of a job with checkpoints and crashes; with `inputs`, a task that has many, before each step."""
+    chosen = dict(variant.parameters)
+    if "inputs" in chosen:
+        ask = Asker(answer, "align")
+        try:
+            return _judge_many_inputs(ask, int(chosen["inputs"]))
+        except Unusable as error:
+            return unusable(ask.name, error)
+    open_model: Any = make("alignment_drill", chosen)
     return search(
         answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends"
     )
@@ -138,6 +223,7 @@ EXERCISES = (
                     ("crashes", 0),
                 ),
             ),
+            Variant("a task with three inputs", (("inputs", 3),)),
         ),
         judge=judge_alignment,
         withheld=(

@@ -6,54 +6,138 @@ grader, which uses others. This module must not know any exercise.
 
 import inspect
 import json
+import os
 from collections.abc import Mapping
 from importlib.resources import files
 
 from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
-from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind
+from labkit.teach.exercises.alone import Alone, alone
+from labkit.teach.exercises.contract import (
+    AnswerFailed,
+    Exercise,
+    Finding,
+    Kind,
+    NotPassed,
+)
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
+from labkit.teach.shipped import released_cells
 
 NOT_ATTEMPTED, TRIED, DONE = "not attempted", "not yet", "done"
+STRICT = "LABKIT_STRICT"
+"""The variable that makes every check raise where it is not passed; empty or 0: it does not."""
+
+_under_way: list[str] = []
+"""The check that is running an answer alone, since a cell may hold both its answer and its check."""
+_forgotten: dict[str, int] = {}
+"""Of every exercise that was reset the number of cells that had been executed by then."""
 
 
-def check(name: str) -> None:
+def check(name: str, *, strict: bool | None = None) -> None:
     """Judges your answer by the public variants and says what was observed and what was expected.
 
-    Where there is a counterexample it opens in the stepper, at the step in which it fails. Raises `InvalidInput` for
-    an unknown exercise.
+    What is judged is what is graded: the cell that gives the answer, run once more in a fresh namespace with the
+    parameters and with what else you wrote. Where there is a counterexample it opens in the stepper, at the step in
+    which it fails. With `strict`, or with the variable LABKIT_STRICT, `NotPassed` is raised where the answer does not
+    pass or is missing. Raises `InvalidInput` for an unknown exercise.
     """
     exercise = find(name)
+    if _under_way:
+        return
     namespace = _namespace()
-    answer = InNotebook(exercise.answer, namespace)
+    graded = _alone(exercise)
+    judged_names = namespace if graded is None else graded.namespace
+    answer = InNotebook(exercise.answer, judged_names)
     if exercise.needs_spark and answer.is_attempted():
         print("This runs real Spark and takes about twenty seconds.", flush=True)
-    found = judged(exercise, namespace)
+    found = judged(exercise, judged_names)
+    if graded is not None and (found is None or not found[-1].passed):
+        _differs(exercise, namespace, graded, found)
     if found is None:
-        what = (
-            "write it, and the run unlocks"
-            if exercise.kind is Kind.PREDICT
-            else f'lab.hint("{name}") helps'
-        )
-        print(
-            f"{name}: not attempted ({exercise.points} point{'s' * (exercise.points > 1)}); {what}."
-        )
-        return
+        _not_attempted(exercise)
+    else:
+        _told_and_noted(exercise, found)
+    if is_strict(strict) and (found is None or not found[-1].passed):
+        raise NotPassed(_why_not(exercise, found))
+
+
+def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # a setting
+    """Whether a check raises: as was asked, else as the environment says."""
+    return os.environ.get(STRICT, "") not in {"", "0"} if asked is None else asked
+
+
+def _not_attempted(exercise: Exercise) -> None:
+    name, points = exercise.name, exercise.points
+    what = (
+        "write it, and the run unlocks"
+        if exercise.kind is Kind.PREDICT
+        else f'lab.hint("{name}") helps'
+    )
+    print(f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}.")
+
+
+def _told_and_noted(exercise: Exercise, found: list[Finding]) -> None:
+    """Says what was found, notes it, and opens a counterexample."""
     for line in _told(exercise, found):
         print(line)
-    failed = next((each for each in found if not each.passed), found[-1])
-    state = TRIED if not failed.passed else DONE
+    last = found[-1]
     notes.note(
-        name,
-        state=state,
-        points=exercise.points if state == DONE and not exercise.by_hand else 0,
+        exercise.name,
+        state=DONE if last.passed else TRIED,
+        points=exercise.points if last.passed and not exercise.by_hand else 0,
     )
-    if exercise.kind is Kind.PREDICT and failed.passed:
-        _keep_first(name, failed)
-    if failed.trace:
-        _show(failed)
+    if exercise.kind is Kind.PREDICT and last.passed:
+        _keep_first(exercise.name, last)
+    if last.trace:
+        _show(last)
+
+
+def _why_not(exercise: Exercise, found: list[Finding] | None) -> str:
+    if found is None:
+        return f"{exercise.name} is not attempted."
+    return f"{exercise.name} does not pass: {found[-1].message}"
+
+
+def _alone(exercise: Exercise) -> Alone | None:
+    """The answer as it is graded; None where the cells that were executed are not known, or none of them gives it."""
+    executed = _executed()
+    released = released_cells(exercise.notebook)
+    if executed is None or released is None:
+        return None
+    _under_way.append(exercise.name)
+    try:
+        return alone(exercise, executed[_forgotten.get(exercise.name, 0) :], released)
+    finally:
+        _under_way.pop()
+
+
+def _executed() -> list[str] | None:
+    """The cells that have been executed in this notebook, in order; None where there is no notebook."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    history = getattr(shell, "history_manager", None)
+    return None if history is None else list(map(str, history.input_hist_raw))
+
+
+def _differs(
+    exercise: Exercise,
+    namespace: Mapping[str, object],
+    graded: Alone,
+    found: list[Finding] | None,
+) -> None:
+    """Says so where an answer passes in its notebook and not alone, which is how it is graded."""
+    # On Spark, another run for the difference would take as long again.
+    here = None if exercise.needs_spark else judged(exercise, namespace)
+    if here is not None and here[-1].passed:
+        print(
+            f"{exercise.name}: in this notebook your answer passes. It is graded alone, with the parameters and the "
+            "cells that you wrote, and there it does not."
+        )
+    if graded.trouble and (found is None or not found[-1].passed):
+        print(graded.trouble)
 
 
 def _keep_first(name: str, finding: Finding) -> None:
@@ -150,7 +234,7 @@ def progress(notebook: str | None = None) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Drops your answer and its progress, of one exercise or of all, and gives the stub back; only with `confirm=True`.
 
-    In a notebook the stub comes as a new cell below; your own cell stays until you delete it.
+    In a notebook the stub comes as a new cell below; your own cell stays, and counts, until you delete it.
     """
     exercises = [find(name)] if name is not None else list(EXERCISES.values())
     call = (
@@ -164,10 +248,11 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
             f"This drops your answer and the progress of {what}. To do so, run {call}."
         )
         return
-    namespace = _namespace()
+    namespace, executed = _namespace(), _executed()
     for exercise in exercises:
         namespace.pop(exercise.answer, None)
         notes.forget(exercise.name)
+        _forgotten[exercise.name] = len(executed or ())
     print(f"{what}: back to the beginning.")
     if name is not None:
         _give_back(stubs().get(name, ""))

@@ -1,8 +1,11 @@
 """Exercises of notebook 05: a participant that comes back, atomicity as an invariant, and who has to wait."""
 
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from labkit.sim.model import Action, Model
+from labkit.sim.models.two_phase_commit.parts import Entry, Participant
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
@@ -49,7 +52,26 @@ def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
     return ([list(map(str, participant.log)) for participant in state.participants],)
 
 
-WATCH = Watch("atomic", "two_phase_commit", "atomic", _logs)
+def _any_logs(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+    """Every combination of these logs, one for each participant."""
+    state = model.initial()
+    logs = [tuple(map(Entry, log)) for log in said["logs"]]
+    for chosen in product(logs, repeat=len(state.participants)):
+        yield state._replace(participants=tuple(Participant(log) for log in chosen))
+
+
+LOGS = (
+    (),
+    ("prepared",),
+    ("abort",),
+    ("abort_alone",),
+    ("commit",),
+    ("prepared", "commit"),
+    ("prepared", "abort"),
+    ("prepared", "abort_alone"),
+)
+"""The logs that a participant can have, in good systems or in broken ones."""
+WATCH = Watch("atomic", "two_phase_commit", "atomic", _logs, _any_logs)
 TWO: dict[str, object] = {"participants": 2, "losses": 0}
 THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}
 
@@ -137,6 +159,10 @@ EXERCISES = (
                         (("commit before all votes", {**THREE, "broken": "early"}),),
                     ),
                 ),
+            ),
+            Variant(
+                "any two logs",
+                (("assembled", (("any two logs", TWO, {"logs": LOGS}),)),),
             ),
         ),
         judge=WATCH.judge,

@@ -155,6 +155,12 @@ class AnswerFailed(LabError):
     exit_code = 1
 
 
+class NotPassed(LabError):
+    """A check that was asked to be strict was not passed; the message says which exercise and why."""
+
+    exit_code = 1
+
+
 class Answer(Protocol):
     """The learner's side, as a judge meets it."""
 

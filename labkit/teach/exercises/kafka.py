@@ -1,5 +1,6 @@
 """Exercises of notebook 09: how long a transaction must be allowed to be open, silent loss, and whose offsets count."""
 
+from collections.abc import Sequence
 from functools import cache
 
 from labkit.sim.explore import Violation, explore
@@ -26,17 +27,59 @@ LONGEST = 20
 
 
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout."""
+    """Every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout.
+
+    A variant with `jobs` instead has jobs that are too long for a search. They are judged by how long a transaction
+    of theirs can be open (`longest_open`), which the searches of small jobs confirm.
+    """
     ask = Asker(answer, "transaction_timeout")
-    asked = tuple(int(variant[name]) for name in TICKS)
+    chosen = dict(variant.parameters)
     try:
-        ticks = ask(*asked)
-        if type(ticks) is not int or not ticks >= 1:
-            raise Unusable(
-                f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more."
-            )
+        if "jobs" in chosen:
+            return _judge_long(ask, chosen["jobs"])
+        return _judge_small(ask, tuple(int(chosen[name]) for name in TICKS))
     except Unusable as error:
         return unusable(ask.name, error)
+
+
+def _ticks(ask: Asker, asked: Sequence[int]) -> int:
+    """The answered timeout. Raises `Unusable`."""
+    ticks = ask(*asked)
+    if type(ticks) is not int or not ticks >= 1:
+        raise Unusable(
+            f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more."
+        )
+    return ticks
+
+
+def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
+    for asked in jobs:
+        ticks, most = _ticks(ask, asked), int(longest_open(*asked))
+        told = f"{ask.told(*asked)}, and a transaction of this job can be open for {most} ticks"
+        if ticks <= most:
+            return Finding(
+                False,
+                f"{told}: a record can be lost.",
+                told,
+                "No schedule loses a record.",
+                general="With one of the answers a record can be lost.",
+            )
+        if ticks // 2 > most:
+            return Finding(
+                False,
+                f"{told}: half of the answer loses nothing either.",
+                told,
+                "At most twice of what is needed.",
+                general="One of the answers is more than twice as long as needed.",
+            )
+    return steady(
+        ask,
+        f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long",
+    )
+
+
+def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
+    ticks = _ticks(ask, asked)
     told = ask.told(*asked)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
@@ -153,9 +196,16 @@ EXERCISES = (
                 "a checkpoint may expire",
                 (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0)),
             ),
+            Variant(
+                "jobs with longer times",
+                (("jobs", ((10, 25, 2, 0), (30, 10, 0, 60), (7, 3, 3, 20))),),
+            ),
         ),
         judge=judge_timeout,
-        withheld=("labkit.sim.models.kafka_log.timeouts",),
+        withheld=(
+            "labkit.sim.models.kafka_log.timeouts",
+            "labkit.sim.models.kafka_log.model",
+        ),
     ),
     Exercise(
         name="09-offsets",

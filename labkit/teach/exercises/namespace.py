@@ -58,7 +58,7 @@ class InNotebook:
             raise MissingSolution(
                 f"{self._name} says that it is not written."
             ) from None
-        except _TooLong:
+        except TooLong:
             raise AnswerFailed(
                 f"{asked} took longer than {SECONDS:.0f} seconds."
             ) from None
@@ -78,18 +78,18 @@ def _read(what: str, value: object) -> Plain:
         raise AnswerFailed(f"{what} {error}.") from None
 
 
-class _TooLong(BaseException):
+class TooLong(BaseException):
     """The time is up: no `except Exception` of a learner stops it."""
 
 
 @contextmanager
-def time_limit() -> Iterator[None]:
-    """Ends what takes too long, where that can be done: in the main thread of a process with signals."""
+def time_limit(seconds: float | None = None) -> Iterator[None]:
+    """Ends with `TooLong` what takes too long, where that can be done: in the main thread of a process with signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGALRM, _raise)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds or SECONDS)
     try:
         yield
     finally:
@@ -98,4 +98,4 @@ def time_limit() -> Iterator[None]:
 
 
 def _raise(_number: int, _frame: FrameType | None) -> None:
-    raise _TooLong
+    raise TooLong

@@ -1,12 +1,15 @@
 """Exercises of notebook 06: keys, the second confirmation, recovery of transactions, and values that jump back."""
 
+from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 from labkit.core.records import Observation
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import Seen
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
@@ -61,7 +64,26 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
     )
 
 
-WATCH = Watch("steady", "pipeline", "no_regression", _seen)
+def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+    """A word seen twice with any two of its counts, and up to so many rows of another word between and behind.
+
+    The input has the word first, as often as it can count, and then the other one.
+    """
+    assert isinstance(model, Pipeline)
+    words, state = model.settings.words, model.initial()
+    counts = range(words.count(words[0]))
+    # The other word only grows, and stays at its last count: it never jumps itself.
+    others = [*range(len(counts), len(words)), *[len(words) - 1] * said["between"]]
+    for first, second, between, behind in product(
+        counts, counts, range(said["between"] + 1), (0, 1)
+    ):
+        rows = others[: between + behind]
+        seen = (first, *rows[:between], second, *rows[between:])
+        looks = tuple(Seen(offset, 0, 1) for offset in seen)
+        yield state._replace(store=state.store._replace(seen=looks))
+
+
+WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
 UPSERT: dict[str, object] = {
     "words": "hello-hello",
@@ -125,6 +147,10 @@ EXERCISES = (
                     ("crashes", 1),
                     ("deletions", 1),
                 ),
+            ),
+            Variant(
+                "five records of words with one initial",
+                (("words", "spark-stream-spark-spark-stream"), ("crashes", 0)),
             ),
         ),
         judge=judge_key,
@@ -193,6 +219,10 @@ EXERCISES = (
                     ("lost_notices", 1),
                 ),
             ),
+            Variant(
+                "a task is tried twice, one crash",
+                (("words", "hello-world"), ("records_per_batch", 1), ("retries", 1)),
+            ),
         ),
         judge=judge_recovery,
         withheld=(
@@ -257,6 +287,21 @@ EXERCISES = (
                         (
                             ("idempotent", {**UPSERT, **WORDS}),
                             ("wal", {**WORDS, "strategy": "wal"}),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "rows of others between",
+                (
+                    (
+                        "assembled",
+                        (
+                            (
+                                "any two counts of hello",
+                                {"words": "hello-hello-hello-hello-world-world"},
+                                {"between": 4},
+                            ),
                         ),
                     ),
                 ),

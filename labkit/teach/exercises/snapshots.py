@@ -1,9 +1,19 @@
 """Exercises of notebook 03: what a copy of the bank holds, and which copies could ever have been."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product, starmap
 from typing import Any
 
 from labkit.sim.model import Model
-from labkit.sim.models.snapshot.parts import numbers
+from labkit.sim.models.snapshot.parts import (
+    AMOUNT,
+    PER_CHANNEL,
+    START,
+    Account,
+    Part,
+    ends,
+    numbers,
+)
 from labkit.teach.exercises.constants import Prediction, Statements
 from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
 from labkit.teach.exercises.invariants import Watch
@@ -27,7 +37,51 @@ def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
     )
 
 
-WATCH = Watch("consistent", "snapshot", "reachable", _parts)
+_PLACES = tuple(product((False, True), repeat=3))
+"""Whether a transfer is sent in the copies, received in them, and saved from its channel: each as it likes."""
+_USUAL = (
+    (False, False, False),
+    (True, True, False),
+    (True, False, True),
+    (True, False, False),
+)
+"""The places of a transfer in most snapshots; it is lost in the last."""
+
+
+def _copies(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+    """The ways in which transfers can be in the copies, one through each channel.
+
+    A transfer in `any` may be in any places, also in several; one in `usual` in those of most snapshots; one in `done`
+    is sent and received.
+    """
+    channels = [*said["any"], *said.get("usual", ()), *said.get("done", ())]
+    options = [_PLACES] * len(said["any"]) + [_USUAL] * len(said.get("usual", ()))
+    done = [((True, True, False),)] * len(said.get("done", ()))
+    for places in product(*options, *done):
+        parts = _filled(len(model.initial().processes), channels, places)
+        yield model.initial()._replace(completed=tuple(parts))
+
+
+def _filled(
+    processes: int, channels: Sequence[int], places: Sequence[tuple[bool, ...]]
+) -> Iterator[Part]:
+    """The parts of a snapshot that holds these transfers in these places."""
+    between = ends(processes)
+    sent, received, saved = ([0] * processes for _ in range(3))
+    for number, (is_sent, is_received, is_saved) in zip(channels, places, strict=True):
+        transfer = 1 << number * PER_CHANNEL
+        sent[between[number].sender] |= transfer * is_sent
+        received[between[number].receiver] |= transfer * is_received
+        saved[between[number].receiver] |= transfer * is_saved
+    return starmap(_part, zip(sent, received, saved, strict=True))
+
+
+def _part(sent: int, received: int, channels: int) -> Part:
+    balance = START + AMOUNT * (received.bit_count() - sent.bit_count())
+    return Part(Account(balance, sent, received), channels)
+
+
+WATCH = Watch("consistent", "snapshot", "reachable", _parts, _copies)
 TWO: dict[str, object] = {"processes": 2, "transfers": 2, "crashes": 0}
 THREE: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
 
@@ -125,6 +179,21 @@ EXERCISES = (
                             (
                                 "markers are sent late",
                                 {**THREE, "broken": "late_markers"},
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "one transfer each way",
+                (
+                    (
+                        "assembled",
+                        (
+                            (
+                                "in any of the places, or in several",
+                                TWO,
+                                {"any": (0, 1)},
                             ),
                         ),
                     ),

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -89,16 +90,16 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
     options = f"size={limits.disk},nr_inodes=10000,mode=755"
     linux.mount("tmpfs", root, "tmpfs", linux.NOSUID | linux.NODEV, options)
-    for folder in place.shown:
-        _show(root, folder)
-    for folder in place.masked:
-        linux.mount(
-            "tmpfs",
-            root + folder,
-            "tmpfs",
-            linux.NOSUID | linux.NODEV | linux.RDONLY,
-            "size=4k,mode=755",
-        )
+    empty = linux.NOSUID | linux.NODEV
+    above = layers(place.shown, place.masked)
+    for folder, is_shown in above.items():
+        if is_shown:
+            _show(root, folder)
+        else:
+            linux.mount("tmpfs", root + folder, "tmpfs", empty, "size=64k,mode=755")
+    for folder in [each for each, is_shown in above.items() if not is_shown]:
+        # Only now: what is shown within it needed a place there.
+        linux.mount("none", root + folder, "", linux.REMOUNT | linux.RDONLY | empty)
     for name in ("/tmp", "/dev/shm", HOME):
         Path(root + name).mkdir(parents=True, exist_ok=True)
         Path(root + name).chmod(0o1777)
@@ -114,6 +115,25 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
     )
     (etc / "group").write_text(f"{_NAME}:x:{user}:\n", encoding="ascii")
     linux.change_root(root)
+
+
+def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
+    """What is mounted, outer folders first, and whether it is shown or else empty; nothing is mounted for nothing.
+
+    A folder that is shown may hold one that nobody may see, and that one another that is shown: Python's packages in a
+    checkout. Where the same folder is to be both, nobody may see it.
+    """
+    wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(
+        map(Path, masked), False
+    )
+    mounted: dict[Path, bool] = {}
+    for path in sorted(wanted):
+        nearest = next(
+            (mounted[each] for each in path.parents if each in mounted), False
+        )
+        if wanted[path] != nearest:
+            mounted[path] = wanted[path]
+    return {str(path): is_shown for path, is_shown in mounted.items()}
 
 
 def _show(root: str, folder: str) -> None:

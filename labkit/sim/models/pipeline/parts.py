@@ -50,15 +50,17 @@ class Op(Word):
 
 
 class Handle(NamedTuple):
-    """The name of a transaction: query, batch, partition and the driver's incarnation."""
+    """The name of a transaction: query, batch, partition, the driver's incarnation, and the attempt at the task."""
 
     generation: int
     batch: int
     partition: int
     incarnation: int
+    attempt: int = 0
 
     def __str__(self) -> str:
-        return f"q{self.generation}-b{self.batch}-p{self.partition}-i{self.incarnation}"
+        again = f"-a{self.attempt}" if self.attempt else ""
+        return f"q{self.generation}-b{self.batch}-p{self.partition}-i{self.incarnation}{again}"
 
 
 class Task(NamedTuple):

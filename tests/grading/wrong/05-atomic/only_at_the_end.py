@@ -1,5 +1,5 @@
 # misconception: before all have an outcome nothing can be said
-# says: Participant 0 has committed and participant 1 has aborted:
+# says: atomic([['prepared', 'abort_alone'], ['abort']]) answered False
 def atomic(logs):
     if not all(log and log[-1] != "prepared" for log in logs):
         return True

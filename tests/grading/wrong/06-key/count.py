@@ -1,4 +1,4 @@
 # misconception: the count names the row
-# says: The row of offset 1 is gone:
+# says: the row of offset 0 has the same key 1 and took its place
 def key(row):
     return row["count"]

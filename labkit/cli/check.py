@@ -1,0 +1,68 @@
+"""`labkit check`: options and printing only; what is checked is in `labkit.teach.exercises`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from labkit.cli.common import Json
+from labkit.core.errors import InvalidInput
+from labkit.core.words import columns
+
+
+def check(
+    notebooks: Annotated[
+        list[Path], typer.Argument(help="Notebooks of the lab, or folders of them.")
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this exercise, as 05-recovery; may be given again."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Check saved notebooks without opening them: every answer alone, as it is graded, by the public variants.
+
+    Exit 0 when every exercise passes, 1 when one fails or is not attempted. The code runs as your own.
+    """
+    from labkit.teach.exercises.registry import EXERCISES, find
+    from labkit.teach.exercises.standalone import checked
+
+    wanted = {find(name).name for name in only or EXERCISES}
+    found = {
+        str(path): [each for each in checked(path) if each.name in wanted]
+        for path in _files(notebooks)
+    }
+    everything = [each for some in found.values() for each in some]
+    if not everything:
+        raise InvalidInput(
+            f"--only {' '.join(only or ())}: none of the notebooks asks it; name the notebook that does."
+        )
+    if as_json:
+        print(msgspec.json.encode(found).decode())
+    else:
+        for path, results in found.items():
+            rows = [(each.name, each.state, each.message) for each in results]
+            print(f"{path}\n{columns(rows)}")
+        passed = sum(each.is_passed for each in everything)
+        print(f"{passed} of {len(everything)} exercises pass.")
+    return 0 if all(each.is_passed for each in everything) else 1
+
+
+def _files(given: list[Path]) -> list[Path]:
+    """The notebooks that were named, and those with exercises in folders that were. Raises `InvalidInput`."""
+    from labkit.teach.exercises.registry import EXERCISES
+
+    asking = {exercise.notebook for exercise in EXERCISES.values()}
+    files: list[Path] = []
+    for path in given:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        inside = [each for each in sorted(path.rglob("*.ipynb")) if each.stem in asking]
+        if not inside:
+            raise InvalidInput(
+                f"{path}: there is no notebook with exercises in this folder; name one."
+            )
+        files += inside
+    return files

@@ -1,0 +1,117 @@
+"""Runs an answer as the grader does: its cell in a fresh namespace, with the parameters and what the learner wrote.
+
+A notebook in which many cells have run holds names that are not there when it is graded. This module must not judge, and
+must not read a notebook from a disk.
+"""
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from labkit.teach.exercises.cells import (
+    SET_UP,
+    Cell,
+    bound,
+    demonstrated,
+    python,
+    select,
+    used,
+)
+from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.namespace import TooLong, time_limit
+
+CELL_SECONDS = 10.0
+"""How long one cell may run, as in grading."""
+
+
+class PlainCell(NamedTuple):
+    """A code cell of a notebook."""
+
+    source: str
+    tags: frozenset[str] = frozenset()
+    exercise: str | None = None
+
+
+class Alone(NamedTuple):
+    """An answer in a fresh namespace."""
+
+    namespace: dict[str, Any]
+    trouble: str = ""
+    """What went wrong before anybody asked, in a sentence; empty where nothing did."""
+
+
+class NoInput(Exception):
+    """A cell asks for input, and nobody is there."""
+
+
+def alone(
+    exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]
+) -> Alone | None:
+    """The answer alone, of the cells that have been executed in this order; None where none of them gives it."""
+    cells = [PlainCell(source) for source in executed]
+    chosen = select(cells, released, {exercise.name: exercise.answer})
+    if exercise.name not in chosen.counts:
+        return None
+    place = chosen.counts[exercise.name]
+    own = [number for number, changed in enumerate(chosen.changed) if changed]
+    needed = _needed(place, cells, own)
+    parameters = [cell.source for cell in released if cell.tags & SET_UP]
+    sources = [*parameters, *(cells[number].source for number in needed)]
+    there = set().union(*map(bound, sources))
+    missing = sorted(used(cells[place].source) - there)
+    told = [
+        demonstrated(name)
+        for name in missing
+        if any(name in bound(cell.source) for cell in released)
+    ]
+    namespace = fresh()
+    trouble = [f"{said}." for source in sources if (said := execute(source, namespace))]
+    return Alone(namespace, " ".join(trouble[-1:] + told))
+
+
+def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
+    """The cell that counts, and the learner's own cells that it takes names from, in their order."""
+    needed, waiting = {place}, [place]
+    while waiting:
+        for name in used(cells[waiting.pop()].source):
+            giving = [each for each in own if name in bound(cells[each].source)]
+            if giving and giving[-1] not in needed:
+                needed.add(giving[-1])
+                waiting.append(giving[-1])
+    return [*sorted(needed - {place}), place]
+
+
+def fresh() -> dict[str, Any]:
+    """A namespace in which nothing has happened."""
+    return {"__name__": "__main__", "input": _no_input}
+
+
+def execute(source: str, namespace: dict[str, Any]) -> str:
+    """Runs a cell, unseen. What went wrong, in a sentence without its full stop; empty where nothing did."""
+    try:
+        code = compile(python(source), "<cell>", "exec")
+        with _unseen(), time_limit(CELL_SECONDS):
+            exec(code, namespace)  # noqa: S102  # the learner's own cell, where it was written
+    except NoInput:
+        return "Its cell calls input(), which nobody answers when it is graded"
+    except TooLong:
+        return f"Its cell ran longer than {CELL_SECONDS:.0f} seconds"
+    except (Exception, SystemExit) as error:
+        # Whatever a learner's code raises is what is to be told; Ctrl-C is the learner's own.
+        return f"Its cell raised {type(error).__name__}: {str(error)[:200]}"
+    return ""
+
+
+@contextlib.contextmanager
+def _unseen() -> Iterator[None]:
+    """What a cell prints was seen when it ran first."""
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        yield
+
+
+def _no_input(*_: object) -> str:
+    raise NoInput

@@ -1,0 +1,166 @@
+"""Checks a saved notebook without opening it: what is graded of it runs in a process of its own, by public variants.
+
+    python -m labkit.teach.exercises.standalone NOTEBOOK
+
+is that process. It prints one line of JSON for each exercise. `checked` starts it and reads what it says; a process that
+ends early leaves the exercises that it did not get to as failed. The code runs as the user's own: who grades strangers'
+notebooks takes `labkit grade`. This module must not give points.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.teach.exercises.alone import PlainCell, execute, fresh
+from labkit.teach.exercises.cells import (
+    Selection,
+    said_exercise,
+    select,
+    troubles,
+)
+from labkit.teach.exercises.check import judged
+from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.registry import EXERCISES
+from labkit.teach.shipped import code_cells, released_cells
+
+SECONDS = 900.0
+"""How long a notebook may take; one exercise runs real Spark."""
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What came of one exercise."""
+
+    name: str
+    state: str
+    """`passed`, `failed`, `not attempted`, or `by hand`: there is a text for a person to read."""
+    message: str = ""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.state in {"passed", "by hand"}
+
+
+class Opened(NamedTuple):
+    """A notebook with what counts of it."""
+
+    exercises: list[Exercise]
+    cells: Sequence[PlainCell]
+    released: Sequence[PlainCell]
+    chosen: Selection
+
+
+def checked(path: Path) -> list[Checked]:
+    """Every exercise of a notebook. Raises `InvalidInput` where it is none of the lab's or cannot be read."""
+    exercises = opened(path).exercises
+    words = [sys.executable, "-m", "labkit.teach.exercises.standalone", str(path)]
+    try:
+        ended = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=SECONDS,
+            check=False,
+        )
+        said, why = ended.stdout, "a cell of the notebook has ended the process"
+    except subprocess.TimeoutExpired as late:
+        said, why = late.stdout or b"", f"it took longer than {SECONDS:.0f} seconds"
+    told = {each.name: each for each in _read(said)}
+    return [
+        told.get(
+            exercise.name, Checked(exercise.name, "failed", f"Not checked: {why}.")
+        )
+        for exercise in exercises
+    ]
+
+
+def _read(said: bytes) -> Iterator[Checked]:
+    for line in said.splitlines():
+        try:
+            yield msgspec.json.decode(line, type=Checked)
+        except msgspec.DecodeError:
+            continue  # what the notebook itself has written
+
+
+def opened(path: Path) -> Opened:
+    """A notebook with what counts of it. Raises `InvalidInput`."""
+    try:
+        cells = code_cells(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path}: {error.strerror}; name a notebook.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidInput(
+            f"{path}: this is no notebook; save it with JupyterLab and name it again."
+        ) from None
+    asked = {
+        EXERCISES[name].notebook
+        for name in map(said_exercise, cells)
+        if name in EXERCISES
+    }
+    asked = asked or {
+        each.notebook for each in EXERCISES.values() if each.notebook == path.stem
+    }
+    if len(asked) != 1:
+        raise InvalidInput(
+            f"{path}: it holds no exercise of one notebook of the lab; name one such as 05_two_phase_commit.ipynb."
+        )
+    [notebook] = asked
+    released = released_cells(notebook)
+    if released is None:
+        raise InvalidInput(
+            f"{path}: the released copy of {notebook} is missing; install the lab again."
+        )
+    exercises = [each for each in EXERCISES.values() if each.notebook == notebook]
+    answers = {each.name: each.answer for each in exercises}
+    return Opened(exercises, cells, released, select(cells, released, answers))
+
+
+def check_all(path: Path) -> Iterator[Checked]:
+    """Runs what is graded of a notebook here, and judges every answer by its public variants."""
+    notebook = opened(path)
+    namespace, failed = fresh(), dict[int, str]()
+    for place, cell in enumerate(notebook.cells):
+        if notebook.chosen.is_run(place, cell):
+            failed[place] = execute(cell.source, namespace)
+    for exercise in notebook.exercises:
+        yield _judged(exercise, notebook, namespace, failed)
+
+
+def _judged(
+    exercise: Exercise,
+    notebook: Opened,
+    namespace: dict[str, object],
+    failed: dict[int, str],
+) -> Checked:
+    place = notebook.chosen.counts.get(exercise.name)
+    if place is None:
+        return Checked(exercise.name, "not attempted")
+    if exercise.answer not in namespace and failed[place]:
+        return Checked(exercise.name, "failed", f"{failed[place]}.")
+    found = judged(exercise, namespace)
+    if found is None:
+        return Checked(exercise.name, "not attempted")
+    last = found[-1]
+    if last.passed:
+        return Checked(exercise.name, "by hand" if exercise.by_hand else "passed")
+    told = troubles(place, notebook.cells, notebook.released, notebook.chosen)
+    return Checked(exercise.name, "failed", " ".join([last.message, *told]))
+
+
+def main(path: Path) -> None:
+    """What the process of `checked` does: it answers on a channel that the notebook's own output does not reach."""
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    for each in check_all(path):
+        os.write(channel, json.dumps(msgspec.to_builtins(each)).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

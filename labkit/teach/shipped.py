@@ -1,0 +1,41 @@
+"""The notebooks as learners get them: within an installed package, or beside it in a checkout.
+
+This module must not write anything.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from labkit.teach.exercises.alone import PlainCell
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def notebooks() -> Path:
+    """The folder with the notebooks as they were released; where a copy has none, there is no such folder."""
+    inside = PACKAGE / "notebooks"
+    return inside if inside.is_dir() else PACKAGE.parent / "notebooks"
+
+
+@cache
+def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
+    """The code cells of a notebook as it was released; None where it is not there or cannot be read."""
+    try:
+        return code_cells(
+            (notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8")
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def code_cells(text: str) -> tuple[PlainCell, ...]:
+    """The code cells of a notebook's text. Raises `ValueError`, `KeyError`, `TypeError` where it is no notebook."""
+    return tuple(
+        PlainCell(
+            "".join(cell["source"]),
+            frozenset(map(str, cell.get("metadata", {}).get("tags", ()))),
+        )
+        for cell in json.loads(text)["cells"]
+        if cell["cell_type"] == "code"
+    )

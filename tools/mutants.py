@@ -1,0 +1,312 @@
+"""Wrong variations of a reference solution, made by changing one thing in its syntax tree at a time.
+
+The wrong solutions in `tests/grading/wrong` are those that somebody thought of; these are those that nobody thought of.
+Every change stands for a slip that a learner makes: a set for a list, a term that is left out, a loop that looks at
+the first few only, one too many or too few, a condition that is turned around, operands in the wrong order, an answer
+that is always the same. A change in a text, such as a doc string, is none. This module must not judge.
+"""
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+CAPS = (1, 2)
+"""After how many elements a capped loop stops."""
+_COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE, ast.Eq),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Eq),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+_COMPUTED: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Add,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+}
+_CALLED = {
+    "max": ("min",),
+    "min": ("max",),
+    "all": ("any",),
+    "any": ("all",),
+    "sorted": ("set",),
+    "list": ("set",),
+}
+_CONSTANTS = ("True", "False", "None", "0", "[]", "{}", "''")
+
+
+class Mutant(NamedTuple):
+    """A wrong variation: the name of the change, the line that it changes, and the whole source."""
+
+    change: str
+    line: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other mutants of a solution."""
+        return f"{self.change}: {self.line}"
+
+
+Edit = tuple[str, ast.AST]
+"""The name of a change, and what stands in place of a node then."""
+
+
+def mutants(source: str) -> list[Mutant]:
+    """Every mutant of a solution, each different from it and from the others, in the order of the source."""
+    tree = ast.parse(source)
+    texts = sorted(
+        {
+            each.value
+            for each in ast.walk(tree)
+            if isinstance(each, ast.Constant)
+            and isinstance(each.value, str)
+            and _is_text(each, tree)
+        }
+    )
+    made: dict[str, Mutant] = {}
+    original = ast.unparse(tree)
+    for number, node in enumerate(ast.walk(tree)):
+        for change, new in _edits(node, texts, tree):
+            changed = _replaced(tree, number, new)
+            text = ast.unparse(ast.fix_missing_locations(changed))
+            if text != original and text not in made and _compiles(text):
+                made[text] = Mutant(change, _changed_line(original, text), text)
+    return list(made.values())
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile(text, "<mutant>", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _replaced(tree: ast.Module, number: int, new: ast.AST) -> ast.Module:
+    """A copy of the tree with something else in place of the node of that number in `ast.walk`."""
+    changed = copy.deepcopy(tree)
+    target = list(ast.walk(changed))[number]
+
+    class Swap(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return copy.deepcopy(new) if node is target else self.generic_visit(node)
+
+    result = Swap().visit(changed)
+    assert isinstance(result, ast.Module)
+    return result
+
+
+def _changed_line(original: str, text: str) -> str:
+    """The first line that differs; where one is gone, that one."""
+    before, after = original.splitlines(), text.splitlines()
+    for old, new in zip(before, after, strict=False):
+        if old != new:
+            return (old if len(after) < len(before) else new).strip()
+    return (before or after)[-1].strip()
+
+
+def _is_text(node: ast.AST, tree: ast.Module) -> bool:
+    """Whether a node is a text that is no doc string."""
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and not any(
+            isinstance(each, ast.Expr) and each.value is node for each in ast.walk(tree)
+        )
+    )
+
+
+def _edits(node: ast.AST, texts: Sequence[str], tree: ast.Module) -> Iterator[Edit]:
+    """What may stand in place of a node."""
+    for kind, change in _CHANGES.items():
+        if isinstance(node, kind):
+            yield from change(node)
+    if _is_text(node, tree):
+        for text in texts:
+            yield "another word", ast.Constant(text)
+
+
+def _compare(node: ast.Compare) -> Iterator[Edit]:
+    for place, operator in enumerate(node.ops):
+        for other in _COMPARED.get(type(operator), ()):
+            operators = [*node.ops]
+            operators[place] = other()
+            yield (
+                "another comparison",
+                ast.Compare(node.left, operators, node.comparators),
+            )
+    for constant in (True, False):
+        yield "a condition is always so", ast.Constant(constant)
+
+
+def _binary(node: ast.BinOp) -> Iterator[Edit]:
+    yield "a term is dropped", node.left
+    yield "a term is dropped", node.right
+    yield "swapped operands", ast.BinOp(node.right, node.op, node.left)
+    for other in _COMPUTED.get(type(node.op), ()):
+        yield "another operator", ast.BinOp(node.left, other(), node.right)
+
+
+def _boolean(node: ast.BoolOp) -> Iterator[Edit]:
+    for place in range(len(node.values)):
+        rest = node.values[:place] + node.values[place + 1 :]
+        yield (
+            "a condition is dropped",
+            ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0],
+        )
+    other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    yield "and for or", ast.BoolOp(other, node.values)
+
+
+def _unary(node: ast.UnaryOp) -> Iterator[Edit]:
+    yield "a sign is dropped", node.operand
+
+
+def _choice(node: ast.IfExp) -> Iterator[Edit]:
+    yield "swapped branches", ast.IfExp(node.test, node.orelse, node.body)
+    yield "one branch only", node.body
+    yield "one branch only", node.orelse
+    yield "negated condition", ast.IfExp(_not(node.test), node.body, node.orelse)
+
+
+def _branch(node: ast.If) -> Iterator[Edit]:
+    yield "negated condition", ast.If(_not(node.test), node.body, node.orelse)
+    yield (
+        "a condition is dropped",
+        ast.If(ast.Constant(value=True), node.body, node.orelse),
+    )
+    yield "a step is dropped", ast.If(ast.Constant(value=False), node.body, node.orelse)
+
+
+def _loop(node: ast.For) -> Iterator[Edit]:
+    for capped in _capped(node.iter):
+        yield (
+            "a capped loop",
+            ast.For(node.target, capped, node.body, node.orelse, None),
+        )
+
+
+def _capped(iterated: ast.expr) -> Iterator[ast.expr]:
+    listed = ast.Call(ast.Name("list", ast.Load()), [iterated], [])
+    for count in CAPS:
+        yield ast.Subscript(listed, ast.Slice(None, ast.Constant(count)), ast.Load())
+    yield ast.Subscript(listed, ast.Slice(ast.Constant(1), None), ast.Load())
+    yield ast.Subscript(
+        listed,
+        ast.Slice(None, ast.UnaryOp(ast.USub(), ast.Constant(1))),
+        ast.Load(),
+    )
+
+
+def _comprehension(node: ast.comprehension) -> Iterator[Edit]:
+    for capped in _capped(node.iter):
+        yield (
+            "a capped loop",
+            ast.comprehension(node.target, capped, node.ifs, node.is_async),
+        )
+    for place, condition in enumerate(node.ifs):
+        rest = node.ifs[:place] + node.ifs[place + 1 :]
+        changed = [*rest, _not(condition)]
+        yield (
+            "a condition is dropped",
+            ast.comprehension(node.target, node.iter, rest, node.is_async),
+        )
+        yield (
+            "negated condition",
+            ast.comprehension(node.target, node.iter, changed, node.is_async),
+        )
+
+
+def _list_comprehension(node: ast.ListComp) -> Iterator[Edit]:
+    as_set = ast.SetComp(node.elt, node.generators)
+    yield "a set for a list", ast.Call(ast.Name("list", ast.Load()), [as_set], [])
+
+
+def _list(node: ast.List) -> Iterator[Edit]:
+    for place in range(len(node.elts)):
+        rest = node.elts[:place] + node.elts[place + 1 :]
+        yield "an element is dropped", ast.List(rest, ast.Load())
+    if len(node.elts) > 1:
+        yield "swapped operands", ast.List(node.elts[::-1], ast.Load())
+
+
+def _dict(node: ast.Dict) -> Iterator[Edit]:
+    if len(node.values) > 1:
+        yield "swapped operands", ast.Dict(node.keys, node.values[::-1])
+
+
+def _call(node: ast.Call) -> Iterator[Edit]:
+    if isinstance(node.func, ast.Name):
+        for other in _CALLED.get(node.func.id, ()):
+            name = ast.Name(other, ast.Load())
+            yield "another function", ast.Call(name, node.args, node.keywords)
+    if len(node.args) > 1:
+        for argument in node.args:
+            yield "a term is dropped", argument
+
+
+def _constant(node: ast.Constant) -> Iterator[Edit]:
+    if type(node.value) is int:
+        yield "one too many", ast.Constant(node.value + 1)
+        yield "one too few", ast.Constant(node.value - 1)
+    if type(node.value) is bool:
+        yield "the opposite", ast.Constant(not node.value)
+
+
+def _return(_node: ast.Return) -> Iterator[Edit]:
+    for constant in _CONSTANTS:
+        yield (
+            "a constant result",
+            ast.Return(ast.parse(constant, mode="eval").body),
+        )
+
+
+def _assign(node: ast.Assign) -> Iterator[Edit]:
+    if not isinstance(node.targets[0], ast.Name):
+        yield "a step is dropped", ast.Pass()
+
+
+def _function(node: ast.FunctionDef) -> Iterator[Edit]:
+    """The first answer for everything, and each of its texts for everything."""
+    texts = {
+        each.value
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
+    for text in sorted(texts - {ast.get_docstring(node, clean=False) or ""}):
+        body: list[ast.stmt] = [ast.Return(ast.Constant(text))]
+        constant = copy.copy(node)
+        constant.body = body
+        yield "a constant result", constant
+
+
+def _not(condition: ast.expr) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), condition)
+
+
+_CHANGES: dict[type[ast.AST], Callable[..., Iterator[Edit]]] = {
+    ast.Compare: _compare,
+    ast.BinOp: _binary,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _unary,
+    ast.IfExp: _choice,
+    ast.If: _branch,
+    ast.For: _loop,
+    ast.comprehension: _comprehension,
+    ast.ListComp: _list_comprehension,
+    ast.List: _list,
+    ast.Dict: _dict,
+    ast.Call: _call,
+    ast.Constant: _constant,
+    ast.Return: _return,
+    ast.Assign: _assign,
+    ast.FunctionDef: _function,
+}
+"""How a node of each kind may be changed."""
