@@ -9,7 +9,7 @@ from labkit.core.records import Observation
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import Seen
+from labkit.sim.models.pipeline.parts import VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
@@ -79,7 +79,7 @@ def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
     ):
         rows = others[: between + behind]
         seen = (first, *rows[:between], second, *rows[between:])
-        looks = tuple(Seen(offset, 0, 1) for offset in seen)
+        looks = tuple(VisibleRow(offset, 0, 1) for offset in seen)
         yield state._replace(store=state.store._replace(seen=looks))
 
 
