@@ -133,15 +133,17 @@ def test_a_second_interpreter_forgets_the_same(strategy: str, order: str):
 
 
 def told(state: State) -> dict:
+    """A state in the words of the plain interpreter, which knows no second attempt at a task: here is none."""
+    assert not any(each.handle.attempt for each in state.store.transactions)
     query, driver, store = state.query, state.query.driver, state.store
     transactions = {status: {} for status in Status}
     for each in store.transactions:
-        transactions[each.status][each.handle[1:]] = list(each.rows)
+        transactions[each.status][each.handle[1:4]] = list(each.rows)
     return {
         "planned": list(query.ends),
         "decided": query.decided,
         "votes": {
-            batch: [handle[1:] for handle in handles]
+            batch: [handle[1:4] for handle in handles]
             for batch, handles in query.handles
         },
         "logs": list(query.logs),
@@ -164,7 +166,7 @@ def told(state: State) -> dict:
 
 
 def told_task(task) -> tuple:
-    names = [handle[1:] for handle in task.handles]
+    names = [handle[1:4] for handle in task.handles]
     if task.op in (Op.COMMIT, Op.ABORT, Op.PREPARE, Op.SEAL):
         return (task.op, names[0])
     if task.op in (Op.WRITE, Op.FLUSH):
