@@ -23,7 +23,7 @@ from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.sandbox.sandbox import Run, RunEnd, Sandbox
-from labkit.teach.exercises.contract import AnswerFailed, Exercise, Variant
+from labkit.teach.exercises.contract import AnswerFailed, Exercise, Kind, Variant
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
 _OURS = {"no sandbox", "failed"}
@@ -85,11 +85,16 @@ class Examination:
         return self.made
 
     def _left(self) -> list[Exercise]:
-        return [
+        """What is still to be asked: texts that a person reads first, functions last.
+
+        A function can tell the rest of its notebook what it is asked. What came before it cannot hold that.
+        """
+        left = [
             one
             for one in self.prepared.attempted
             if one.name not in self.made.items and one.name not in self.later
         ]
+        return sorted(left, key=_asked_late)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
         """Leaves out the cell at which a run ended; its exercise has failed."""
@@ -186,6 +191,13 @@ class Examination:
         self.made.items[exercise.name] = item
         if "took too long" in item.shown:
             self.made.limits_hit.append(f"{exercise.name}: time")
+
+
+def _asked_late(exercise: Exercise) -> int:
+    """0 for texts, 1 for constants, 2 for whatever may be a function."""
+    if exercise.by_hand:
+        return 0
+    return 1 if exercise.kind in {Kind.PREDICT, Kind.EXPLAIN} else 2
 
 
 def _at_length(how: str, limits: Limits) -> str:

@@ -171,3 +171,11 @@ def test_feedback_shows_no_hidden_value_and_no_trick(graded: Graded) -> None:
         assert "leak" not in said.replace("leaks_what_it_is_asked", "")
         assert "hidden-" not in text
         assert not [value for value in hidden if len(value) > 3 and value in text]
+
+
+def test_no_executed_notebook_and_no_text_holds_what_was_asked(graded: Graded) -> None:
+    for path in (graded.out / "executed").iterdir():
+        assert "asked 1" not in path.read_text(), path
+    for one in graded.attackers:
+        for item in graded.record(one.name).items:
+            assert "I was asked" not in (item.written or ""), one.name
