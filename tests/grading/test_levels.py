@@ -146,11 +146,26 @@ def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) ->
     withheld = sorted({m for each in EXERCISES.values() for m in each.withheld})
     assert len(withheld) > 5
     root_layout.copy_lab(tmp_path, withheld)
-    subprocess.run(
-        [sys.executable, "-P", "-c", "from labkit import lab"],
+    answering = [
+        'lab.explore("kafka_log", timeout=4)',  # 09-timeout
+        'lab.seen_over_time({}, "hello")',  # 06-jump
+        'lab.explore("two_phase_commit", participants=2)',  # 05-recovery, 05-atomic
+        'lab.explore("snapshot")',  # 03-cut
+        'lab.simulate("sink.mid_commit", sink="wal")',  # 06-wal
+    ]
+    tried = "\n".join(
+        f"try:\n    {call}\nexcept ImportError as error: print(error)\nelse: print('answers')"
+        for call in answering
+    )
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", f"from labkit import lab\n{tried}"],
         check=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    assert len(said) == len(answering)
+    assert all("is withheld while exercises are graded" in line for line in said), said
 
 
 def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> None:
