@@ -352,6 +352,14 @@ def test_a_mark_that_could_be_anybodys_is_nobodys(tmp_path: Path) -> None:
     assert sum("so these points are not counted" in doubt for doubt in book.doubts) == 2
 
 
+def test_a_name_that_two_in_the_roster_have_gets_no_mark(tmp_path: Path) -> None:
+    list_ = class_list(tmp_path, "id,name\n1,Max Muster\n2,Max Muster\n")
+    given = by_hand(tmp_path, "student,exercise,points\nMax Muster,01-why,2\n")
+    book = booked(tmp_path, record("1"), record("2"), members=list_, marks=given)
+    assert set(totals(book).values()) == {6}
+    assert any("2 students here can be called Max Muster" in one for one in book.doubts)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -168,6 +168,9 @@ def test_feedback_shows_no_hidden_value_and_no_trick(graded: Graded) -> None:
     for page in (graded.out / "feedback").iterdir():
         text = page.read_text()
         said = re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)  # their own code
+        said = said.replace(
+            "name &#39;leaked&#39; is not defined", ""
+        )  # and their names
         assert "leak" not in said.replace("leaks_what_it_is_asked", "")
         assert "hidden-" not in text
         assert not [value for value in hidden if len(value) > 3 and value in text]
