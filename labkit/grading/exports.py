@@ -91,7 +91,7 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
         most = sum(one.points * rules.weight(one.name) for one in asked)
         yield (
             f"Participant {account}",
-            row.name,
+            records[0].student if records else row.name,
             row.member.email if row.member else "",
             amount(points) if records else "",
             amount(most),

@@ -185,10 +185,13 @@ def _alike(rows: Sequence[Row]) -> list[str]:
 
 def _show_apart(rows: Sequence[Row]) -> None:
     """Adds to equal names what tells them apart."""
-    count = Counter(_as_seen(row.name) for row in rows)
+    names = Counter(_as_seen(row.name) for row in rows)
+    labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
-        if count[_as_seen(row.name)] > 1:
-            row.name = f"{row.name} ({_apart(row)})"
+        name = _as_seen(row.name)
+        if names[name] > 1:
+            label = _apart(row) if labels[name, _apart(row)] == 1 else row.key
+            row.name = f"{row.name} ({label})"
 
 
 def _as_seen(name: str) -> str:

@@ -165,6 +165,10 @@ def test_a_name_that_two_could_have_belongs_to_neither(tmp_path: Path) -> None:
     )
     book = booked(tmp_path, *twins, members=list_)
     assert [row.key for row in book.unknown] == ["moodle-1"]
+    book = booked(
+        tmp_path, *twins, members=class_list(tmp_path, "id,name\n1,Max Muster\n")
+    )
+    assert len({row.name for row in book.rows}) == len(book.rows) == 3
 
 
 def test_a_number_of_the_school_is_not_a_number_of_the_platform(tmp_path: Path) -> None:
