@@ -86,13 +86,13 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
     """Who has written a text that a person reads, by exercise."""
-    found: dict[Exercise, list[Row]] = {}
+    writers: dict[Exercise, list[Row]] = {}
     for exercise in book.asked:
         for row in book.rows:
             item = row.scores[exercise.name].item
             if exercise.by_hand and item is not None and item.written:
-                found.setdefault(exercise, []).append(row)
-    return found
+                writers.setdefault(exercise, []).append(row)
+    return writers
 
 
 def reading(

@@ -62,18 +62,18 @@ def read(path: Path) -> list[Member]:
         raise InvalidInput(
             f"{path}: there is nobody in the roster; it needs a line for each student."
         )
-    seen: dict[str, Member] = {}
+    by_id: dict[str, Member] = {}
     for member in members:
         if not (member.name or member.ids or member.email):
             raise InvalidInput(
                 f"{member.place}: nobody is named; the roster needs a column id, name or email."
             )
         for id_ in member.ids[:1]:
-            if id_.casefold() in seen:
+            if id_.casefold() in by_id:
                 raise InvalidInput(
-                    f"{member.place}: {id_} is also in {seen[id_.casefold()].place}; give each student an id of their own."
+                    f"{member.place}: {id_} is also in {by_id[id_.casefold()].place}; give each student an id of their own."
                 )
-            seen[id_.casefold()] = member
+            by_id[id_.casefold()] = member
     return members
 
 
@@ -173,7 +173,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
-    found: dict[str, list[int]] = {}
+    members_of: dict[str, list[int]] = {}
     doubts: list[str] = []
     for key, theirs in by_key.items():
         numbers = _by_account(members, theirs[0])
@@ -183,14 +183,14 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
                 f"{theirs[0].student} ({key}) could be any of {lines}; give each student ids of their own."
             )
         elif numbers := numbers or _by_group(members, theirs[0]):
-            found[key] = numbers
-    doubts += _by_name(members, by_key, found)
+            members_of[key] = numbers
+    doubts += _by_name(members, by_key, members_of)
     groups: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):
         if member.group:
             groups[same_name(member.group)].append(number)
     owners: dict[int, list[str]] = defaultdict(list)
-    for key, numbers in found.items():
+    for key, numbers in members_of.items():
         together = {
             other
             for number in numbers
@@ -232,17 +232,17 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member],
     by_key: Mapping[str, Sequence[Record]],
-    found: dict[str, list[int]],
+    members_of: dict[str, list[int]],
 ) -> list[str]:
     """Adds who can be told by the name alone; a sentence for each name that two could have."""
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):
         named[same_name(member.name)].append(number)
-    taken = {number for numbers in found.values() for number in numbers}
+    taken = {number for numbers in members_of.values() for number in numbers}
     left: dict[str, list[str]] = defaultdict(list)
     for key, theirs in by_key.items():
-        if key not in found:
+        if key not in members_of:
             left[same_name(theirs[0].student)].append(key)
     for name, keys in sorted(left.items()):
         numbers = named.get(name, [])
@@ -262,5 +262,5 @@ def _by_name(
             )
         else:
             for key in keys:
-                found[key] = numbers
+                members_of[key] = numbers
     return doubts

@@ -224,7 +224,7 @@ def _by_row(
         words += [*member.ids, member.email, member.name] if member else []
         for word in filter(None, words):
             called[roster.same_name(word)].add(row.key)
-    found: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
+    by_row: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
         word = mark.student.removeprefix("'")
         whole_group = word in together and word not in own
@@ -232,14 +232,14 @@ def _by_row(
         keys = own.get(word) or together.get(word) or called.get(names, set())
         if whole_group or len(keys) == 1:
             for key in keys:
-                found[key][mark.exercise].append(mark)
+                by_row[key][mark.exercise].append(mark)
         else:
             who = "nobody" if not keys else f"{len(keys)} students"
             doubts.append(
                 f"{mark.place}: {who} here can be called {mark.student}, so these points are not counted; "
                 "write the id that stands in grades.csv or in the file to fill in."
             )
-    return found
+    return by_row
 
 
 def _score(

@@ -80,11 +80,11 @@ def alike(records: Iterable[Record]) -> list[Alike]:
         for (notebook, _), keys in files.items()
         if len(keys) > 1
     ]
-    told = {(one.where, one.students) for one in same_file}
+    of_one_file = {(one.where, one.students) for one in same_file}
     same_answer = [
         Alike(exercise, notebook, tuple(sorted(keys)))
         for (notebook, exercise, _), keys in answers.items()
-        if len(keys) > 1 and (notebook, tuple(sorted(keys))) not in told
+        if len(keys) > 1 and (notebook, tuple(sorted(keys))) not in of_one_file
     ]
     return [*_ordered(same_file), *_ordered(same_answer)]
 

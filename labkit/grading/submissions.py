@@ -83,7 +83,7 @@ class _Candidate:
 
 
 def collect(
-    given: Sequence[Path],
+    places: Sequence[Path],
     course: Course,
     work: Path,
     deadline: datetime | None,
@@ -95,12 +95,12 @@ def collect(
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
-    for place in given:
+    for place in places:
         for upload in uploads.of(place):
             reader.add(upload)
     if not reader.candidates and not reader.others:
         raise InvalidInput(
-            f"{', '.join(text(str(path)) for path in given)}: no submission there; name folders, notebooks or ZIP archives."
+            f"{', '.join(text(str(path)) for path in places)}: no submission there; name folders, notebooks or ZIP archives."
         )
     return [
         replace(
@@ -329,7 +329,7 @@ def _by_exercises(notebook: Notebook, course: Course) -> str:
 
 def _by_name(file: str, course: Course) -> str:
     name = PurePath(file).name
-    return next((known for known in _notebooks(course) if known in name), "")
+    return next((one for one in _notebooks(course) if one in name), "")
 
 
 def _of_course(name: str, course: Course) -> str:

@@ -58,23 +58,23 @@ class Uploads:
     skipped: Path | None = None
     """A folder that is none of the submissions, wherever it lies: the grades' own."""
 
-    def of(self, given: Path) -> Iterator[Upload]:
+    def of(self, place: Path) -> Iterator[Upload]:
         """Every file in a folder, an archive, or the file itself. Raises `InvalidInput` when there is nothing."""
-        if given.is_symlink() or not given.exists():
+        if place.is_symlink() or not place.exists():
             raise InvalidInput(
-                f"{text(str(given))}: there is no such file or folder; name what was submitted."
+                f"{text(str(place))}: there is no such file or folder; name what was submitted."
             )
-        if self._is_skipped(given):
+        if self._is_skipped(place):
             raise InvalidInput(
-                f"{text(str(given))}: this is the folder of the grades; name what was submitted."
+                f"{text(str(place))}: this is the folder of the grades; name what was submitted."
             )
-        if given.is_dir():
-            yield from self._in_folder(given)
-        elif given.suffix.lower() == ".zip":
-            yield from self._in_named_archive(given)
+        if place.is_dir():
+            yield from self._in_folder(place)
+        elif place.suffix.lower() == ".zip":
+            yield from self._in_named_archive(place)
         else:
-            place = PurePath(given.absolute().parent.name, given.name)
-            yield _read(given, origin(place, self.notebooks), text(given.name))
+            named = PurePath(place.absolute().parent.name, place.name)
+            yield _read(place, origin(named, self.notebooks), text(place.name))
 
     def _is_skipped(self, path: Path) -> bool:
         return (
