@@ -14,6 +14,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from labkit.core.errors import InvalidInput
 from labkit.grading.archives import Archive, Entry, opened
 from labkit.grading.platforms import (
+    NOTHING_BESIDE,
     Context,
     Origin,
     Platform,
@@ -26,6 +27,8 @@ from labkit.grading.reading import MOST_BYTES, may_be_notebook
 from labkit.grading.surveys import MOST_BESIDE, survey
 
 _NEVER = datetime.fromtimestamp(0).astimezone()
+_HANDED_OUT = "notebooks"
+"""The folder with the notebooks in the copy of the lab that learners get."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +91,20 @@ class Uploads:
         names = survey(
             walk.files, walk.repositories, folder.absolute().name, walk.beginning
         )
+        one = self._of_one(folder.absolute().name, walk.files, folder=True)
         for inside, why in walk.unreadable:
-            whose = self._origin(folder, inside / "unreadable", names)
+            whose = one or self._origin(folder, inside / "unreadable", names)
             yield Upload(whose, text(str(inside)), _NEVER, problem=why)
         for inside in walk.files:
             path = folder / inside
-            whose = self._origin(folder, inside, names)
+            whose = one or self._origin(folder, inside, names)
             if path.is_symlink() or not path.is_file():
                 why = "It is a link or no file, and is not followed."
                 yield Upload(whose, text(str(inside)), _NEVER, problem=why)
             elif path.suffix.lower() == ".zip":
-                yield from self._in_found_archive(path, inside, whose, names)
+                depth = len(inside.parts) - names.wrapped
+                own = one or depth > 1 or whose.platform is not Platform.PLAIN
+                yield from self._in_found_archive(path, inside, whose, own=bool(own))
             elif may_be_notebook(path.name):
                 yield _read(path, whose, text(str(inside)))
             elif not _is_platforms(inside, whose, names):
@@ -109,12 +115,26 @@ class Uploads:
             PurePath(folder.absolute().name or "in") / inside, self.notebooks, names
         )
 
+    def _of_one(
+        self, name: str, paths: Iterable[PurePath], *, folder: bool
+    ) -> Origin | None:
+        """The student whose a whole folder or archive is, by its name or because all that was handed out lies in it."""
+        shaped = platform_origin(name, NOTHING_BESIDE, folder=folder)
+        if shaped is not None:
+            return shaped
+        for path in paths:
+            if (
+                len(path.parts) == 2
+                and path.parts[0] == _HANDED_OUT
+                and path.name.startswith(tuple(self.notebooks))
+            ):
+                return plain_origin(name if folder else PurePath(name).stem)
+        return None
+
     def _in_found_archive(
-        self, path: Path, inside: PurePath, whose: Origin, names: Context
+        self, path: Path, inside: PurePath, whose: Origin, *, own: bool
     ) -> Iterator[Upload]:
-        """An archive in a folder: a student's, or a platform's download that nobody has named."""
-        depth = len(inside.parts) - names.wrapped
-        own = depth > 1 or whose.platform is not Platform.PLAIN
+        """An archive in a folder: a student's own, or perhaps a platform's download that nobody has named."""
         shown = text(str(inside))
         when = whose.when or _modified(path)
         try:
@@ -134,8 +154,12 @@ class Uploads:
         try:
             with opened(path, shown) as archive:
                 inner = survey(archive.paths(), read=_beginning(archive))
+                of_one = self._of_one(path.name, archive.paths(), folder=False)
                 one = _only_folder(archive.paths())
-                if one and not _is_download(archive.paths(), inner):
+                if of_one is not None:
+                    when = of_one.when or _modified(path)
+                    yield from _as_one(archive, shown, of_one, when)
+                elif one and not _is_download(archive.paths(), inner):
                     doubt = _ONE_FOLDER.format(
                         file=shown, folder=text(one), student=stem.shown
                     )

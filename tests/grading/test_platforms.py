@@ -338,6 +338,24 @@ def test_the_archive_of_one_student_named_alone_is_asked_about(tmp_path: Path) -
     assert set(found) == {"emil", "finn"}
 
 
+def test_each_students_folder_or_archive_may_be_named_by_itself(tmp_path: Path) -> None:
+    lab = {"README.md": "the lab", "labkit/lab.py": ""}
+    given = []
+    for number, who in enumerate(("ada", "bob")):
+        write(tmp_path / "in" / who / "notebooks" / NOTEBOOK, answer(number))
+        given.append(tmp_path / "in" / who)
+    for number, who in enumerate(("dora", "emil"), start=2):
+        files = {f"notebooks/{NOTEBOOK}": answer(number), **lab}
+        given.append(packed(tmp_path / f"{who}.zip", files))
+    moodle = tmp_path / "Frida_7_assignsubmission_file_"
+    write(moodle / "deep" / NOTEBOOK, answer(4))
+    canvas = {f"frida_8_99_x/{NOTEBOOK}": answer(5)}
+    given += [moodle, packed(tmp_path / "mallory_9_99_x.zip", canvas)]
+    found = by_key(gathered(tmp_path, *given))
+    assert set(found) == {"ada", "bob", "dora", "emil", "moodle-7", "canvas-9"}
+    assert not any(one.doubts for one in found.values())
+
+
 def test_a_folder_too_many_is_asked_about_and_a_platforms_is_seen_through(
     tmp_path: Path,
 ) -> None:
