@@ -664,6 +664,22 @@ def test_what_cannot_be_followed_is_counted(place: Path) -> None:
     assert told(calls, place) == ["create mapped", "truncate mapped", "exit"]
 
 
+FOREIGN = """
+import ctypes, mmap
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(bytes([0xB8, 20, 0, 0, 0, 0xCD, 0x80, 0xC3]))  # mov eax, getpid of i386; int 0x80; ret
+ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+"""
+
+
+def test_a_call_of_another_table_is_counted_and_goes_on(place: Path) -> None:
+    alone = subprocess.run([sys.executable, "-I", "-S", "-c", FOREIGN], check=False)
+    if alone.returncode:
+        pytest.skip("This machine runs no 32-bit system calls.")
+    ended, _ = python(place, FOREIGN)
+    assert (ended.status, dict(ended.unseen)) == (0, {"a 32-bit system call": 1})
+
+
 OWN_FILTER = """
 import ctypes, errno, os, sys
 sys.path.insert(0, {root!r})

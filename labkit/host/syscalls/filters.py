@@ -5,6 +5,7 @@ that is about to become the watched command may install it. Source: seccomp(2), 
 not decide what becomes of a call.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -24,6 +25,7 @@ _NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 _NO_NEW_PRIVILEGES = 38
 
 _RECEIVE, _SEND, _STILL_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_SET_FLAGS, _WAKE_AT_ONCE = 0x40082104, 1
 _NOTIFICATION = struct.Struct("<QIIiIQ6Q")
 _RESPONSE = struct.Struct("<QqiI")
 _CONTINUE = 1
@@ -135,6 +137,10 @@ class Listener:
         self, descriptor: int, here: Architecture, asked: Iterable[Question]
     ) -> None:
         self.descriptor = descriptor
+        with contextlib.suppress(
+            OSError
+        ):  # Linux 6.6: whoever waits is woken on the same processor
+            fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
         self._audit, self._foreign = here.audit, here.foreign
         self._names = {here.numbers[each.name]: each.name for each in asked}
 

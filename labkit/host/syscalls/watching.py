@@ -37,8 +37,8 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
-LINGER_SECONDS = 2.0
-"""How long what a command left running may go on after the command itself has ended."""
+LINGER_SECONDS = 5.0
+"""How long what a command left running may go on after it has ended: a JVM that a script started ends after the script."""
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids being read"
 _FORBIDDEN = "a file in a folder that the watcher may not look into"
