@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from labkit.crashtest.blackbox import effects as effects_module
 from labkit.crashtest.blackbox.durability import synced_by
 from labkit.crashtest.blackbox.effects import Effect, Namer, mask, unordered
 from labkit.crashtest.blackbox.lanes import LANES, SHAPES, Lanes
+from labkit.crashtest.blackbox.messages import word
 from labkit.crashtest.blackbox.xray import XRay, xray
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.support import supported
@@ -190,6 +192,64 @@ def test_what_lies_elsewhere_and_what_is_ignored_moves_no_count() -> None:
     assert [namer.name(call(text)) for text in texts if "send" not in text] == [
         None
     ] * 4
+
+
+def kafka(key: int, body: bytes = b"rest") -> bytes:
+    inner = key.to_bytes(2) + (7).to_bytes(2) + b"\0\0\0\1" + body
+    return len(inner).to_bytes(4) + inner
+
+
+def postgres(kind: bytes, body: bytes) -> bytes:
+    return kind + (len(body) + 4).to_bytes(4) + body
+
+
+MESSAGES = [
+    (kafka(0), "Produce"),
+    (kafka(8), "OffsetCommit"),
+    (kafka(26), "EndTxn"),
+    (kafka(3), "Metadata"),
+    (kafka(99), ""),
+    (kafka(0)[:-1], ""),
+    (postgres(b"Q", b"COMMIT\0"), "COMMIT"),
+    (
+        postgres(b"P", b"name\0 insert into t values ($1)\0\0\0") + postgres(b"S", b""),
+        "INSERT",
+    ),
+    (postgres(b"B", b"\0name\0") + postgres(b"E", b"\0\0\0\0\0"), "Bind"),
+    (postgres(b"X", b""), "Terminate"),
+    ((12).to_bytes(4) + (196608).to_bytes(4) + b"user", "Startup"),
+    ((8).to_bytes(4) + (80877103).to_bytes(4), "SSLRequest"),
+    (b"POST /rows HTTP/1.1\r\n", "POST"),
+    (b"*3\r\n$3\r\nset\r\n$1\r\na\r\n", "SET"),
+    (b"anything else", ""),
+    (b"", ""),
+]
+
+
+@pytest.mark.parametrize(("content", "said"), MESSAGES)
+def test_a_message_is_told_by_its_first_bytes(content: bytes, said: str) -> None:
+    assert word(content[:64], len(content)) == said
+
+
+def test_a_client_that_asks_by_the_clock_moves_no_count() -> None:
+    """Kafka's clients ask for metadata when it is time: a different number of times in every run."""
+
+    def sent(keys: Sequence[int]) -> list[str]:
+        namer = Namer([FOLDER])
+        calls = [
+            replace(call("send 127.0.0.1:9092"), head=kafka(key), size=len(kafka(key)))
+            for key in keys
+        ]
+        return [each.name for each in map(namer.name, calls) if each]
+
+    quiet, chatty = [0, 8, 0, 8], [18, 3, 0, 3, 8, 12, 0, 1, 3, 8]
+    assert sent(quiet) == sent(chatty)
+    assert sent(quiet) == [
+        "send 127.0.0.1:9092 Produce #1",
+        "send 127.0.0.1:9092 OffsetCommit #1",
+        "send 127.0.0.1:9092 Produce #2",
+        "send 127.0.0.1:9092 OffsetCommit #2",
+    ]
 
 
 def test_two_watched_folders_are_told_apart() -> None:

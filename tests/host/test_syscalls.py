@@ -372,6 +372,8 @@ def test_bytes_for_a_server_are_seen_and_those_between_own_processes_are_not(
         (f"unix:{place}/their.sock", 7),
         (peer, 1),
     ]
+    heads = [each.head for each in calls if each.kind is CallKind.SEND]
+    assert heads == [b"12345", b"123", b"123", b"1234567", b"1"]
 
 
 def test_a_message_to_a_named_peer(place: Path) -> None:

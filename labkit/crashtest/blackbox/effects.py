@@ -3,7 +3,8 @@
 A name is what was done, to which file or peer with ids masked, and which one of that kind it is. Masked is what differs
 from run to run: ids, process numbers, times, temporary names, and the number of an entry of a log (`offsets/3`), whose
 place in the order says as much. Numbers that tell files of one step apart (`part-00001`) stay: the order of such files
-is chance. This module must not start anything, and must not decide where to kill.
+is chance. A message for a server is told by what it is, where its first bytes say so. This module must not start
+anything, and must not decide where to kill.
 """
 
 import fnmatch
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.crashtest.blackbox.messages import ASKING, word
 from labkit.host.syscalls.calls import Call, CallKind
 
 _UUID = re.compile(
@@ -69,7 +71,8 @@ class Effect:
 
     call: Call
     where: str
-    """The masked path below its watched folder (of a rename the new one), or the peer of a SEND; empty of EXIT."""
+    """The masked path below its watched folder (of a rename the new one); of a SEND the peer and what its first bytes
+    say, as `127.0.0.1:5432 COMMIT`; empty of EXIT."""
     occurrence: int
     """From 1, of this kind at this place in this run."""
     file: str = ""
@@ -121,13 +124,15 @@ class Namer:
         file = call.target if call.kind is CallKind.SEND else self._below(call)
         if file is None or self._is_ignored(file):
             return None
+        if call.kind is CallKind.SEND and word(call.head, call.size) in ASKING:
+            return None
         where, shown = self._masked(call, file)
         self._times[call.kind, where] += 1
         return Effect(call, where, self._times[call.kind, where], shown)
 
     def _masked(self, call: Call, file: str) -> tuple[str, str]:
         if call.kind is CallKind.SEND:
-            return file, ""
+            return f"{file} {word(call.head, call.size)}".rstrip(), ""
         where = mask(file, pids=self._pids)
         if where in self._numbered:
             where = mask(file, entries=False, pids=self._pids)

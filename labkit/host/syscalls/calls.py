@@ -57,6 +57,8 @@ class Call:
     """Of a WRITE its place in the file; -1: not asked for, or not known."""
     content: bytes | None = None
     """Of a WRITE its bytes, where `watch` was asked for them; None: not asked for, or not readable."""
+    head: bytes = b""
+    """Of a SEND its first bytes, as far as they were in the memory of the process."""
     synced: bool = False
     """Whether a WRITE is durable when it returns (the file was opened with O_SYNC or O_DSYNC, or RWF_DSYNC)."""
 

@@ -23,6 +23,7 @@ _WRITES_DURABLY = 0x2 | 0x4  # RWF_DSYNC, RWF_SYNC
 _APPENDS = 0x10  # RWF_APPEND
 _RANGE = struct.Struct("<qQQQ")
 _EVERYTHING = 1 << 62
+_HEAD = 64
 _SHARING = {"bcachefs", "btrfs", "cifs", "nfs4", "ocfs2", "overlay", "xfs", "zfs"}
 _MESSAGE = struct.Struct("<QI4xQQQQI4x")
 
@@ -82,7 +83,7 @@ class Contents:
         opened = tracee.opened(descriptor)
         size = sum(length for _, length in pieces)
         if opened.is_socket:
-            return self._send(opened, size)
+            return self._send(opened, size, _head(tracee, pieces))
         if not self._counts(opened) or not size:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, flags)
@@ -164,27 +165,29 @@ class Contents:
 
     # Sockets.
 
-    def _send(self, opened: Opened, size: int, to: Address | None = None) -> Found:
+    def _send(
+        self, opened: Opened, size: int, head: bytes = b"", to: Address | None = None
+    ) -> Found:
         peer = to or self._peers.of(opened.inode)
-        return Deed(CallKind.SEND, "", str(peer), size) if peer and size else None
+        if not peer or not size or peer.is_name_service:
+            return None
+        return Deed(CallKind.SEND, "", str(peer), size, head=head)
 
     def send_to(self, tracee: Tracee, of: Arguments) -> Found:
-        to = address(tracee, tracee.memory(of[4], of[5])) if of[4] and of[5] else None
-        return self._send_or_look_up(tracee.opened(of[0]), of[2], to)
+        descriptor, buffer, size, _, name, length = of[:6]
+        to = address(tracee, tracee.memory(name, length)) if name and length else None
+        head = _head(tracee, [(buffer, size)])
+        return self._send(tracee.opened(descriptor), size, head, to)
 
     def send_message(self, tracee: Tracee, descriptor: int, place: int) -> Found:
         raw = tracee.memory(place, _MESSAGE.size)
         if len(raw) < _MESSAGE.size:
             raise WillFail
         name, length, vectors, count, *_ = _MESSAGE.unpack(raw)
-        size = sum(each for _, each in tracee.vectors(vectors, count))
+        pieces = tracee.vectors(vectors, count)
+        size = sum(each for _, each in pieces)
         to = address(tracee, tracee.memory(name, length)) if name and length else None
-        return self._send_or_look_up(tracee.opened(descriptor), size, to)
-
-    def _send_or_look_up(self, opened: Opened, size: int, to: Address | None) -> Found:
-        if to is not None and to.is_name_service:
-            return None
-        return self._send(opened, size, to)
+        return self._send(tracee.opened(descriptor), size, _head(tracee, pieces), to)
 
     def connect(self, tracee: Tracee, of: Arguments) -> Found:
         opened = tracee.opened(of[0])
@@ -203,6 +206,15 @@ class Contents:
         return (
             Unseen("mmap of a writable file", opened.path) if opened.is_file else None
         )
+
+
+def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
+    """The first bytes of what is sent; they say what kind of message it is."""
+    head = b""
+    for place, size in pieces:
+        if len(head) < _HEAD:
+            head += tracee.memory(place, min(size, _HEAD - len(head)))
+    return head
 
 
 def number(tracee: Tracee, pointer: int) -> int:

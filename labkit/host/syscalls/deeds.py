@@ -20,6 +20,7 @@ class Deed(NamedTuple):
     offset: int = -1
     content: bytes | None = None
     synced: bool = False
+    head: bytes = b""
     name: str = ""
     """Where it says more than the call's own name."""
 

@@ -215,6 +215,7 @@ class Watch:
             offset=deed.offset,
             content=deed.content,
             synced=deed.synced,
+            head=deed.head,
         )
 
     def _count(self, unseen: Unseen) -> None:
