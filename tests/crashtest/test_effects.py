@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -488,3 +489,23 @@ def test_bad_input_of_the_command_line(
     assert got == code, told
     assert said in told
     assert "Traceback" not in told
+
+
+@pytest.mark.slow
+def test_statements_for_a_real_server_are_told_by_what_they_are(
+    place: Path, postgres: str
+) -> None:
+    program = """
+import psycopg, sys
+with psycopg.connect(sys.argv[1]) as connection:
+    connection.execute("CREATE TEMPORARY TABLE told (number int)")
+    connection.execute("INSERT INTO told VALUES (%s)", [1])
+"""
+    (place / "program.py").write_text(program)
+    command = f"{sys.executable} program.py '{postgres}'"
+    found = xray(command, [place], place.parent / "log", lanes=Lanes())
+    assert found.watched.status == 0, (place.parent / "log").read_text()
+    said = [each.where.rpartition(" ")[2] for each in found.effects]
+    own = [each for each in said if each not in ("SSLRequest", "Startup", "")]
+    assert own == ["BEGIN", "CREATE", "INSERT", "COMMIT", "Terminate"]
+    assert {line.lane for line in found.lines()} == {"send", "other"}
