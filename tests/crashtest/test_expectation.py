@@ -9,6 +9,7 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict
 from labkit.crashtest.blackbox.expectation import Expectation, expect, lines
+from labkit.crashtest.blackbox.words import because
 from labkit.crashtest.judging import verdict_of
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample
@@ -126,3 +127,19 @@ def test_rows_as_lines_of_json() -> None:
     assert json.dumps(lines(text, "x")[0]["b"]) == "1"
     with pytest.raises(InvalidInput, match="x, line 2: write one JSON value a line"):
         lines("1\n{", "x")
+
+
+def test_a_verdict_quotes_the_rows_of_the_person() -> None:
+    twice = judged(PLAIN, PLAIN, [*PLAIN, PLAIN[0]])
+    assert because(twice, PLAIN, 3) == (
+        'at-least-once, because 1 of 3 row(s) came out twice or more, as {"a": 1, "b": "x"}'
+    )
+    strange = judged(PLAIN, PLAIN, [*PLAIN[1:], {"a": 9}])
+    assert because(strange, PLAIN, 3) == (
+        'none, because 1 of 3 row(s) got lost, as {"a": 1, "b": "x"} and rows came out that nobody expected, as {"a": 9}'
+    )
+    gone = judged(PLAIN, PLAIN, [*PLAIN, {"a": 9}], PLAIN)
+    assert because(gone, PLAIN, 3) == (
+        "exactly-once, because each of 3 row(s) that are due came out once; meanwhile the reader saw "
+        '{"a": 9}, which was gone again later'
+    )

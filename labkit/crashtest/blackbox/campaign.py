@@ -19,7 +19,7 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
-from labkit.crashtest.blackbox.logs import without
+from labkit.crashtest.blackbox.logs import log_notes, without
 from labkit.crashtest.blackbox.outage import (
     OUTAGES,
     POWER,
@@ -49,6 +49,7 @@ from labkit.crashtest.blackbox.settings import (
     pipeline_settings,
 )
 from labkit.crashtest.blackbox.story import lines
+from labkit.crashtest.blackbox.words import because
 from labkit.crashtest.harness.leftovers import MARK
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED
@@ -211,7 +212,8 @@ class Campaign:
             due = [record for record in due if record.offset in there]
         shape = expectation.history_shape
         verdict = verdict_of(samples, expectation.rows, shape, due)
-        return replace(result, verdict=verdict)
+        said = because(verdict, expectation.values, len(due))
+        return replace(result, verdict=replace(verdict, because=said))
 
     def everything(self) -> Report:
         """Runs all that was asked for."""
@@ -290,7 +292,9 @@ class Campaign:
         """What is known so far."""
         unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
         summary = self.ledger.summary(self.found, self.pairs_found, unjudged)
-        notes = (*self._seen.notes, *self.harness.strays)
+        harness = self.harness
+        known = log_notes(harness.logs - harness.recalled, harness.recalled)
+        notes = (*self._seen.notes, *known, *harness.strays)
         return pipeline_report(
             self.settings,
             replace(self._seen, notes=notes),

@@ -4,7 +4,7 @@ While each of its effects is held the reader is asked, if it is quick enough. Th
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,7 +140,7 @@ def _concluded(
         tuple(found),
         frozenset(showing(taken, effects)),
         going,
-        (*notes, *_left_notes(start), *_log_notes(harness.logs)),
+        (*notes, *_left_notes(start)),
     )
 
 
@@ -230,14 +230,6 @@ def _left_behind(start: Start) -> str:
         if count
         else ""
     )
-
-
-def _log_notes(taken: Iterable[str]) -> list[str]:
-    return [
-        f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read it; of its writes only "
-        "the first is a place"
-        for name in sorted(taken)
-    ]
 
 
 def _left_notes(start: Start) -> list[str]:

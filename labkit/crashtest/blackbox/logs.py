@@ -46,6 +46,20 @@ def read_after_all(
     )
 
 
+def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
+    """What a report says of logs, and of what only looked like one."""
+    logs_said = [
+        f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read it; of its writes only "
+        "the first is a place"
+        for name in sorted(taken)
+    ]
+    others = [
+        f"{name} looked like a log until a run with a crash read it; then its other places came back"
+        for name in sorted(recalled)
+    ]
+    return logs_said + others
+
+
 def without(effects: Sequence[Effect], taken: frozenset[str]) -> list[Effect]:
     """The effects that are places: of each log what makes it, and its first write."""
     written: set[str] = set()

@@ -39,9 +39,10 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 def said(effect: Effect) -> str:
     """An effect in a few words."""
     call = effect.call
-    size = f", {call.size} bytes" if call.size > 0 else ""
-    file = f" ({effect.file}{size})" if effect.file else ""
-    return f"{effect.name}{file}"
+    size = f"{call.size} bytes" if call.size > 0 else ""
+    file = effect.file if effect.file != effect.where else ""
+    more = ", ".join(part for part in (file, size) if part)
+    return f"{effect.name} ({more})" if more else effect.name
 
 
 def _crashes(run: PipelineRun) -> Iterator[Line]:
