@@ -8,8 +8,9 @@ import ctypes
 import os
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -33,6 +34,12 @@ class Use(NamedTuple):
     """How often it was read, or a file that was open for reading only was closed."""
 
 
+def _below(folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        for at, _, _ in os.walk(folder.resolve()):
+            yield Path(at)
+
+
 class FileReads:
     """Looks at folders, for a block. Where inotify is not to be had, everything counts as read."""
 
@@ -50,9 +57,7 @@ class FileReads:
         begin = getattr(libc, "inotify_init1", None)
         self._descriptor = begin(os.O_NONBLOCK | os.O_CLOEXEC) if begin else -1
         self._blind = self._descriptor < 0
-        below = [
-            Path(at) for each in self._folders for at, _, _ in os.walk(each.resolve())
-        ]
+        below = list(islice(_below(self._folders), MOST_FOLDERS + 1))
         if len(below) > MOST_FOLDERS:
             self._blind = True
         for folder in [] if self._blind else below:

@@ -130,6 +130,13 @@ def test_rows_that_appear_where_only_a_sync_was_seen_do() -> None:
     assert "3 row(s) appeared between [before create a #1]" in said
 
 
+def test_a_line_in_a_log_explains_no_rows() -> None:
+    done = effects("rename .a a", "write log", "sync a", "exit")
+    assert doubts(glances(0, 3, 6, 6), done, {}, [STORE]) == []
+    (said,) = doubts(glances(0, 3, 6, 6), done, {}, [STORE], {"log"})
+    assert "3 row(s) appeared between [before write log #1]" in said
+
+
 def test_what_was_sent_to_a_server_may_be_seen_a_little_later() -> None:
     sent = effects("send 127.0.0.1:1", *["sync a"] * 8)
     assert doubts(glances(0, 0, 0, 1, 1, 1, 1, 1, 1), sent, {}, [STORE]) == []

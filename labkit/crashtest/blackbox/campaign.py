@@ -19,6 +19,7 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
+from labkit.crashtest.blackbox.jobs import outage_job, pair_job, single_job
 from labkit.crashtest.blackbox.logs import log_notes, without
 from labkit.crashtest.blackbox.outage import (
     OUTAGES,
@@ -40,7 +41,7 @@ from labkit.crashtest.blackbox.points import (
     points,
 )
 from labkit.crashtest.blackbox.reading import Aids
-from labkit.crashtest.blackbox.report import UNJUDGED, pipeline_report
+from labkit.crashtest.blackbox.report import UNJUDGED, late_notes, pipeline_report
 from labkit.crashtest.blackbox.rollback import roll_back
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, effects_of
 from labkit.crashtest.blackbox.settings import (
@@ -111,7 +112,7 @@ class Campaign:
         effects = without(self._seen.effects, self.harness.logs)
         plan = choose(effects, self._seen.showing, most)
         self.found = plan.found
-        jobs = [self._single(point.name) for point in plan.chosen]
+        jobs = [single_job(self.points[point.name]) for point in plan.chosen]
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
@@ -121,7 +122,7 @@ class Campaign:
         """What the single crashes have shown: pairs, found in their recoveries, and places at files that are no logs."""
         most = QUICK_PAIRS if self.settings.quick else PAIRS
         chosen, self.pairs_found = pairs(self.recoveries, most)
-        return [*self._recalled(), *map(_pair_job, chosen)]
+        return [*self._recalled(), *map(pair_job, chosen)]
 
     def outages(self) -> list[Job]:
         """Places at which the power fails, if that was asked for."""
@@ -129,7 +130,7 @@ class Campaign:
             return []
         most = QUICK_OUTAGES if self.settings.quick else OUTAGES
         plan = choose(self._seen.effects, self._seen.showing, most)
-        return [_outage_job(point) for point in plan.chosen]
+        return [outage_job(point) for point in plan.chosen]
 
     def cut_power(self, job: Job) -> list[Result]:
         """The runs from each state that a loss of power at a place may leave, judged; none where all was synced."""
@@ -255,10 +256,7 @@ class Campaign:
         self.found = plan.found
         for point in plan.chosen if harness.recalled else ():
             if point.name not in tried:
-                yield self._single(point.name)
-
-    def _single(self, name: str) -> Job:
-        return Job(name, str(self.points[name]), Group.CRASH)
+                yield single_job(self.points[point.name])
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """What has to be run for one name: of a second crash the first one alone, too."""
@@ -269,7 +267,7 @@ class Campaign:
         if name.startswith(POWER) and self.settings.power_cut:
             place = name.removeprefix(POWER).partition(STATE)[0]
             if place in self.points:
-                yield _outage_job(self.points[place])
+                yield outage_job(self.points[place])
                 return
         first, then, second = name.partition(THEN)
         point = self.points.get(first)
@@ -277,7 +275,7 @@ class Campaign:
             raise InvalidInput(
                 f"--only {name}: the run without a crash has no such place; a report lists those it has."
             )
-        yield self._single(first)
+        yield single_job(point)
         if then:
             recovered = {
                 each.name: each for each in points(self.recoveries.get(point, ()))
@@ -286,7 +284,7 @@ class Campaign:
                 raise InvalidInput(
                     f"--only {name}: the recovery from {first} has no place {second}."
                 )
-            yield _pair_job(Pair(point, recovered[second]))
+            yield pair_job(Pair(point, recovered[second]))
 
     def report(self) -> Report:
         """What is known so far."""
@@ -294,7 +292,8 @@ class Campaign:
         summary = self.ledger.summary(self.found, self.pairs_found, unjudged)
         harness = self.harness
         known = log_notes(harness.logs - harness.recalled, harness.recalled)
-        notes = (*self._seen.notes, *known, *harness.strays)
+        late = late_notes(self.ledger.results)
+        notes = (*self._seen.notes, *known, *late, *harness.strays)
         return pipeline_report(
             self.settings,
             replace(self._seen, notes=notes),
@@ -302,15 +301,6 @@ class Campaign:
             diagnose(summary, self.points),
             self._stories,
         )
-
-
-def _outage_job(point: Point) -> Job:
-    return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
-
-
-def _pair_job(pair: Pair) -> Job:
-    title = f"{pair.first}; then, in the recovery, {pair.second}"
-    return Job(pair.name, title, Group.PAIR)
 
 
 @contextmanager

@@ -42,6 +42,12 @@ READ_AGAIN = 10.0
 """How long a reader that fails is asked again when everything is quiet."""
 
 
+ONCE_MORE = (
+    "the restarted command ended well and rows were missing; it was started once more"
+)
+"""Note of such a run."""
+
+
 class Reading(NamedTuple):
     """What was read at a quiet moment."""
 
@@ -234,9 +240,7 @@ class Harness:
 
     def _once_more(self, run: PipelineRun) -> None:
         """Rows are missing although the command ended well: a job of many starts may bring them with the next one."""
-        run.notes.append(
-            "the restarted command ended well and rows were missing; it was started once more"
-        )
+        run.notes.append(ONCE_MORE)
         start = self.start(run)
         if self._failed(start):
             run.stuck = self.told(start)

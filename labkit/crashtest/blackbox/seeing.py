@@ -85,7 +85,7 @@ def doubts(
 
     `logs`: masked paths of files that nobody reads.
     """
-    gaps = [each for each in changes(glances) if not _explained(each, effects)]
+    gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     found = []
     if gaps:
         named = "; ".join(_said(each, effects) for each in gaps[:FEW])
@@ -146,10 +146,13 @@ class Belongs:
         return False
 
 
-def _explained(change: Change, effects: Sequence[Effect]) -> bool:
-    """Whether an effect between two glances can have changed rows, or a server that was sent something just before."""
+def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
+    """Whether an effect between two glances can have changed rows, or a server that was sent something just before.
+
+    A line in a log explains nothing, since the reader does not read it.
+    """
     between = effects[change.earlier.happened : change.later.happened]
-    if any(each.kind in SHOWING for each in between):
+    if any(each.kind in SHOWING and each.where not in logs for each in between):
         return True
     before = effects[: change.earlier.happened][-ARRIVING:]
     return any(each.kind is CallKind.SEND for each in before)

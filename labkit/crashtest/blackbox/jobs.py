@@ -1,0 +1,22 @@
+"""The runs of a test of a pipeline that are to be made, by their places. This module must not run anything."""
+
+from labkit.crashtest.blackbox.outage import POWER
+from labkit.crashtest.blackbox.points import Pair, Point
+from labkit.crashtest.jobs import Job
+from labkit.crashtest.verdict import Group
+
+
+def single_job(point: Point) -> Job:
+    """One crash."""
+    return Job(point.name, str(point), Group.CRASH)
+
+
+def pair_job(pair: Pair) -> Job:
+    """A crash, and a second one during its recovery."""
+    title = f"{pair.first}; then, in the recovery, {pair.second}"
+    return Job(pair.name, title, Group.PAIR)
+
+
+def outage_job(point: Point) -> Job:
+    """The power fails."""
+    return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
