@@ -1,4 +1,5 @@
-# Never ends: appends each part, then removes it from the input, and waits for more.
+# Never ends, and ignores SIGTERM: appends each part, then removes it from the input, and waits for more.
+trap '' TERM INT HUP
 while true; do
     for part in input/*; do
         if [ ! -e "$part" ]; then continue; fi

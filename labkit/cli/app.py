@@ -18,7 +18,7 @@ VERBS = {
     "services": "Start, look at or stop the servers that some stores need.",
     "grade": "Grade submitted notebooks, each in a sandbox.",
     "release": "Make the copy of the lab that learners get.",
-    "crashtest": "Kill a real job at every effect of your own sink, and say what the sink guarantees.",
+    "crashtest": "Kill a real job at every effect of your own sink or pipeline, and say what it guarantees.",
     "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs.",
     "timeouts": "Say whether three timeouts of Kafka transactions can lose data.",
     "points": "List the failpoints, and which sink passes which.",

@@ -144,7 +144,7 @@ def test_a_reader_that_cannot_be_relied_on(kind: str) -> None:
         (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
         (["--expected", "empty"], "there is no row in it"),
         (["--expected", "broken"], "line 2: write one JSON value a line"),
-        (["--only", "write nowhere #1"], "has no such place"),
+        (["--only", "write nowhere #1"], "has no such point"),
     ],
 )
 def test_what_stands_beside_the_pipeline_is_checked_too(

@@ -90,7 +90,7 @@ class Campaign:
 
     def healthy(self) -> Result:
         """The recorded run. Raises `InvalidInput` if pipeline or reader do not even do without a crash."""
-        self.ledger.tell("run", "a run without a crash, to find the places")
+        self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
         run = self._healthy.run
         self.points = {each.name: each for each in points(self._healthy.effects)}
@@ -133,7 +133,7 @@ class Campaign:
         return [outage_job(point) for point in plan.chosen]
 
     def cut_power(self, job: Job) -> list[Result]:
-        """The runs from each state that a loss of power at a place may leave, judged; none where all was synced."""
+        """The runs from each state that a loss of power at a point may leave, judged; none where all was synced."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             return [self.ledger.skip(job)]
@@ -273,7 +273,7 @@ class Campaign:
         point = self.points.get(first)
         if point is None:
             raise InvalidInput(
-                f"--only {name}: the run without a crash has no such place; a report lists those it has."
+                f"--only {name}: the run without a crash has no such point; a report lists those it has."
             )
         yield single_job(point)
         if then:
@@ -282,7 +282,7 @@ class Campaign:
             }
             if second not in recovered:
                 raise InvalidInput(
-                    f"--only {name}: the recovery from {first} has no place {second}."
+                    f"--only {name}: the recovery from {first} has no point {second}."
                 )
             yield pair_job(Pair(point, recovered[second]))
 

@@ -1,7 +1,7 @@
 """Logs: files that are only appended to, and that neither the pipeline nor its reader ever reads.
 
-Where such a file ends matters to nobody. Its first write stays a place, since its being there may matter. In every
-later run it is watched whether somebody reads it after all; then its places come back. This module must not decide what
+Where such a file ends matters to nobody. Its first write stays a point, since its being there may matter. In every
+later run it is watched whether somebody reads it after all; then its points come back. This module must not decide what
 is run.
 """
 
@@ -50,11 +50,11 @@ def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
     """What a report says of logs, and of what only looked like one."""
     logs_said = [
         f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read it; of its writes only "
-        "the first is a place"
+        "the first is a point"
         for name in sorted(taken)
     ]
     others = [
-        f"{name} looked like a log until a run with a crash read it; then its other places came back"
+        f"{name} looked like a log until a run with a crash read it; then its other points came back"
         for name in sorted(recalled)
     ]
     return logs_said + others

@@ -18,13 +18,13 @@ QUICK_OUTAGES, OUTAGES = 4, 12
 """Places at which the power fails, at most; at each up to five states are tried."""
 
 POWER = "power cut "
-"""Before the name of a place."""
+"""Before the name of a point."""
 STATE = ", "
-"""Between the name of a place and that of a state."""
+"""Between the name of a point and that of a state."""
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """A run to a place, and for each state that a loss of power may leave there one from that state to the end."""
+    """A run to a point, and for each state that a loss of power may leave there one from that state to the end."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         for number, state in enumerate(_states(journal), start=1):

@@ -151,7 +151,7 @@ class Harness:
     def start(
         self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None
     ) -> Start:
-        """Starts the pipeline and sees it out, or kills it at a place."""
+        """Starts the pipeline and sees it out, or kills it at a point."""
         log = self._log(run)
         execution = self._execution(at, ask)
         run.starts.append(execution.run({MARK: self._mark}, log))
@@ -201,7 +201,7 @@ class Harness:
         return expect(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Starts the pipeline and kills it at a place, with evidence. Raises `JobFailed` if it was not reached."""
+        """Starts the pipeline and kills it at a point, with evidence. Raises `JobFailed` if it was not reached."""
         self._prove(run, self.start(run, at), at)
         self.look(run, f"crash {len(run.crashes)}")
 
