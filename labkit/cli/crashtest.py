@@ -168,6 +168,13 @@ def crashtest(
             help="Packages of Maven, group:artifact:version, separated by commas.",
         ),
     ] = None,
+    eyes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="kernel",
+            help="Kill a plain job with the sink at its system calls: sees every library and the JVM (Linux); slower.",
+        ),
+    ] = None,
     lines: Annotated[
         bool,
         typer.Option(
@@ -236,6 +243,7 @@ def crashtest(
         "sink_format": sink_format,
         "table": table,
         "lines": lines or None,
+        "eyes": eyes,
     }
     pipelines = {
         "read_command": read_command,
@@ -247,7 +255,8 @@ def crashtest(
         "power_cut": power_cut,
     }
     is_pipeline = command is not None or (named is None and "command" in said)
-    _refuse_mixed(subject, command, sinks if is_pipeline else pipelines)
+    others = {name: part for name, part in pipelines.items() if name != "watch"}
+    _refuse_mixed(subject, command, sinks if is_pipeline else others)
     guarantee = guarantee_named(expect or said.get("expect"))
     axes = also or said.get("also", [])
     check_axes(axes)
@@ -258,7 +267,7 @@ def crashtest(
     if is_pipeline:
         report = _test_pipeline(said, command, out, common | pipelines)
     else:
-        report = _test_sink(said, subject, out, common | sinks)
+        report = _test_sink(said, subject, out, common | sinks | {"watch": watch})
     if junit is not None:
         junit.write_text(report.junit(guarantee, axes), encoding="utf-8")
     if out is not None:
@@ -289,9 +298,13 @@ def _test_sink(
 ) -> "Report":
     from labkit.crashtest.campaign import campaign
     from labkit.crashtest.configured import combined
+    from labkit.crashtest.kernel import kernel_campaign
 
-    given["code"] = tuple(given["code"] or ())
-    with campaign(combined(said, subject, **given), out, _tell()) as running:
+    wanted = combined(said, subject, **given)
+    if wanted.by_kernel:
+        with kernel_campaign(wanted, out, _tell()) as watched:
+            return watched.everything()
+    with campaign(wanted, out, _tell()) as running:
         return running.everything()
 
 

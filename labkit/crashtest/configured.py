@@ -23,6 +23,7 @@ SINK = {
     "packages",
     "format",
     "table",
+    "eyes",
 }
 """What may be said of a sink only."""
 
@@ -112,6 +113,9 @@ def combined(
         conf=tuple(given.pop("conf", None) or said.get("conf", ())),
         jars=tuple(given.pop("jars", None) or said.get("jars", ())),
         packages=tuple(given.pop("packages", None) or said.get("packages", ())),
+        lines=bool(given.pop("lines", None)),
+        eyes=given.pop("eyes", None) or said.get("eyes", "instruments"),
+        watch=tuple(given.pop("watch", None) or said.get("watch", ())),
         **given,
     )
 

@@ -54,7 +54,7 @@ UNSEEN = (
 )
 """Other libraries that write where the test does not see it."""
 
-IN_JVM = " (the sink writes in the JVM, where nothing is seen)"
+IN_JVM = " (the sink writes in the JVM, where nothing is seen; --eyes kernel sees it)"
 
 FEW = 2
 """Places that a sentence names."""
@@ -191,9 +191,10 @@ def doubts(
     `in_jvm`: whether the sink is one of the JVM's.
     """
     found = []
-    remedy = _help(imported) or (IN_JVM if in_jvm else "")
     unseen = gaps(readings, logged)
     effects = [each.effect for each in logged]
+    in_python = any(each.where == "call" for each in effects)
+    remedy = IN_JVM if in_jvm and not in_python else _help(imported)
     if unseen:
         named = "; ".join(map(str, unseen[:FEW]))
         more = f"; and {len(unseen) - FEW} more" if len(unseen) > FEW else ""

@@ -5,10 +5,14 @@ from functools import cached_property
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
 from labkit.crashtest.harness.subject import BY_NAME, Adapter, Subject
 from labkit.crashtest.instrument.effects import check_id
 from labkit.crashtest.instrument.project import Project
 from labkit.crashtest.spark_options import SparkOptions, spark_options
+
+EYES = ("instruments", "kernel")
+"""Who sees what the sink does: wrappers around Python's libraries, or the kernel that every program asks."""
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: both queries of a variant have their own digits."""
@@ -35,6 +39,10 @@ class Settings:
     """Patterns of files and peers whose effects are none of the sink's."""
     spark: SparkOptions = field(default_factory=SparkOptions)
     """What the sessions of the test's drivers get."""
+    by_kernel: bool = False
+    """Whether a plain job is killed at its system calls, instead of one with instruments at their effects."""
+    watched: tuple[Path, ...] = ()
+    """By the kernel: folders in which the sink writes, beside the working folder."""
     lines: bool = False
     """Whether places before lines are taken, too, also where all effects are seen."""
     adapter: Adapter | None = None
@@ -72,6 +80,8 @@ class Settings:
         parts += self.spark.words()
         parts += [f"--code {folder}" for folder in self.code]
         parts += [f"--ignore '{pattern}'" for pattern in self.ignored]
+        if self.by_kernel:
+            parts += ["--eyes kernel", *(f"--watch {each}" for each in self.watched)]
         if self.lines:
             parts.append("--lines")
         if only:
@@ -100,6 +110,8 @@ def settings(
     jars: tuple[str, ...] = (),
     packages: tuple[str, ...] = (),
     lines: bool = False,
+    eyes: str = "instruments",
+    watch: tuple[str, ...] = (),
 ) -> Settings:
     """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
     adapter, sink = _sink(subject, sink_format, table, reader)
@@ -109,7 +121,11 @@ def settings(
         )
     if limit <= 0 or seconds < 0:
         raise InvalidInput("--limit and --seconds must be more than 0.")
-    for one in only:
+    if eyes not in EYES:
+        raise InvalidInput(f"--eyes {eyes[:40]}: unknown; {nearest(eyes, list(EYES))}")
+    if watch and eyes != "kernel":
+        raise InvalidInput("--watch belongs to --eyes kernel, or to a pipeline.")
+    for one in () if eyes == "kernel" else only:
         for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
             check_id(part)
     for folder in code:
@@ -131,6 +147,8 @@ def settings(
         ignored=ignored,
         spark=spark_options(conf, jars, packages),
         adapter=adapter,
+        by_kernel=eyes == "kernel",
+        watched=tuple(Path(each).resolve() for each in watch),
         lines=lines or any(".line" in one for one in only),
     )
 

@@ -75,9 +75,12 @@ class SparkOptions:
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
-    def profile(self) -> Profile:
+    def profile(self, *, instrumented: bool = True) -> Profile:
         """How a driver's JVM is set up for them; what belongs to the JVM itself becomes options of it."""
         usual, conf = PROFILES["crashtest"], dict(self.conf)
+        if not instrumented:
+            usual = usual.without_forks()
+            conf = {"spark.python.daemon.module": "pyspark.daemon", **conf}
         options = []
         memory = conf.pop("spark.driver.memory", "")
         if memory:

@@ -71,6 +71,16 @@ def test_a_marker_in_another_store_does_not_explain_rows_beside_it() -> None:
     assert "psycopg2 is not seen, psycopg (3) is" in found[0]
 
 
+def test_a_sink_in_the_jvm_is_told_to_be_there_unless_python_is_called() -> None:
+    rows = readings([], [], ROWS)
+    task = [Logged(n, Effect(0, "task 0", n, Kind.BEGIN, "", 0)) for n in (1, 2)]
+    (found,) = doubts(rows, task, {"pyarrow"}, in_jvm=True)
+    assert "the sink writes in the JVM" in found
+    called = logged(Kind.BEGIN, Kind.RETURN)
+    (found,) = doubts(rows, called, {"pyarrow"}, in_jvm=True)
+    assert "what pyarrow does is not seen" in found
+
+
 def test_rows_that_change_or_go_are_told_too() -> None:
     changed = (Seen(0, "k0", 7), ROWS[1])
     found = gaps(readings(ROWS, changed, ()), logged(Kind.STATEMENT, Kind.STATEMENT))

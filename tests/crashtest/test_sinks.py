@@ -94,7 +94,10 @@ def check(name: str, report: Report) -> None:
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     wanted = expected()[name]
     sink, only = f"{SINKS / name}.py:{wanted['name']}", tuple(wanted["shown_by"])
-    check(name, crash_test(sink, quick=True, only=only, folder=tmp_path / "out"))
+    report = crash_test(
+        sink, quick=True, only=only, folder=tmp_path / "out", seconds=900
+    )
+    check(name, report)
 
 
 @pytest.mark.slow

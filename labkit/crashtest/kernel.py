@@ -1,0 +1,119 @@
+"""A sink as a pipeline: a plain job with the user's sink, killed at its system calls, whatever library or JVM writes.
+
+    labkit crashtest sink.py:write_batch --eyes kernel
+
+Points, runs and report are those of `labkit.crashtest.blackbox`; here only the job is written down. This module must
+not run anything.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
+from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.harness.plain_job import PlainJob
+from labkit.crashtest.harness.reader import Reader
+from labkit.crashtest.harness.subject import Adapter, examine
+from labkit.crashtest.ledger import Tell, silent
+from labkit.crashtest.rows import SCHEMA, Rows, generate, read_rows
+from labkit.crashtest.settings import Settings
+from labkit.host.java import find_java
+from labkit.host.processes import wire
+
+IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
+"""Checksums beside files, which only repeat them, and what Python keeps of sources."""
+
+START_SECONDS = 120.0
+"""Seconds in which a job must do something, at least: a session on a busy machine is that long about its start."""
+
+
+@dataclass(frozen=True)
+class SinkPipeline(PipelineSettings):
+    """The test of a sink by its plain job."""
+
+    sink: Settings | None = None
+
+    @property
+    def subject(self) -> str:
+        """The sink's name."""
+        return str(self.sink.subject) if self.sink else self.pipeline
+
+    def command(self, only: str = "") -> str:
+        """The one command that repeats the test, or one run of it."""
+        return self.sink.command(shlex.quote(only) if only else "") if self.sink else ""
+
+
+def as_pipeline(
+    wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path
+) -> SinkPipeline:
+    """Writes job and rows into a folder, and says how they are to be run. `jars`: with those of its packages."""
+    rows = _rows(wanted)
+    rows.write(place / "input")
+    job = PlainJob(
+        file=wanted.subject.file,
+        name=wanted.subject.name,
+        adapter=adapter,
+        folder=str(place),
+        schema=SCHEMA if rows.generated else None,
+        options=wanted.options,
+        conf=wanted.spark.conf,
+        jars=list(jars),
+        reader=wanted.reader.file,
+    )
+    path = place / "job.json"
+    path.write_bytes(wire.encode(job))
+    return SinkPipeline(
+        pipeline=_words("run", path),
+        folder=Path.cwd(),
+        reader=wanted.reader,
+        reset=_words("reset", path),
+        watched=(Path.cwd(), *wanted.watched, job.checkpoint),
+        checkpoint=job.checkpoint,
+        ignored=(*wanted.ignored, *IGNORED),
+        quick=wanted.quick,
+        only=wanted.only,
+        limit=max(wanted.limit, START_SECONDS),
+        seconds=wanted.seconds,
+        sink=wanted,
+    )
+
+
+def _rows(wanted: Settings) -> Rows:
+    if wanted.rows is not None:
+        return read_rows(wanted.rows, wanted.batches)
+    return generate(wanted.batches)
+
+
+def _words(verb: str, job: Path) -> str:
+    module = "labkit.crashtest.harness.plain_job"
+    words = shlex.join([sys.executable, "-B", "-m", module, verb, str(job)])
+    return f"exec {words}"
+
+
+@contextmanager
+def kernel_campaign(
+    wanted: Settings, folder: Path | None = None, tell: Tell = silent
+) -> Iterator[Campaign]:
+    """Everything that such a test needs, for a block. Raises `InvalidInput` for a sink whose store nobody empties."""
+    with ExitStack() as stack:
+        # Not in `folder`: that may lie in the working folder, where everything that is written counts.
+        place = Path(
+            stack.enter_context(TemporaryDirectory(prefix="labkit-crashtest-"))
+        ).resolve()
+        java = find_java()
+        adapter = wanted.adapter or examine(wanted.subject)
+        with Reader(wanted.reader, place / "described.log") as reader:
+            if not reader.resets:
+                raise InvalidInput(
+                    f"--eyes kernel: every run begins from nothing; write a function reset() beside {wanted.reader} "
+                    "that empties the store."
+                )
+        jars = wanted.spark.resolved(java).jars
+        pipeline = as_pipeline(wanted, adapter, jars, place)
+        yield stack.enter_context(pipeline_campaign(pipeline, folder, tell))
