@@ -52,7 +52,10 @@ from labkit.crashtest.sink_report import finished, sink_report
 from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
 from labkit.crashtest.verdict import Group, Result
+from labkit.host.class_data import find_archive
 from labkit.host.java import find_java
+
+SLOW_STARTS = "every kill takes a start of Spark; labkit doctor --prepare, once, makes each of them some seconds faster"
 
 
 class Campaign:
@@ -206,6 +209,7 @@ class Campaign:
         if not first.violated:
             jobs = self.jobs()
             self.ledger.total = 1 + self._count(jobs)
+            self.harness.expect_drivers(self._drivers(jobs))
             for job in self._wanted(jobs):
                 self.run(job)
         return self.report()
@@ -217,6 +221,15 @@ class Campaign:
             return sum(1 + ("+" in name) for name in only)
         pairs_tried = QUICK_PAIRS if self.settings.quick else PAIRS
         return len(jobs) + pairs_tried + (self.settings.rows is None)
+
+    def _drivers(self, jobs: Sequence[Job]) -> int:
+        """About how many drivers all runs will take: one for each kill, and one more where a run leaves none behind."""
+        only = self.settings.only
+        if only:
+            return sum(1 + 2 * ("+" in name) for name in only)
+        pairs_tried = QUICK_PAIRS if self.settings.quick else PAIRS
+        crashes = sum(job.group is not Group.IDENTITY for job in jobs)
+        return crashes + 2 * pairs_tried + 1
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Job]:
         only = self.settings.only
@@ -307,6 +320,8 @@ def campaign(
         java = find_java()
         adapter = wanted.adapter or examine(wanted.subject)
         spark = wanted.spark.resolved(java)
+        if find_archive(java) is None:
+            tell("done", SLOW_STARTS)
         reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
         before = check_store(reader)
         if before:

@@ -21,7 +21,7 @@ from labkit.crashtest.instrument.effects import (
     Side,
 )
 
-PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 3, 20
+PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 2, 20
 LARGE_POINTS = 2
 BESIDE, LINES = 8, 40
 """Places before lines: of those beside something unseen, and in all."""
@@ -138,13 +138,14 @@ def line_points(log: Sequence[Effect], beside: Sequence[Point]) -> list[Point]:
 def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
     """The points of single crashes.
 
-    Quick takes two batches: the places behind something lasting, and those before the first and the last effect of
-    each call, since what nobody saw lies beside what was seen.
+    Quick takes two batches: the places behind something lasting; and of the first batch those before the first and the
+    last effect of each call, since what nobody saw lies beside what was seen.
     """
     found = points(log, range(batches))
     if not quick:
         return Plan(tuple(thin(found)), len(found))
-    edges, few = _edges(found), set(thin(found))
+    first = [point for point in found if point.batch == 0]
+    edges, few = _edges(first), set(thin(found))
     chosen = [
         point
         for point in found

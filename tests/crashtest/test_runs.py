@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign
-from labkit.crashtest.harness.drivers import last_words
+from labkit.crashtest.harness import drivers
+from labkit.crashtest.harness.drivers import DriverPool, last_words
 from labkit.crashtest.harness.outcomes import Finished, follow
 from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.harness.subject import Adapter, Subject
@@ -186,6 +187,37 @@ def test_progress_says_how_many_runs_there_are_and_how_long_they_take() -> None:
     ]
     ledger.results.append(Result("seeing", "", Group.SEEING, unknown="x"))
     assert ledger.progress() == "run 7 of 16, about 20 s left"
+
+
+class Warm:
+    """Stands where a driver stands, and is warm at once."""
+
+    def __init__(self, *_arguments: object, **_named: object) -> None: ...
+
+    def await_ready(self) -> None: ...
+
+    def close(self) -> list[int]:
+        return []
+
+
+@pytest.mark.parametrize(("wanted", "started"), [(None, 3 + 2), (3, 3), (2, 3), (4, 4)])
+def test_no_driver_gets_warm_for_nobody(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: int | None,
+    started: int,
+) -> None:
+    """Three drivers are taken; where nobody said how many will be, two more wait in the end."""
+    monkeypatch.setattr(drivers, "Driver", Warm)
+    monkeypatch.setattr(drivers, "check_memory", lambda _count: None)
+    nobody: Any = None
+    pool = DriverPool(nobody, tmp_path, project="", mark="m")
+    pool._most = 2
+    pool.wanted = wanted
+    for _ in range(3):
+        pool.take()
+    assert pool._count == started
+    pool.close()
 
 
 def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:

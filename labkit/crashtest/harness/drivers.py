@@ -79,6 +79,8 @@ class DriverPool:
         self._project = project
         self._waiting: list[Driver] = []
         self._count = 0
+        self.wanted: int | None = None
+        """About how many drivers will still be taken; None: nobody knows. No more than that get warm in advance."""
         check_memory(1)
         self._most = 2 if psutil.virtual_memory().available > 5 * BYTES else 1
 
@@ -92,7 +94,9 @@ class DriverPool:
             taken.close()
             told = str(error).replace(f"{taken.log} says why", "").rstrip("; .")
             raise type(error)(f"{told}; {last_words(taken.log)}") from error
-        self.fill(self._most)
+        if self.wanted is not None:
+            self.wanted = max(self.wanted - 1, 0)
+        self.fill(self._most if self.wanted is None else min(self._most, self.wanted))
         return taken
 
     def fill(self, most: int) -> None:

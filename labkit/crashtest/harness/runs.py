@@ -118,6 +118,10 @@ class Harness:
         self.retire()
         self._pool.close()
 
+    def expect_drivers(self, count: int) -> None:
+        """About so many drivers will still be taken, so that none gets warm for nobody."""
+        self._pool.wanted = count
+
     def retire(self) -> None:
         """Ends the driver that would begin the next run, and those that a run has left as they were."""
         idle, self._idle = self._idle, None
