@@ -108,7 +108,7 @@ def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(
     wanted = settings(f"{file}:start", eyes="kernel", batches=2, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
-        assert [each.id for each in running.results] == ["healthy"]
+        assert [each.id for each in running.ledger.results] == ["healthy"]
         names = list(running.points)
         print(json.dumps(names, indent=1))
         log = next(
