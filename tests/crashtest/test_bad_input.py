@@ -17,7 +17,7 @@ from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import told
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import check_store
-from labkit.crashtest.harness.subject import Adapter, Subject, examine
+from labkit.crashtest.harness.subject import Adapter, Subject, examine, module_name
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import settings
 
@@ -130,6 +130,23 @@ def test_a_sink_in_a_package_is_named_by_file_or_module(
     assert Subject.parse("shop.jobs.orders:sink") == by_file
     assert by_file.file == str(folder / "orders.py")
     assert examine(by_file) is Adapter.BATCH
+
+
+@pytest.mark.parametrize("base", ["", "src"])
+def test_a_package_without_init_files_is_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    """Its file names its neighbours by dots, so it belongs to the folder in which the test was started."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / base / "shop" / "jobs"
+    folder.mkdir(parents=True)
+    (folder / "tables.py").write_text("TABLE = 'orders'\n")
+    (folder / "orders.py").write_text(PACKAGE)
+    assert module_name(str(folder / "orders.py")) == "shop.jobs.orders"
+    assert examine(Subject.parse("shop.jobs.orders:sink")) is Adapter.BATCH
+    (folder / "plain.py").write_text("import tables\ndef sink(df, batch_id): ...\n")
+    assert module_name(str(folder / "plain.py")) == "crashtest_subject_plain"
+    assert examine(Subject.parse(f"{folder}/plain.py:sink")) is Adapter.BATCH
 
 
 @pytest.mark.parametrize(

@@ -507,3 +507,70 @@ def test_an_inner_block_and_a_copy_that_reads_commit_nothing(
         "    with db.transaction(force_rollback=True):\n        pass\n    db.close()\n"
     )
     assert sink(code).kinds() == [("statement", 5), ("commit", 4), ("rollback", 9)]
+
+
+ASYNC = """
+import asyncio, os, psycopg
+async def put(rows):
+    db = await psycopg.AsyncConnection.connect(os.environ["SINK_POSTGRES"], autocommit=True)
+    async with db.transaction():
+        async with db.cursor().copy("COPY t FROM STDIN") as copy:
+            await copy.write_row((1,))
+    await db.execute("INSERT INTO t VALUES (2)")
+    await db.execute("SELECT 1")
+    await db.set_autocommit(False)
+    await db.execute("INSERT INTO t VALUES (3)")
+    await db.commit()
+    await db.commit()
+    await db.execute("DROP TABLE t")
+    await db.commit()
+    await db.close()
+def write_batch(df, batch):
+    with psycopg.connect(os.environ["SINK_POSTGRES"]) as db:
+        db.execute("CREATE TABLE t (n int)")
+    asyncio.run(put(df.collect()))
+"""
+
+
+def test_psycopg_s_classes_for_coroutines_are_recorded_like_the_others(
+    sink: Callable[..., Sink], postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SINK_POSTGRES", postgres)
+    assert sink(ASYNC).kinds() == [
+        ("schema", 19),
+        ("commit", 18),
+        ("statement", 6),
+        ("commit", 5),
+        ("commit", 8),
+        ("statement", 11),
+        ("commit", 12),
+        ("statement", 14),
+        ("commit", 15),
+    ]
+
+
+SIDE_BY_SIDE = """
+import asyncio, os, psycopg
+SLOW = "INSERT INTO s SELECT 1 FROM pg_sleep(0.3)"
+async def put():
+    async with await psycopg.AsyncConnection.connect(os.environ["SINK_POSTGRES"], autocommit=True) as db:
+        await db.execute(SLOW)
+async def both():
+    await asyncio.gather(put(), put())
+def write_batch(df, batch):
+    with psycopg.connect(os.environ["SINK_POSTGRES"], autocommit=True) as db:
+        db.execute("CREATE TEMP TABLE IF NOT EXISTS x (n int)")
+        db.execute("DROP TABLE IF EXISTS s")
+        db.execute("CREATE TABLE s (n int)")
+        asyncio.run(both())
+        db.execute("DROP TABLE s")
+"""
+
+
+def test_coroutines_side_by_side_are_each_seen(
+    sink: Callable[..., Sink], postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one of them waits for the server within its effect, the other one has an effect of its own."""
+    monkeypatch.setenv("SINK_POSTGRES", postgres)
+    kinds = sink(SIDE_BY_SIDE).kinds()
+    assert [kind for kind, line in kinds if line == 6] == ["commit", "commit"]

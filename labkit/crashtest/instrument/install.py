@@ -15,13 +15,13 @@ from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
 from labkit.crashtest.harness.subject import SUBJECT, module_name, reach
-from labkit.crashtest.instrument import files, jvm, kafka, network, sql
+from labkit.crashtest.instrument import files, jvm, kafka, network, psycopg, sql
 from labkit.crashtest.instrument.project import Project
 
 INSTRUMENTS: dict[str, Callable[[ModuleType], None]] = {
     "sqlite3.dbapi2": sql.instrument_sqlite,
     "sqlite3": sql.instrument_sqlite,
-    "psycopg": sql.instrument_psycopg,
+    "psycopg": psycopg.instrument_psycopg,
     "kafka": kafka.instrument_kafka,
     "pyspark.sql.readwriter": jvm.instrument_writer,
     "pyspark.sql.session": jvm.instrument_session,

@@ -1,7 +1,7 @@
 """Whose code counts: every file of the user's project, not the interpreter's, an installed package's or the lab's.
 
 An effect is the sink's if a frame of the project is on the stack. What a logger writes is no part of the sink, and
-neither is what the user has named with `--ignore`. This module must not import the user's code, nor read it.
+neither is what the user has named with `--ignore`. This module must not import the user's code.
 """
 
 import fnmatch
@@ -9,6 +9,7 @@ import functools
 import json
 import logging
 import os
+import re
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders below which nothing is the user's own, unless `--code` names it."""
+
+_RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 _LAB = str(Path(__file__).parents[2])
 _LIBRARIES = tuple(
@@ -111,4 +114,26 @@ def package_root(file: str | Path) -> Path:
     folder = Path(file).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
+    if folder == Path(file).parent:
+        return _namespace_root(Path(file)) or folder
     return folder
+
+
+@functools.cache
+def _namespace_root(file: Path) -> Path | None:
+    """The folder from which a file is imported that names its neighbours by dots, though no folder has an `__init__`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not _RELATIVE.search(text):
+        return None
+    for base in (Path.cwd() / "src", Path.cwd()):
+        inner = file.parent.relative_to(base) if file.is_relative_to(base) else None
+        if (
+            inner is not None
+            and inner.parts
+            and all(map(str.isidentifier, inner.parts))
+        ):
+            return base
+    return None

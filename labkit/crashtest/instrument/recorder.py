@@ -13,10 +13,10 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -79,6 +79,10 @@ class Ticket:
         return cls(**{**data, **lists, "armed": armed})
 
 
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+"""Whether an effect is under way here: in this thread, and of coroutines in this task."""
+
+
 class Recorder:
     """Of this process. There is one, `recorder`."""
 
@@ -87,7 +91,6 @@ class Recorder:
         self._ended: Call | None = None
         self._asker = Asker()
         self._of_task: tuple[object, Call] | None = None
-        self._inside = threading.local()
         self.told: Callable[[Ticket], None] = lambda _ticket: None
         """Called when a point is reached, before this process stops: a driver's main loop will not run any more."""
 
@@ -137,7 +140,7 @@ class Recorder:
 
     def _line(self, call: Call, frame: FrameType) -> None:
         """A line of the project is about to be executed; what an effect calls is a part of that effect."""
-        if getattr(self._inside, "yes", False):
+        if _inside.get():
             return
         place = call.ticket.project.line(frame)
         effect = call.line(place)
@@ -159,8 +162,7 @@ class Recorder:
         Effects inside an effect are its own: a commit that executes a statement is one effect.
         """
         frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
-        inside = getattr(self._inside, "yes", False)
-        found = None if inside else self._next(kind, str(target), frame)
+        found = None if _inside.get() else self._next(kind, str(target), frame)
         if found is None:
             yield
             return
@@ -168,13 +170,13 @@ class Recorder:
         if not effect.late:
             self._asker.ask(ticket, effect, Side.BEFORE)
             self._reach(ticket, effect, Side.BEFORE)
-        self._inside.yes = failed = True
+        within, failed = _inside.set(True), True
         self._asker.enter()
         try:
             yield
             failed = False
         finally:
-            self._inside.yes = False
+            _inside.reset(within)
             kind = decide() if decide and not failed else kind
             effect = replace(effect, kind=kind, target=str(target)[:200], failed=failed)
             self._log(ticket, effect)

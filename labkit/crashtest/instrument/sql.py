@@ -1,4 +1,4 @@
-"""Records SQL that the user's code executes through sqlite3 or psycopg, and tells what commits.
+"""Records SQL that the user's code executes through sqlite3, and tells what a statement does and what commits.
 
 A statement outside of any transaction commits by itself; which one that is, only the connection says afterwards. What
 only reads is no effect. This module must not open a connection of its own.
@@ -53,7 +53,7 @@ def kind_of(sql: str) -> Kind | None:
     return None if first in _READS else Kind.STATEMENT
 
 
-def _ended(kind: Kind) -> Kind | None:
+def ended(kind: Kind) -> Kind | None:
     """What a statement was, whether or not a transaction is open behind it; None if that tells it from a commit."""
     return None if kind is Kind.STATEMENT else kind
 
@@ -144,97 +144,7 @@ def _execute(connection: Any, execute: Callable[..., Any], sql: str, *rest: Any)
 
     def decide() -> Kind:
         open_still = connection.in_transaction
-        return _ended(kind) or (Kind.STATEMENT if open_still else Kind.COMMIT)
+        return ended(kind) or (Kind.STATEMENT if open_still else Kind.COMMIT)
 
     with recorder.effect(kind, short(sql), decide):
         return execute(sql, *rest)
-
-
-def instrument_psycopg(module: ModuleType) -> None:
-    """Wraps the methods of psycopg's connection and cursor that change something."""
-    connection, cursor = module.Connection, module.Cursor
-    if getattr(connection.commit, "recorded", False):
-        return
-    for name in ("execute", "executemany"):
-        setattr(cursor, name, _psycopg_execute(getattr(cursor, name)))
-    methods = {
-        "commit": Kind.COMMIT,
-        "rollback": Kind.ROLLBACK,
-        "tpc_prepare": Kind.PREPARE,
-    }
-    methods |= {"tpc_commit": Kind.COMMIT, "tpc_rollback": Kind.ROLLBACK}
-    for name, kind in methods.items():
-        setattr(connection, name, _psycopg_method(getattr(connection, name), kind))
-    module.Transaction.__exit__ = _psycopg_block(module.Transaction.__exit__)
-    module.Copy.__exit__ = _psycopg_copy(
-        module.Copy.__exit__, module.pq.ExecStatus.COPY_IN
-    )
-
-
-def _psycopg_block(leave: Callable[..., Any]) -> Callable[..., Any]:
-    """The end of `with connection.transaction()`: of the outermost block it is a commit, of an inner one a statement."""
-
-    @functools.wraps(leave)
-    def recorded(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-        def decide() -> Kind:
-            if not _idle(self.connection):
-                return Kind.STATEMENT
-            undone = kind is not None or self.force_rollback
-            return Kind.ROLLBACK if undone else Kind.COMMIT
-
-        with recorder.effect(Kind.STATEMENT, "transaction", decide):
-            return leave(self, kind, error, trace)
-
-    return recorded
-
-
-def _psycopg_copy(leave: Callable[..., Any], writes: int) -> Callable[..., Any]:
-    """The end of `with cursor.copy(...)` whose status is `writes`: the server has all rows then."""
-
-    @functools.wraps(leave)
-    def recorded(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-        result = self.cursor.pgresult
-        if result is None or result.status != writes:
-            return leave(self, kind, error, trace)
-
-        def decide() -> Kind:
-            return Kind.COMMIT if _idle(self.connection) else Kind.STATEMENT
-
-        with recorder.effect(Kind.STATEMENT, "COPY", decide):
-            return leave(self, kind, error, trace)
-
-    return recorded
-
-
-def _idle(connection: Any) -> bool:
-    return connection.info.transaction_status.name == "IDLE"
-
-
-def _psycopg_execute(execute: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(execute)
-    def recorded(self: Any, query: Any, *rest: Any, **named: Any) -> Any:
-        sql = query if isinstance(query, str) else str(query)
-        kind = kind_of(sql)
-        if kind is None:
-            return execute(self, query, *rest, **named)
-
-        def decide() -> Kind:
-            idle = _idle(self.connection)
-            return _ended(kind) or (Kind.COMMIT if idle else Kind.STATEMENT)
-
-        with recorder.effect(kind, short(sql), decide):
-            return execute(self, query, *rest, **named)
-
-    return recorded
-
-
-def _psycopg_method(method: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def recorded(self: Any, *arguments: Any) -> Any:
-        if not arguments and _idle(self):
-            return method(self)
-        with recorder.effect(kind, arguments[0] if arguments else "transaction"):
-            return method(self, *arguments)
-
-    recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function
-    return recorded
