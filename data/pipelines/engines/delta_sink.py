@@ -1,0 +1,13 @@
+"""Delta's own streaming sink."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+ORDERS = str(Path(__file__).parent / "orders")
+
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+orders = spark.readStream.schema("id INT, key STRING").option("maxFilesPerTrigger", 1).json(ORDERS)
+
+query = orders.writeStream.format("delta").option("checkpointLocation", "checkpoint")
+query.trigger(availableNow=True).start("output").awaitTermination()

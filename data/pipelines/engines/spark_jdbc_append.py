@@ -1,0 +1,21 @@
+"""foreachBatch appends each batch to a table of PostgreSQL through JDBC."""
+
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+ORDERS = str(Path(__file__).parent / "orders")
+
+URL = os.environ["JDBC_URL"]
+
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+orders = spark.readStream.schema("id INT, key STRING").option("maxFilesPerTrigger", 1).json(ORDERS)
+
+
+def write_batch(batch, batch_id):
+    batch.write.mode("append").jdbc(URL, "orders", properties={"user": os.environ["PGUSER"]})
+
+
+query = orders.writeStream.foreachBatch(write_batch).option("checkpointLocation", "checkpoint")
+query.trigger(availableNow=True).start().awaitTermination()
