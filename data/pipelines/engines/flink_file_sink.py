@@ -1,4 +1,4 @@
-"""Flink's FileSink, exactly-once by checkpoints: orders arrive one file a second; a restart goes on from the last checkpoint."""
+"""Flink's FileSink, exactly-once by checkpoints; a restart goes on from the last checkpoint."""
 
 import glob
 import os

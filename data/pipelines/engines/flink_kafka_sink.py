@@ -1,4 +1,4 @@
-"""Flink's Kafka sink, exactly-once by transactions: orders arrive one file a second; a restart goes on from the last checkpoint."""
+"""Flink's Kafka sink, exactly-once by transactions; a restart goes on from the last checkpoint."""
 
 import glob
 import os

@@ -1,0 +1,130 @@
+"""Where the pipelines of real engines get their interpreter and their jars from; none of it enters `.venv`.
+
+An environment is a virtual environment in the user's cache, named by its lock (`data/pipelines/engines/environments`),
+so that a changed lock makes a new one. Jars come from the central Maven repository and are believed only by their sums.
+This module must not start a pipeline.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.host import durable
+from labkit.host.addresses import cache_folder
+from labkit.host.jars import JarSet
+from labkit.host.java import find_java
+from labkit.host.servers.kafka_jars import CONNECTOR
+
+ENGINES = Path(__file__).parent.parent / "data" / "pipelines" / "engines"
+ENVIRONMENTS = ENGINES / "environments"
+PROJECT = "project"
+"""The environment in which this module runs itself."""
+
+SEAL = "installed"
+"""The file that says that an environment is whole."""
+
+
+@dataclass(frozen=True)
+class PipelineJars(JarSet):
+    """Jars whose sums lie beside the pipelines and not in the package."""
+
+    def sums(self) -> dict[str, str]:
+        """The SHA-256 of every jar, by file name."""
+        text = (ENVIRONMENTS / self.sums_file).read_text(encoding="ascii")
+        pairs = (line.split() for line in text.splitlines())
+        return {name: digest for digest, name in pairs}
+
+
+def jar_sets() -> dict[str, JarSet]:
+    """Every set of jars that a pipeline may name."""
+    text = (ENVIRONMENTS / "jars.toml").read_text(encoding="utf-8")
+    sets: dict[str, JarSet] = {"spark_kafka": CONNECTOR}
+    for name, said in tomllib.loads(text).items():
+        sums_file = f"{name}.sha256"
+        digest = _digest(ENVIRONMENTS / sums_file)
+        sets[name] = PipelineJars(
+            what=said["what"],
+            folder_name=f"pipelines/{name}-{digest}",
+            sums_file=sums_file,
+            packages=tuple(_package(line) for line in said["packages"]),
+            transitive=False,
+            megabytes=said["megabytes"],
+            otherwise="take a pipeline that needs no jars",
+        )
+    return sets
+
+
+def jars(names: tuple[str, ...]) -> list[Path]:
+    """The jars of these sets, fetched where they are not there. Raises `ServiceUnavailable`."""
+    sets, java = jar_sets(), find_java()
+    return [
+        jar for name in names for jar in sorted(sets[name].find(java).glob("*.jar"))
+    ]
+
+
+def interpreter(environment: str) -> Path:
+    """The Python of an environment, made where it is not there. Raises `ServiceUnavailable`."""
+    if environment == PROJECT:
+        return Path(sys.executable)
+    folder = environment_folder(environment)
+    if not (folder / SEAL).exists():
+        with durable.locked(folder.parent):
+            if not (folder / SEAL).exists():
+                _make(environment, folder)
+    return folder / "bin" / "python"
+
+
+def environment_folder(environment: str) -> Path:
+    """Where an environment lies, there or not. Raises `InvalidInput` for one that has no lock."""
+    lock, cache = _lock(environment), cache_folder()
+    if not lock.exists():
+        there = sorted(path.stem for path in ENVIRONMENTS.glob("*.lock"))
+        raise InvalidInput(
+            f"There is no environment {environment}; there are {', '.join(there)}."
+        )
+    if cache is None:
+        raise ServiceUnavailable(
+            "This user has no home folder for environments; set XDG_CACHE_HOME."
+        )
+    durable.make_folder(cache / "pipelines")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return cache / "pipelines" / f"{environment}-{version}-{_digest(lock)}"
+
+
+def _make(environment: str, folder: Path) -> None:
+    """Makes it anew in its place, since an environment cannot be moved; the seal comes last."""
+    print(f"making the environment {environment} in {folder}", file=sys.stderr)
+    python = folder / "bin" / "python"
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    steps = (
+        [sys.executable, "-m", "venv", "--clear", folder],
+        [*pip, "--require-hashes", "-r", _lock(environment)],
+    )
+    for command in steps:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise ServiceUnavailable(
+                f"The environment {environment} could not be installed ({''.join(last)}): "
+                "connect this machine to the network once, or take a pipeline that needs none."
+            )
+    durable.replace(folder / SEAL, _digest(_lock(environment)))
+
+
+def _lock(environment: str) -> Path:
+    return ENVIRONMENTS / f"{environment}.lock"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def _package(line: str) -> tuple[str, str, str]:
+    organisation, name, version = line.split(":")
+    return organisation, name, version
