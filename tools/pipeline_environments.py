@@ -103,7 +103,7 @@ def _make(environment: str, folder: Path) -> None:
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     steps = (
         [sys.executable, "-m", "venv", "--clear", folder],
-        [*pip, "--require-hashes", "-r", _lock(environment)],
+        [*pip, "--no-deps", "--require-hashes", "-r", _lock(environment)],
     )
     for command in steps:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -15,13 +15,18 @@ from pipeline_environments import (
     environment_folder,
     jar_sets,
 )
-from pipelines import expected_rows, pipelines, spark_settings
+from pipeline_runs import expected_rows, pipelines, spark_settings
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
 
 TOOL = Path(__file__).parents[2] / "tools" / "pipelines.py"
 READERS = {path.name for path in ENGINES.glob("read_*.py")}
+
+
+def told(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(TOOL), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_every_pipeline_is_in_the_table_and_every_reader_is_used() -> None:
@@ -74,15 +79,13 @@ def test_an_environment_without_a_lock_is_refused() -> None:
 
 
 def test_an_unknown_pipeline_is_refused_in_one_sentence() -> None:
-    done = subprocess.run(
-        [sys.executable, TOOL, "spark_apend"], capture_output=True, text=True
-    )
+    done = told("spark_apend")
     assert done.returncode == 64
     assert done.stderr.startswith("There is no pipeline spark_apend; there are spark_")
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_without_a_name_the_pipelines_are_listed() -> None:
-    done = subprocess.run([sys.executable, TOOL], capture_output=True, text=True)
+    done = told()
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(pipelines())

@@ -3,12 +3,13 @@
 import shutil
 
 import psycopg
+from psycopg.rows import dict_row
 
 
 def read():
     """The rows, or none while there is no table."""
-    with psycopg.connect() as db:
-        if db.execute("SELECT to_regclass('orders')").fetchone() == (None,):
+    with psycopg.connect(row_factory=dict_row) as db:
+        if not db.execute("SELECT FROM pg_tables WHERE tablename = 'orders'").fetchall():
             return []
         return db.execute("SELECT id, key FROM orders").fetchall()
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+spark = SparkSession.builder.master("local[1]").getOrCreate()
+
 
 def read():
     """The rows; the session stays for the next question."""
     if not Path("output").exists():
         return []
-    spark = SparkSession.builder.master("local[1]").getOrCreate()
     rows = spark.read.schema("id INT, key STRING").parquet("output").collect()
     return [row.asDict() for row in rows]
 

@@ -1,0 +1,266 @@
+"""A pipeline of a real engine with all that it needs: interpreter, jars, settings, servers, and a folder to run in.
+
+What each needs is said in data/pipelines/engines/engines.toml; servers and folder end with the block that asked for
+them. This module must not compare and must not judge.
+"""
+
+import json
+import os
+import shlex
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, chdir, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline_environments import ENGINES, PROJECT, interpreter, jars
+from psycopg.conninfo import conninfo_to_dict
+
+from labkit.cli import execute
+from labkit.core.errors import JobFailed
+from labkit.host.java import find_java
+from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
+from labkit.host.syscalls.calls import Answer
+from labkit.host.syscalls.watching import watch
+
+HEALTHY_SECONDS = 600
+"""How long a run without a crash may take; the slowest needs half a minute on an idle machine of two cores."""
+
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""A JVM with these starts sooner and uses one core; nine rows need no more."""
+LIMIT_SECONDS = 120
+"""How long a pipeline may do nothing: on a busy machine Spark needs more than half a minute to start."""
+
+Report = dict[str, Any]
+"""What `labkit crashtest --json` prints, and `--out` keeps."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One entry of engines.toml, which says what the fields mean."""
+
+    name: str
+    does: str
+    promise: str
+    at: str
+    guarantee: str
+    axes: tuple[str, ...]
+    reader: str
+    environment: str = PROJECT
+    read_environment: str = PROJECT
+    pipeline: str = ""
+    jars: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> Path:
+        """The pipeline's file."""
+        return ENGINES / (self.pipeline or f"{self.name}.py")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the lab's own environment is enough, so that nothing is installed."""
+        return {self.environment, self.read_environment} == {PROJECT}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A pipeline with all that it needs, in the folder and with the variables of this process while a block lasts."""
+
+    pipeline: Pipeline
+    command: str
+    read_command: str
+    """Prints the rows as JSON Lines; empty where the reader is a function for the lab's own interpreter."""
+    scratch: Path
+
+    def crash_test(self, options: Sequence[str]) -> int:
+        """Calls `labkit crashtest` for it; gives the exit code."""
+        expected = ["--expected", str(ENGINES / "expected.jsonl")]
+        words = ["crashtest", "--command", self.command, *self._reading(), *expected]
+        patient = ["--limit", str(LIMIT_SECONDS), *self.pipeline.options]
+        return execute([*words, *patient, *options])
+
+    def report(self, options: Sequence[str]) -> Report:
+        """What `labkit crashtest` keeps of a test for a program. Raises `JobFailed` where it keeps nothing."""
+        out = self.scratch / "out"
+        code = self.crash_test([*options, "--out", str(out)])
+        if not (out / "report.json").exists():
+            raise JobFailed(
+                f"{self.pipeline.name}: labkit crashtest ended with exit code {code}; it says why above."
+            )
+        text = (out / "report.json").read_text(encoding="utf-8")
+        report: Report = json.loads(text)
+        return report
+
+    def _reading(self) -> list[str]:
+        if self.read_command:
+            empty = "rm -rf output checkpoint"
+            return ["--read-command", self.read_command, "--reset", empty]
+        return ["--reader", f"{ENGINES / self.pipeline.reader}:read"]
+
+    def healthy(self) -> list[dict[str, object]]:
+        """Empties everything, runs the pipeline once, and gives the rows that came out."""
+        if self.read_command:
+            self._run(self.command)
+            said = self._run(self.read_command)
+        else:
+            self._run(self._in_reader("reset()"))
+            self._run(self.command)
+            said = self._run(
+                self._in_reader("print(*map(json.dumps, read()), sep='\\n')")
+            )
+        return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+    def _in_reader(self, statement: str) -> str:
+        module = self.pipeline.reader.removesuffix(".py")
+        path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
+        code = f"{path}; from {module} import read, reset; {statement}"
+        return shlex.join([sys.executable, "-c", code])
+
+    def _run(self, command: str) -> str:
+        """What a command prints; it ends with this process. Raises `JobFailed` if it fails or does not end."""
+        end = time.monotonic() + HEALTHY_SECONDS
+        output = self.scratch / f"{time.monotonic_ns()}.log"
+        done = watch(
+            ["/bin/sh", "-c", command],
+            folder=Path.cwd(),
+            environment=os.environ,
+            output=output,
+            decide=lambda _call: Answer.GO_ON,
+            tick=lambda: Answer.KILL if time.monotonic() > end else Answer.GO_ON,
+            kinds=frozenset(),
+        )
+        said = output.read_text(encoding="utf-8", errors="replace")
+        if done.status == 0:
+            return said
+        ended = f"exit code {done.status}" if done.status else "the end of its time"
+        raise JobFailed(f"{said[-2000:]}\n{self.pipeline.name}: {ended}: {command}")
+
+
+def pipelines() -> dict[str, Pipeline]:
+    """Every pipeline, by name."""
+    text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
+    return {
+        name: Pipeline(
+            name,
+            **{
+                field: tuple(value) if isinstance(value, list) else value
+                for field, value in said.items()
+            },
+        )
+        for name, said in tomllib.loads(text).items()
+    }
+
+
+@contextmanager
+def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
+    """Fetches, installs and starts what the pipeline needs; in the end its servers and its folder are gone."""
+    with ExitStack() as stack:
+        # Names of points mask folders that are named like this.
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tmp")))
+        work, scratch, settings = (place / name for name in ("work", "tmp", "conf"))
+        for folder in (work, scratch, settings):
+            folder.mkdir()
+        found = jars(pipeline.jars)
+        commands = _commands(pipeline)
+        lines = spark_settings(work, scratch, found)
+        (settings / "spark-defaults.conf").write_text(lines, encoding="utf-8")
+        variables = {
+            "JAVA_HOME": str(find_java().path.resolve().parent.parent),
+            "JAVA_TOOL_OPTIONS": f"{QUICK_START} -Djava.io.tmpdir={scratch}",
+            "TMPDIR": str(scratch),
+            "SPARK_CONF_DIR": str(settings),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "FLINK_JARS": ";".join(f"file://{jar}" for jar in found),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        for server in pipeline.needs:
+            variables |= SERVERS[server](stack, place)
+        stack.enter_context(_environment(variables))
+        stack.enter_context(chdir(work))
+        yield Prepared(pipeline, *commands, scratch)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """These variables, for a block: whatever the test starts inherits them."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _commands(pipeline: Pipeline) -> tuple[str, str]:
+    command = shlex.join(
+        [str(interpreter(pipeline.environment)), str(pipeline.program)]
+    )
+    if pipeline.read_environment == PROJECT:
+        return command, ""
+    python, reader = interpreter(pipeline.read_environment), ENGINES / pipeline.reader
+    return command, shlex.join([str(python), str(reader)])
+
+
+def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
+    """Spark's defaults for a small machine, the jars, and the catalogs of Delta and Iceberg where their jars are."""
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    names = " ".join(jar.name for jar in found)
+    if found:
+        settings["spark.jars"] = ",".join(str(jar) for jar in found)
+    if "delta-spark" in names:
+        settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
+        catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        settings["spark.sql.catalog.spark_catalog"] = catalog
+    if "iceberg-spark" in names:
+        settings["spark.sql.catalog.output"] = "org.apache.iceberg.spark.SparkCatalog"
+        settings["spark.sql.catalog.output.type"] = "hadoop"
+        settings["spark.sql.catalog.output.warehouse"] = str(work / "output")
+    return "".join(f"{name} {value}\n" for name, value in settings.items())
+
+
+def _postgres(stack: ExitStack, place: Path) -> dict[str, str]:
+    """A server on a private Unix socket: psycopg takes PGHOST by itself, JDBC a socket factory.
+
+    It is reached through a link, so that its address differs from test to test only by what names of points mask.
+    """
+    address = stack.enter_context(tethered_postgres()).address
+    parts = {name: str(value) for name, value in conninfo_to_dict(address).items()}
+    (place / "postgres").symlink_to(parts["host"])
+    factory = "org.newsclub.net.unix.AFUNIXSocketFactory$FactoryArg"
+    socket = f"{place}/postgres/.s.PGSQL.5432"
+    return {
+        "PGHOST": f"{place}/postgres",
+        "PGUSER": parts["user"],
+        "PGDATABASE": parts["dbname"],
+        "JDBC_URL": f"jdbc:postgresql://localhost/{parts['dbname']}?socketFactory={factory}&socketFactoryArg={socket}",
+    }
+
+
+def _kafka(stack: ExitStack, _place: Path) -> dict[str, str]:
+    return {"KAFKA": stack.enter_context(tethered_kafka()).address}
+
+
+SERVERS = {"postgres": _postgres, "kafka": _kafka}
+"""What a pipeline may need: starts one for as long as the stack lasts, and gives variables that name it."""
+
+
+def expected_rows() -> list[dict[str, object]]:
+    """What should come out of each pipeline."""
+    text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
