@@ -99,11 +99,11 @@ def environment_folder(environment: str) -> Path:
 def _make(environment: str, folder: Path) -> None:
     """Makes it anew in its place, since an environment cannot be moved; the seal comes last."""
     print(f"making the environment {environment} in {folder}", file=sys.stderr)
-    python = folder / "bin" / "python"
+    python, lock = str(folder / "bin" / "python"), str(_lock(environment))
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     steps = (
-        [sys.executable, "-m", "venv", "--clear", folder],
-        [*pip, "--no-deps", "--require-hashes", "-r", _lock(environment)],
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [*pip, "--no-deps", "--require-hashes", "-r", lock],
     )
     for command in steps:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

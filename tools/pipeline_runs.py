@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pipeline_environments import ENGINES, PROJECT, interpreter, jars
 from psycopg.conninfo import conninfo_to_dict
 
@@ -146,13 +147,7 @@ def pipelines() -> dict[str, Pipeline]:
     """Every pipeline, by name."""
     text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
     return {
-        name: Pipeline(
-            name,
-            **{
-                field: tuple(value) if isinstance(value, list) else value
-                for field, value in said.items()
-            },
-        )
+        name: msgspec.convert({"name": name, **said}, Pipeline)
         for name, said in tomllib.loads(text).items()
     }
 
