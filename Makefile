@@ -13,7 +13,7 @@ PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 3 --dist loadscope --no-l
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow bench lab lock lint notebooks notebooks-check site stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow pipelines bench lab lock lint notebooks notebooks-check site stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,10 @@ test-all: install java notebooks-check ## the same and the slow tests: the whole
 
 test-slow: install java archive notebooks-check ## only the slow tests
 	@$(PYTEST) -m slow tests checked
+
+# Not part of `make test-all`: most need jars and environments of their own, which are fetched once.
+pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY="delta_txn iceberg_sink"; fetches what they need
+	@$(BIN)/python tools/pipelines.py --compare "$(ONLY)" $(OPTIONS)
 
 # Tests start Spark some forty times. Without an archive everything works, only slower; so nothing here fails.
 archive: install java
@@ -69,6 +73,8 @@ lock: ## write requirements*.lock anew from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv on PATH: pip install uv"; exit 69; }
 	uv pip compile $(LOCK_FLAGS) --extra dev pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK_FLAGS) --group java -o requirements-java.lock
+	cd data/pipelines/engines/environments && for name in lakes spark41; do uv pip compile $(LOCK_FLAGS) $$name.in -o $$name.lock; done
+	cd data/pipelines/engines/environments && uv pip compile $(LOCK_FLAGS) --no-deps flink.in -o flink.lock
 
 LOCK_FLAGS := --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
 

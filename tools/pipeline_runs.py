@@ -51,6 +51,7 @@ class Pipeline:
     guarantee: str
     axes: tuple[str, ...]
     reader: str
+    shown_by: tuple[str, ...] = ()
     environment: str = PROJECT
     read_environment: str = PROJECT
     pipeline: str = ""
@@ -65,7 +66,7 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the lab's own environment is enough, so that nothing is installed."""
+        """Whether the lab's own environment is enough, so that nothing but jars is fetched."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 
@@ -204,12 +205,13 @@ def _commands(pipeline: Pipeline) -> tuple[str, str]:
 
 
 def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
-    """Spark's defaults for a small machine, the jars, and the catalogs of Delta and Iceberg where their jars are."""
+    """Spark's defaults for nine rows on a small machine, the jars, and the catalogs of Delta and Iceberg with theirs."""
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.host": "127.0.0.1",
@@ -220,6 +222,7 @@ def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
         settings["spark.jars"] = ",".join(str(jar) for jar in found)
     if "delta-spark" in names:
         settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
+        settings["spark.databricks.delta.snapshotPartitions"] = "1"
         catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
         settings["spark.sql.catalog.spark_catalog"] = catalog
     if "iceberg-spark" in names:
@@ -239,11 +242,12 @@ def _postgres(stack: ExitStack, place: Path) -> dict[str, str]:
     (place / "postgres").symlink_to(parts["host"])
     factory = "org.newsclub.net.unix.AFUNIXSocketFactory$FactoryArg"
     socket = f"{place}/postgres/.s.PGSQL.5432"
+    options = f"socketFactory={factory}&socketFactoryArg={socket}"
     return {
         "PGHOST": f"{place}/postgres",
         "PGUSER": parts["user"],
         "PGDATABASE": parts["dbname"],
-        "JDBC_URL": f"jdbc:postgresql://localhost/{parts['dbname']}?socketFactory={factory}&socketFactoryArg={socket}",
+        "JDBC_URL": f"jdbc:postgresql://localhost/{parts['dbname']}?{options}",
     }
 
 

@@ -7,6 +7,7 @@ need an environment of their own are run by hand (`make pipelines`): it has to b
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pipeline_environments import (
@@ -15,10 +16,12 @@ from pipeline_environments import (
     environment_folder,
     jar_sets,
 )
-from pipeline_runs import expected_rows, pipelines, spark_settings
+from pipeline_runs import expected_rows, pipelines, prepared, spark_settings
+from pipelines import fits, measured
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
+from labkit.host.syscalls.support import supported
 
 TOOL = Path(__file__).parents[2] / "tools" / "pipelines.py"
 READERS = {path.name for path in ENGINES.glob("read_*.py")}
@@ -89,3 +92,36 @@ def test_without_a_name_the_pipelines_are_listed() -> None:
     done = told()
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(pipelines())
+
+
+HERE = [each.name for each in pipelines().values() if each.is_ours and each.shown_by]
+"""Pipelines for which nothing has to be installed, and whose points have names that every run has."""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("name", HERE)
+def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
+    if why := supported():
+        pytest.skip(why)
+    pipeline = pipelines()[name]
+    with prepared(pipeline) as chosen:
+        report = chosen.report([f"--only={point}" for point in pipeline.shown_by])
+    runs = {run["id"]: run["unknown"] for run in report["runs"]}
+    assert {point: runs[point] for point in pipeline.shown_by if runs[point]} == {}
+    assert fits(pipeline, report), measured(pipeline, report, 0)
+
+
+def report(guarantee: str, *violated: str) -> dict[str, Any]:
+    axes = dict.fromkeys(violated, "violated")
+    return {"in_these_runs": None, "guarantee": guarantee, "axes": axes}
+
+
+def test_a_report_fits_only_what_was_expected() -> None:
+    append = pipelines()["spark_append_parquet"]
+    assert fits(append, report("at-least-once", "duplicate", "aborted_read"))
+    assert not fits(append, report("unknown", "duplicate"))
+    assert not fits(append, report("exactly-once"))
+    assert not fits(append, report("at-least-once", "duplicate", "stuck"))
+    assert not fits(append, report("at-most-once", "lost"))
