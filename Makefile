@@ -33,8 +33,8 @@ test-slow: install java archive notebooks-check ## only the slow tests
 	@$(PYTEST) -m slow tests checked
 
 # Not part of `make test-all`: most need jars and environments of their own, which are fetched once.
-pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY="delta_txn iceberg_sink"; fetches what they need
-	@$(BIN)/python tools/pipelines.py --compare "$(ONLY)" $(OPTIONS)
+pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY=delta_txn,iceberg_sink; fetches what they need
+	@$(BIN)/python tools/pipelines.py $(or $(ONLY),all) --compare $(OPTIONS)
 
 # Tests start Spark some forty times. Without an archive everything works, only slower; so nothing here fails.
 archive: install java

@@ -1,9 +1,9 @@
-"""Crash pipelines of real engines: `python tools/pipelines.py NAME`, or `make pipelines ONLY="NAME ..."`.
+"""Crash pipelines of real engines: `python tools/pipelines.py NAME`, or `make pipelines ONLY=NAME,NAME`.
 
     python tools/pipelines.py                     says which there are, and what is expected of each
     python tools/pipelines.py NAME [OPTIONS]      labkit crashtest --command for it; OPTIONS go to labkit crashtest
     python tools/pipelines.py NAME --healthy      runs it once, without a crash, and compares what came out
-    python tools/pipelines.py --compare "A B"     tests them (all, where it is empty) and compares with what is expected
+    python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
 
 Each needs an interpreter, jars and servers of its own (`pipeline_runs`); they are made where they are missing,
 and servers end with this process. What must come out of a test is written down in data/pipelines/engines/engines.toml.
@@ -49,17 +49,23 @@ def listing() -> str:
     return "\n".join(lines)
 
 
-def compare(names: Sequence[str], options: Sequence[str]) -> int:
+def one(pipeline: Pipeline, options: Sequence[str], *, healthy: bool) -> int:
+    """Tests a pipeline, or only runs it; gives the exit code."""
+    with prepared(pipeline) as chosen:
+        return check_healthy(chosen) if healthy else chosen.crash_test(options)
+
+
+def compare(chosen: Sequence[Pipeline], options: Sequence[str]) -> int:
     """Tests these pipelines, with a line of a Markdown table for each; exits 1 where one is not what was expected."""
     print("| pipeline | expected | measured | violated | weakest at | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
     differing = 0
-    for name in names:
+    for pipeline in chosen:
         begun = time.monotonic()
-        with prepared(_named(name)) as chosen:
-            report = chosen.report(options)
-        row = measured(chosen.pipeline, report, time.monotonic() - begun)
-        differing += not fits(chosen.pipeline, report)
+        with prepared(pipeline) as ready:
+            report = ready.report(options)
+        row = measured(pipeline, report, time.monotonic() - begun)
+        differing += not fits(pipeline, report)
         print(f"| {' | '.join(row)} |", flush=True)
     return 1 if differing else 0
 
@@ -101,25 +107,27 @@ def main() -> int:
     """Reads the command line."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(
+        usage="%(prog)s [NAME[,NAME...]] [--healthy | --compare] [OPTIONS]",
         description="Crash a pipeline of a real engine with labkit crashtest.",
         epilog="Other options are handed to labkit crashtest.",
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="default: list them")
+    parser.add_argument("names", nargs="?", metavar="NAME", help="default: list them")
     parser.add_argument(
         "--healthy", action="store_true", help="run it once, crash nothing"
     )
     parser.add_argument(
-        "--compare", metavar="NAMES", help="test these (empty: all), and compare"
+        "--compare", action="store_true", help="test A,B (or all), and compare"
     )
     said, others = parser.parse_known_args()
+    if said.names is None:
+        print(listing())
+        return 0
+    names = list(pipelines()) if said.names == "all" else said.names.split(",")
     try:
-        if said.compare is not None:
-            return compare(said.compare.split() or list(pipelines()), others)
-        if said.name is None:
-            print(listing())
-            return 0
-        with prepared(_named(said.name)) as chosen:
-            return check_healthy(chosen) if said.healthy else chosen.crash_test(others)
+        chosen = [_named(name) for name in names]
+        if said.compare:
+            return compare(chosen, others)
+        return max(one(each, others, healthy=said.healthy) for each in chosen)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code
