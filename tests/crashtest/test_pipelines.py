@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from crashtest_processes import left_over
-from pipeline_samples import PIPELINES, copied, expected, tested
+from pipeline_samples import PIPELINES, copied, expected, report_on
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.report import Report
@@ -67,13 +67,13 @@ def check(name: str, report: Report) -> None:
     ],
 )
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
-    check(name, tested(name, only=expected()[name]["shown_by"]))
+    check(name, report_on(name, only=expected()[name]["shown_by"]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_whole_quick_test_says_the_same(name: str) -> None:
-    report = tested(name)
+    report = report_on(name)
     check(name, report)
     assert report.summary.coverage.planned >= 12
 

@@ -51,6 +51,6 @@ def _checkpoint(wanted: dict[str, Any]) -> list[str]:
     return [wanted["checkpoint"]] if "checkpoint" in wanted else []
 
 
-def tested(name: str, **more: Any) -> Report:
+def report_on(name: str, **more: Any) -> Report:
     """The report of a sample, in the working folder."""
     return crash_test_pipeline(expected()[name]["command"], **options(name) | more)
