@@ -379,7 +379,8 @@ def check(found: XRay) -> None:
     assert found.text().count("[not synced]") == 14
     picture = found.picture()
     assert picture.count('class="tg"') >= 14
-    assert "a diamond is not synced" in picture
+    assert "Diamond: not synced" in picture
+    assert "DELAY" not in picture
 
 
 def test_a_pipeline_under_x_rays(place: Path) -> None:

@@ -17,13 +17,19 @@ from labkit.crashtest.blackbox.lanes import LANES, Lanes
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 from labkit.sim.rules import Event
-from labkit.view.spacetime import Diagram, Step, svg
+from labkit.view.layout import TEXT
+from labkit.view.measure import wrap
+from labkit.view.spacetime import Diagram, Step, body, size
+from labkit.view.svg import document, words
 
 LIMIT_SECONDS = 30.0
 MOST_STEPS = 300
 """More would not be a picture."""
 _SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
 """How a space-time diagram draws them: a dot, and a diamond."""
+LEGEND = (
+    "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
+)
 
 
 class Line(NamedTuple):
@@ -108,8 +114,7 @@ class XRay:
         lines = self.lines()
         wide = max([4, *(len(line.lane) for line in lines)])
         shown = [
-            f"{line.first.call.seconds:9.3f} s  {line.lane:<{wide}}  {line.said()}"
-            + (f"  [{line.lasts()}]" if line.lasts() else "")
+            f"{line.first.call.seconds:9.3f} s  {line.lane:<{wide}}  {_with_state(line)}"
             for line in lines
         ]
         return "\n".join(
@@ -158,22 +163,39 @@ class XRay:
 
     def picture(self) -> str:
         """The lines as an SVG document: a line a lane; a dot is synced, a diamond may be lost with the power."""
-        lines = self.lines()
-        used = {line.lane for line in lines[:MOST_STEPS]}
+        every = self.lines()
+        shown = every[:MOST_STEPS]
+        used = {line.lane for line in shown}
         names = {name: name for name in self.lanes.names() if name in used}
         steps = tuple(
-            Step(
-                line.lane,
-                _UNSYNCED if line.synced is False else _SYNCED,
-                (),
-                f"{line.said()}{f' [{line.lasts()}]' if line.lasts() else ''}",
-            )
-            for line in lines[:MOST_STEPS]
+            Step(line.lane, _UNSYNCED if line.synced is False else _SYNCED, (), told)
+            for line in shown
+            for told in [_with_state(line)]
         )
-        left = len(lines) - len(steps)
-        more = f"; the first {len(steps)} of {len(lines)}" if left else ""
-        title = f"Durable effects of {self.command}: a diamond is not synced{more}"
-        return svg(Diagram(names, steps), title=title)
+        legend = LEGEND
+        if len(every) > len(shown):
+            legend += f" The first {len(shown)} of {len(every)} are shown."
+        return _document(Diagram(names, steps), legend, self.command, self.text())
+
+
+def _with_state(line: Line) -> str:
+    return f"{line.said()} [{line.lasts()}]" if line.lasts() else line.said()
+
+
+def _document(diagram: Diagram, legend: str, command: str, described: str) -> str:
+    """The diagram with its legend, and every step in words below it."""
+    wide, high = size(diagram)
+    parts = [body(diagram)]
+    said = [
+        f"{number}. {step.lane}: {step.said}"
+        for number, step in enumerate(diagram.steps, start=1)
+    ]
+    for text in [legend, *said]:
+        for line in wrap(text, TEXT, wide - 32):
+            high += 16
+            parts.append(words(16, high, line))
+    title = f"Durable effects of {command}"
+    return document("".join(parts), wide, high + 12, title=title, desc=described)
 
 
 def _alike(row: tuple[Effect, str, bool | None]) -> object:
