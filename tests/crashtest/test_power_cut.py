@@ -185,7 +185,9 @@ def test_a_state_is_built(place: Path, tmp_path: Path) -> None:
     (place / "s").symlink_to("kept")
     target = tmp_path / "built"
     target.mkdir()
-    (target / "stale").write_text("must go")
+    (target / "stale").mkdir()
+    (target / "stale/file").write_text("must go")
+    (target / "kept").write_text("a file where a folder belongs")
     with run(place, "put('f', b'new')") as journal:
         for state in states_after_power_cut(journal, len(journal.entries)):
             state.build([target])
@@ -198,6 +200,24 @@ def test_a_state_is_built(place: Path, tmp_path: Path) -> None:
                 name: of for name, of in state.files().items() if name != "s"
             }
             assert (target / "s").readlink() == Path("kept")
+
+
+def test_what_is_so_already_stays_with_its_rights(place: Path) -> None:
+    program = place / "program"
+    program.write_bytes(b"#!/bin/sh")
+    program.chmod(0o755)
+    made = program.stat()
+    with run(place, "put('f', b'new')") as journal:
+        (state, *_) = states_after_power_cut(journal, len(journal.entries))
+        state.build([place])
+        assert sorted(path.name for path in place.iterdir()) == ["program"]
+        assert (program.stat().st_mtime_ns, program.stat().st_mode) == (
+            made.st_mtime_ns,
+            made.st_mode,
+        )
+        program.unlink()
+        state.build([place])
+        assert program.stat().st_mode == made.st_mode
 
 
 def test_what_is_not_modelled_is_named(place: Path) -> None:

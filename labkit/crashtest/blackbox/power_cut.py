@@ -23,18 +23,24 @@ from typing import NamedTuple
 from labkit.crashtest.blackbox.disk import (
     Content,
     Disk,
-    File,
     Folder,
-    Link,
     Naming,
     Node,
     bytes_of,
 )
+from labkit.crashtest.blackbox.trees import (
+    Look,
+    Read,
+    Tree,
+    alike,
+    build,
+    lost,
+    now_named,
+    same,
+    tree,
+)
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
-
-Tree = Mapping[str, Content | Link | None]
-"""Everything below a folder by its relative name; None: a folder."""
 
 ALL_LOST, NAMES_KEPT, CONTENTS_KEPT, NEWEST_KEPT, TORN = (
     "all lost",
@@ -98,13 +104,16 @@ class Journal:
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
-            ours, theirs = _tree(root, _now), _tree(_loaded(folder), _now)
+            ours, theirs = (
+                tree(root, now_named),
+                tree(Disk({folder: folder}).roots[folder], now_named),
+            )
             different += [
                 f"{folder}/{name}"
                 for name in sorted(ours.keys() | theirs.keys())
                 if name not in ours
                 or name not in theirs
-                or not _same(ours[name], theirs[name])
+                or not same(ours[name], theirs[name])
             ]
         return different
 
@@ -189,18 +198,9 @@ class State:
     """One for each folder, in the journal's order."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Makes each of these folders, emptied first, what its tree says."""
-        for folder, tree in zip(folders, self.trees, strict=True):
-            _empty(folder)
-            for name, content in sorted(tree.items()):
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                if content is None:
-                    path.mkdir(exist_ok=True)
-                elif isinstance(content, Link):
-                    path.symlink_to(content.to)
-                else:
-                    path.write_bytes(bytes_of(content))
+        """Makes each of these folders what its tree says; what is so already stays untouched."""
+        for folder, wanted in zip(folders, self.trees, strict=True):
+            build(folder, wanted)
 
     def files(self, number: int = 0) -> dict[str, bytes]:
         """Names and bytes of the files of one folder."""
@@ -217,28 +217,24 @@ def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     Empty where everything had reached the disk: then a power cut leaves what a SIGKILL leaves.
     """
     disk = journal.disk(point)
-    now = tuple(_tree(root, _now) for root in disk.roots.values())
+    current = tuple(tree(root, now_named) for root in disk.roots.values())
     states: list[State] = []
     for extreme, trees in _extremes(disk):
-        known = [now, *(state.trees for state in states)]
-        if not any(_alike(trees, other) for other in known):
-            sentence = f"{EXTREMES[extreme]}: {_lost(now, trees)}."
+        known = [current, *(state.trees for state in states)]
+        if not any(alike(trees, other) for other in known):
+            sentence = f"{EXTREMES[extreme]}: {lost(current, trees)}."
             states.append(State(extreme, sentence, trees))
     return states
-
-
-Look = Callable[[Folder], Mapping[str, Node]]
-Read = Callable[[File], Content]
 
 
 def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
     roots = list(disk.roots.values())
 
     def trees(names: Look, contents: Read) -> tuple[Tree, ...]:
-        return tuple(_tree(root, names, contents) for root in roots)
+        return tuple(tree(root, names, contents) for root in roots)
 
     yield ALL_LOST, trees(lambda folder: folder.on_disk, lambda file: file.on_disk)
-    yield NAMES_KEPT, trees(_now, lambda file: file.on_disk)
+    yield NAMES_KEPT, trees(now_named, lambda file: file.on_disk)
     yield CONTENTS_KEPT, trees(lambda folder: folder.on_disk, lambda file: file.now)
     if disk.on_its_way:
         newest = disk.on_its_way[-1]
@@ -257,7 +253,7 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
     )
     if torn is not None and torn.newest is not None:
         half = torn.newest.half(torn.now)
-        yield TORN, trees(_now, lambda file: half if file is torn else file.now)
+        yield TORN, trees(now_named, lambda file: half if file is torn else file.now)
 
 
 def _with(naming: Naming) -> Look:
@@ -273,78 +269,6 @@ def _with(naming: Naming) -> Look:
         return there
 
     return names
-
-
-def _now(folder: Folder) -> Mapping[str, Node]:
-    return folder.now
-
-
-def _tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    found: dict[str, Content | Link | None] = {}
-    for name, node in names(folder).items():
-        if isinstance(node, Folder):
-            found[name] = None
-            below = _tree(node, names, contents)
-            found |= {f"{name}/{inner}": content for inner, content in below.items()}
-        else:
-            found[name] = contents(node) if isinstance(node, File) else node
-    return found
-
-
-def _same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    if isinstance(one, Link) and isinstance(other, Link):
-        return one.to == other.to
-    if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
-        return one == other or bytes_of(one) == bytes_of(other)
-    return one is other is None
-
-
-def _alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
-    return all(
-        mine.keys() == theirs.keys()
-        and all(_same(mine[name], theirs[name]) for name in mine)
-        for mine, theirs in zip(one, other, strict=True)
-    )
-
-
-def _lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """How a state differs from what programs saw, in words."""
-    words = []
-    for mine, theirs in zip(now, then, strict=True):
-        missing = [name for name in mine if name not in theirs]
-        back = [name for name in theirs if name not in mine]
-        changed = [
-            name
-            for name in mine
-            if name in theirs and not _same(mine[name], theirs[name])
-        ]
-        empty = [name for name in changed if theirs[name] == b""]
-        rest = [name for name in changed if name not in empty]
-        said = {
-            "not there": missing,
-            "there again": back,
-            "empty": empty,
-            "not as written": rest,
-        }
-        words += [
-            f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}"
-            for what, names in said.items()
-            if names
-        ]
-    return "; ".join(words)
-
-
-def _loaded(folder: Path) -> Folder:
-    return Disk({folder: folder}).roots[folder]
-
-
-def _empty(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
 
 
 def _no_file(folder: str, names: Sequence[str]) -> set[str]:

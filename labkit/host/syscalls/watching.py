@@ -229,7 +229,6 @@ class Watch:
         """What the guard says: that the command has ended, and that nothing of it is left."""
         messages = self._guard.hear()
         if messages is None:
-            self._kill_without_guard()
             raise JobFailed(
                 "The guard of the watched command was killed, so the command was killed, too; run it again."
             )

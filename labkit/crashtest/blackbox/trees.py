@@ -1,0 +1,121 @@
+"""A model's folders as trees of names and contents: looked at, compared, told apart in words, and made on a real disk.
+
+This module must not know calls.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from labkit.crashtest.blackbox.disk import Content, File, Folder, Link, Node, bytes_of
+
+Tree = Mapping[str, Content | Link | None]
+"""Everything below a folder by its relative name; None: a folder."""
+
+Look = Callable[[Folder], Mapping[str, Node]]
+"""Which names of a folder count."""
+Read = Callable[[File], Content]
+"""Which contents of a file count."""
+
+
+def now_named(folder: Folder) -> Mapping[str, Node]:
+    """The names that programs see."""
+    return folder.now
+
+
+def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
+    """Everything below a folder, by names and contents as they are looked at."""
+    found: dict[str, Content | Link | None] = {}
+    for name, node in names(folder).items():
+        if isinstance(node, Folder):
+            found[name] = None
+            below = tree(node, names, contents)
+            found |= {f"{name}/{inner}": content for inner, content in below.items()}
+        else:
+            found[name] = contents(node) if isinstance(node, File) else node
+    return found
+
+
+def same(one: Content | Link | None, other: Content | Link | None) -> bool:
+    """Whether two entries of trees are the same thing with the same bytes."""
+    if isinstance(one, Link) and isinstance(other, Link):
+        return one.to == other.to
+    if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
+        return one == other or bytes_of(one) == bytes_of(other)
+    return one is other is None
+
+
+def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
+    """Whether the trees of several folders are the same."""
+    return all(
+        mine.keys() == theirs.keys()
+        and all(same(mine[name], theirs[name]) for name in mine)
+        for mine, theirs in zip(one, other, strict=True)
+    )
+
+
+def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
+    """How a state differs from what programs saw, in words."""
+    words = []
+    for mine, theirs in zip(now, then, strict=True):
+        missing = [name for name in mine if name not in theirs]
+        back = [name for name in theirs if name not in mine]
+        changed = [
+            name
+            for name in mine
+            if name in theirs and not same(mine[name], theirs[name])
+        ]
+        empty = [name for name in changed if theirs[name] == b""]
+        rest = [name for name in changed if name not in empty]
+        said = {
+            "not there": missing,
+            "there again": back,
+            "empty": empty,
+            "not as written": rest,
+        }
+        words += [
+            f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}"
+            for what, names in said.items()
+            if names
+        ]
+    return "; ".join(words)
+
+
+def build(folder: Path, wanted: Tree) -> None:
+    """Makes a folder what a tree says. What is so already stays as it is, with its rights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.rglob("*"), reverse=True):  # what is below comes first
+        name = str(path.relative_to(folder))
+        if name not in wanted or _kind(path) is not _kind_of(wanted[name]):
+            _remove(path)
+    for name, content in sorted(wanted.items()):
+        path = folder / name
+        if content is None:
+            path.mkdir(exist_ok=True)
+        elif isinstance(content, Link):
+            if not path.is_symlink() or str(path.readlink()) != content.to:
+                path.unlink(missing_ok=True)
+                path.symlink_to(content.to)
+        elif not path.exists() or path.read_bytes() != bytes_of(content):
+            path.write_bytes(bytes_of(content))
+            if isinstance(content, Path):
+                shutil.copymode(content, path)
+
+
+def _kind(path: Path) -> type[Folder | File | Link]:
+    if path.is_symlink():
+        return Link
+    return Folder if path.is_dir() else File
+
+
+def _kind_of(content: Content | Link | None) -> type[Folder | File | Link]:
+    if isinstance(content, Link):
+        return Link
+    return Folder if content is None else File
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
