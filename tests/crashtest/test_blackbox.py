@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
+from labkit.crashtest.blackbox import runs
+from labkit.crashtest.blackbox.campaign import Campaign
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
+from labkit.crashtest.blackbox.expectation import expect
+from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.logs import logs, read_after_all, without
 from labkit.crashtest.blackbox.points import EXIT, Point, choose, pairs, points
 from labkit.crashtest.blackbox.seeing import (
@@ -22,6 +27,8 @@ from labkit.crashtest.blackbox.seeing import (
     showing,
 )
 from labkit.crashtest.blackbox.settings import pipeline_settings
+from labkit.crashtest.jobs import Job
+from labkit.crashtest.ledger import silent
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import Call, CallKind
@@ -265,3 +272,28 @@ def test_a_file_that_is_cut_renamed_or_removed_is_no_log(tmp_path: Path) -> None
 def test_a_pipeline_that_writes_nothing_but_a_log_was_not_seen() -> None:
     (said,) = doubts([], effects("write log", "exit"), {}, [STORE], {"log"})
     assert "no durable effect was seen" in said
+
+
+@pytest.mark.parametrize(("replaces_rows", "early"), [(False, (-1,)), (True, ())])
+def test_a_row_that_is_replaced_by_design_was_not_read_too_early(
+    tmp_path: Path, replaces_rows: bool, early: tuple[int, ...]
+) -> None:
+    """A row that the run without a crash replaces, too, may be there in the middle; in the end it counts."""
+    due = [{"day": 1, "sum": 7, "n": 2}]
+    older = runs.Reading(0.0, 1, ({"day": 1, "sum": 3, "n": 1},), "crash 1")
+    newer = runs.Reading(1.0, 2, (due[0],), "end")
+    run = runs.PipelineRun("x", "x", tmp_path, readings=[older, newer])
+    nobody: Any = None
+    running = Campaign(pipeline_settings("true", read_command="cat"), nobody, silent)
+    running._healthy = Healthy(
+        run, (), expect(due, due), (), frozenset(), replaces_rows, ()
+    )
+    job = Job("x", "x", Group.CRASH)
+    verdict = running._judged(job, run).verdict
+    assert verdict is not None
+    assert verdict.aborted_read == early
+    assert verdict.guarantee == "exactly-once"
+    run.readings.append(older)
+    late = running._judged(job, run).verdict
+    assert late is not None
+    assert late.guarantee == "none"
