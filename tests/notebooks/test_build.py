@@ -96,7 +96,7 @@ def test_a_notebook_keeps_to_the_conventions(path: Path) -> None:
     exercises = [
         cell
         for cell in learner
-        if {"task", "exercise", "check"} & set(cell.metadata.get("tags", []))
+        if {"rules", "task", "exercise", "check"} & set(cell.metadata.get("tags", []))
     ]
     assert len(learner) - len(exercises) <= 45
     assert sum("parameters" in cell.metadata.get("tags", []) for cell in learner) == 1
