@@ -172,6 +172,8 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
             "TMPDIR": str(scratch),
             "SPARK_CONF_DIR": str(settings),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            # Python functions, of which there are none, would run in processes: else PyFlink needs Beam to start.
+            "_python_worker_execution_mode": "process",
             "FLINK_JARS": ";".join(f"file://{jar}" for jar in found),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
