@@ -89,6 +89,7 @@ class Place(NamedTuple):
             Reader(Subject(str(self.file), "read"), self.folder / "log") as reader,
             Watcher(reader, asks=asks) as watcher,
         ):
+            reader.read_surely()  # so that it has imported what it needs
             with self.start(asks=str(asks)) as process:
                 assert process.wait(PATIENCE) == 0
             watcher.look("end")
@@ -100,11 +101,12 @@ class Place(NamedTuple):
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Place]:
     monkeypatch.setenv("SINK_STORE", str(tmp_path / "store"))
 
-    def made(text: str = "") -> Place:
+    def made(text: str = "wrong_copied_unseen.py") -> Place:
+        if text.endswith(".py"):
+            return Place(tmp_path, SINKS / text)
         file = tmp_path / "sink.py"
-        if text:
-            file.write_text(text)
-        return Place(tmp_path, file if text else COPIED)
+        file.write_text(text)
+        return Place(tmp_path, file)
 
     return made
 
@@ -122,6 +124,18 @@ def test_the_statement_that_writes_unseen_is_found_by_its_line(
     ]
     said = doubts(readings, log)[0]
     assert "killed before and behind these lines, and never within one" in said
+
+
+def test_a_child_that_writes_is_bounded_by_two_lines(
+    place: Callable[..., Place],
+) -> None:
+    made = place("wrong_child_process.py")
+    found = gaps(made.healthy(), read_logged(made.log))
+    starts = line_of("subprocess.run(", made.file)
+    assert [tuple(edge.id for edge in gap.edges) for gap in found] == [
+        (f"b{n}.call.line{starts}.before", f"b{n}.call.line{starts + 1}.before")
+        for n in (0, 1)
+    ]
 
 
 def test_whoever_reaches_a_line_stops_before_it(place: Callable[..., Place]) -> None:

@@ -82,7 +82,8 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
     opener: Any = None,
 ) -> Any:
     """`open`, with a raw file that records its writes where the user's code is to write."""
-    if not _writes(mode) or not _ours():
+    piped = isinstance(file, int) and not _on_disk(file)
+    if piped or not _writes(mode) or not _ours():
         return _open(file, mode, buffering, encoding, errors, newline, closefd, opener)
     raw_mode = "".join(letter for letter in mode if letter in "rwxa+")
     binary = "b" in mode
