@@ -13,11 +13,10 @@ import socket
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from labkit import __version__
-from labkit.core.errors import GradingError, LabError
+from labkit.core.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted
@@ -141,8 +140,10 @@ class Grader:
             if cell.exercise in items:
                 items[cell.exercise].code = cell.source[:_MOST_CODE]
                 items[cell.exercise].structure = structure(cell.source)
-        with suppress(GradingError):  # the grade stands without a word on it
+        try:
             explain(examined.items, prepared, examination.without, self.sandbox)
+        except Exception:  # noqa: BLE001 - the grade stands without a word on it
+            self._close_sandbox()
         return examined.executed
 
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:

@@ -16,8 +16,13 @@ import submitted
 from cohorts import Learner, write
 from waiting import until
 
-from labkit.grading import records
+from labkit.grading import batch, records
+from labkit.grading.batch import Order
+from labkit.grading.course import load
 from labkit.grading.records import Record
+from labkit.grading.sandbox.inside.frames import FrameError
+from labkit.grading.submissions import collect
+from labkit.grading.worker import Grader
 
 pytestmark = pytest.mark.slow
 RIGHT = submitted.answers()
@@ -152,6 +157,29 @@ def test_one_student_and_one_exercise_are_graded_anew(cases: Path) -> None:
     assert after.items[1].seconds != before["undefined"].items[1].seconds
     assert record(cases, "leak") == before["leak"]
     assert graded(cases / "in", "--out", cases / "out")["kept"] == len(CASES)
+
+
+def test_a_word_on_an_error_that_cannot_be_had_costs_no_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, cells in (("ada", CASES["undefined"]), ("bob", RIGHT)):
+        write(tmp_path / "in" / name / cohorts.NOTEBOOK, submitted.notebook(*cells))
+    out, work = tmp_path / "out", tmp_path / "work"
+    for folder in (out / "records", out / "executed", work / "files"):
+        folder.mkdir(parents=True)
+    course = load(submitted.COURSE)
+    found = collect([tmp_path / "in"], course, work / "files", None)
+    setting = batch._setting(
+        Order([tmp_path / "in"], out, submitted.COURSE), course, 1, work
+    )
+
+    def breaks_off(*_: object) -> None:
+        raise FrameError("the other side has closed")
+
+    monkeypatch.setattr("labkit.grading.worker.explain", breaks_off)
+    with Grader(setting) as grader:
+        outcomes = [grader.grade(one) for one in found]
+    assert [(one.graded, one.points) for one in outcomes] == [(True, 4), (True, 6)]
 
 
 def test_a_class_from_three_platforms_gets_the_grades_that_were_computed_by_hand(
