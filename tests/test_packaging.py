@@ -167,6 +167,7 @@ def test_make_lists_its_verbs() -> None:
             "test",
             "test-all",
             "test-slow",
+            "pipelines",
             "bench",
             "lab",
             "lock",
