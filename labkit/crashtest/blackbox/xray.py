@@ -187,7 +187,7 @@ def _document(diagram: Diagram, legend: str, command: str, described: str) -> st
     wide, high = size(diagram)
     parts = [body(diagram)]
     said = [
-        f"{number}. {step.lane}: {step.said}"
+        f"{number}. {step.lane}: {step.sentence}"
         for number, step in enumerate(diagram.steps, start=1)
     ]
     for text in [legend, *said]:
