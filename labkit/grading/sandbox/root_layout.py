@@ -25,6 +25,8 @@ _KEPT = {
     "teach/exercises": {"__init__.py", "contract.py"},
 }
 """Of these packages nothing else: neither the grader, nor the judges of the exercises."""
+_LEFT_OUT = {"teach/course", "cli/course.py"}
+"""What writes a course: no answer needs it, and whoever looks for the grader's own course must find none."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
 
 from typing import Any
@@ -55,8 +57,15 @@ def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
     copy = folder / "labkit"
 
     def left_out(parent: str, names: list[str]) -> set[str]:
-        kept = _KEPT.get(Path(parent).relative_to(PACKAGE).as_posix(), set(names))
-        return {name for name in names if name == "__pycache__" or name not in kept}
+        room = Path(parent).relative_to(PACKAGE)
+        kept = _KEPT.get(room.as_posix(), set(names))
+        return {
+            name
+            for name in names
+            if name == "__pycache__"
+            or name not in kept
+            or (room / name).as_posix() in _LEFT_OUT
+        }
 
     shutil.copytree(PACKAGE, copy, ignore=left_out)
     for module in withheld:
