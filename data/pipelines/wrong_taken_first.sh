@@ -1,7 +1,7 @@
 # Takes a part out of the input, then appends it: offsets before output.
-mkdir -p store/work
+mkdir -p store/taken
 for part in input/*; do
     if [ ! -e "$part" ]; then break; fi
-    mv "$part" store/work/
-    cat "store/work/${part#input/}" >> store/all.txt
+    mv "$part" store/taken/
+    cat "store/taken/${part#input/}" >> store/all.txt
 done
