@@ -176,7 +176,7 @@ class Grader:
             self._sandbox.close()
             self._sandbox = None
 
-    def __enter__(self) -> "Grader":  # noqa: PYI034
+    def __enter__(self) -> "Grader":  # noqa: PYI034 - nobody inherits from it
         return self
 
     def __exit__(self, *_: object) -> None:

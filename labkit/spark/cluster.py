@@ -134,7 +134,7 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 def _inner(spark: "SparkSession") -> Any:
     """The SparkContext of the JVM: it knows the executors, which PySpark's does not show."""
-    return spark.sparkContext._jsc.sc()  # noqa: SLF001
+    return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 
 def check_store(store: str, places: set[str]) -> None:

@@ -127,6 +127,7 @@ def _started(job: PlainJob, rows: "DataFrame", found: Any) -> "StreamingQuery":
         return found(rows.writeStream if wants_writer(found) else rows)
 
     starter = Starter(begin, Start(None, str(job.checkpoint), "", []))
+    # No deadline here: the user's function may take its time, and whoever watches this process ends it at its --limit.
     while (query := starter.query()) is None:
         time.sleep(_POLL)
     return query

@@ -50,7 +50,7 @@ class Contents:
     def truncate(self, tracee: Tracee, place: int, size: int) -> Found:
         path = os.path.realpath(tracee.path(HERE, place))
         try:
-            state = os.stat(path)  # noqa: PTH116  (a hot path)
+            state = os.stat(path)  # noqa: PTH116 - a hot path
         except OSError:
             return None
         changes = stat.S_ISREG(state.st_mode) and state.st_size != size
@@ -240,7 +240,7 @@ def _part(origin: Opened, start: int, size: int) -> bytes | None:
     if not origin.is_file:
         return None
     try:
-        with open(origin.path, "rb") as file:  # noqa: PTH123
+        with open(origin.path, "rb") as file:  # noqa: PTH123 - a hot path
             file.seek(start)
             content = file.read(size)
     except OSError:

@@ -167,7 +167,7 @@ class Birth:
         os.close(self._listener)
         command = self._launch.command
         try:
-            os.execvpe(command[0], command, self._launch.environment)  # noqa: S606
+            os.execvpe(command[0], command, self._launch.environment)  # noqa: S606 - no shell is wanted
         except OSError as error:
             said = f"{command[0]}: {error.strerror}"
             self._refused = Refused(said, error.errno or 0)

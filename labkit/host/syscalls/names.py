@@ -31,7 +31,7 @@ def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) ->
     old, new = tracee.path(*first), tracee.path(*second)
     if flags & _FOLLOWS and Path(old).exists():
         # A descriptor's name (/proc/self/fd/5): of a file that has no other one yet, or of one that has.
-        named = os.stat(old).st_nlink  # noqa: PTH116
+        named = os.stat(old).st_nlink  # noqa: PTH116 - a hot path
         old = os.path.realpath(old) if named else ""
     if old and not os.path.lexists(old):
         return None
@@ -82,7 +82,7 @@ def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Found:
         return None
     path = tracee.path(folder, place)
     try:
-        state = os.stat(path)  # noqa: PTH116  (a hot path)
+        state = os.stat(path)  # noqa: PTH116 - a hot path
     except OSError:
         possible = flags & O_CREAT and _has_folder(path)
         return Deed(CallKind.CREATE, path) if possible else None

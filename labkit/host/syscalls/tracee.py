@@ -80,7 +80,7 @@ class Tracee:
     def process(self) -> int:
         """The process that the thread belongs to."""
         try:
-            with open(f"/proc/{self.thread}/status", "rb") as file:  # noqa: PTH123
+            with open(f"/proc/{self.thread}/status", "rb") as file:  # noqa: PTH123 - a hot path
                 for line in file:
                     if line.startswith(b"Tgid:"):
                         return int(line[5:])
@@ -133,9 +133,9 @@ class Tracee:
         """What a descriptor stands for. Raises `Unreadable`, `WillFail`."""
         place = f"/proc/{self.thread}/fd/{_signed(descriptor)}"
         try:
-            state = os.stat(place)  # noqa: PTH116  (a hot path)
+            state = os.stat(place)  # noqa: PTH116 - a hot path
             named = state.st_nlink and not stat.S_ISSOCK(state.st_mode)
-            path = os.readlink(place) if named else ""  # noqa: PTH115
+            path = os.readlink(place) if named else ""  # noqa: PTH115 - a hot path
         except OSError as error:
             raise _told(error) from error
         # A name that is gone while another one of the same file lives on.
@@ -146,7 +146,7 @@ class Tracee:
         """Where the next byte goes. Raises `Unreadable`, `WillFail`."""
         place = f"/proc/{self.thread}/fdinfo/{_signed(descriptor)}"
         try:
-            with open(place, "rb") as file:  # noqa: PTH123
+            with open(place, "rb") as file:  # noqa: PTH123 - a hot path
                 lines = dict(line.split(b":", 1) for line in file if b":" in line)
         except OSError as error:
             raise _told(error) from error
@@ -171,7 +171,7 @@ class Tracee:
         whole = PurePosixPath(self._of_itself(name))
         if whole.name == "..":
             return os.path.realpath(whole)
-        return os.path.join(os.path.realpath(whole.parent), whole.name)  # noqa: PTH118
+        return os.path.join(os.path.realpath(whole.parent), whole.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
         """Names that mean another thing in every process, as `/proc/self` and `/dev/stdout`, as names of this one."""
@@ -184,7 +184,7 @@ class Tracee:
     def _folder(self, descriptor: int) -> str:
         own = "cwd" if descriptor == _FOLDER_OF_THREAD else f"fd/{descriptor}"
         try:
-            return os.readlink(f"/proc/{self.thread}/{own}")  # noqa: PTH115
+            return os.readlink(f"/proc/{self.thread}/{own}")  # noqa: PTH115 - a hot path
         except OSError as error:
             raise _told(error) from error
 

@@ -144,9 +144,9 @@ def add_offsets(
     group: str,
 ) -> None:
     """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
-    result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001
+    result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The sender sleeps until somebody wakes it; the public call does so, too.
-    writer._sender.wakeup()  # noqa: SLF001
+    writer._sender.wakeup()  # noqa: SLF001 - no public name
     if not result.wait(timeout_ms=PATIENCE * 1000):
         raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
 
@@ -381,13 +381,13 @@ class Coordinators:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""
 
         async def send() -> Any:
-            node = await self._admin._find_coordinator_id(  # noqa: SLF001
+            node = await self._admin._find_coordinator_id(  # noqa: SLF001 - no public name
                 name, key_type=CoordinatorType.TRANSACTION
             )
-            return await self._admin._manager.send(request(), node_id=node)  # noqa: SLF001
+            return await self._admin._manager.send(request(), node_id=node)  # noqa: SLF001 - no public name
 
         def once() -> tuple[type[errors.KafkaError], Any]:
-            answer = self._admin._manager.run(send)  # noqa: SLF001
+            answer = self._admin._manager.run(send)  # noqa: SLF001 - no public name
             error = errors.for_code(answer.error_code)
             # The answer for "not yet": the coordinator is still writing the markers of
             # the transaction before, or has moved.
