@@ -55,6 +55,7 @@ from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
     from labkit.stores.kafka.timeouts import TimeoutTrial
+    from labkit.teach.questions.card import Answer
 
 __all__ = [
     "TWELVE_WORDS",
@@ -64,6 +65,8 @@ __all__ = [
     "Search",
     "Walk",
     "aloud",
+    "answer",
+    "ask",
     "chains",
     "check",
     "columns",
@@ -215,6 +218,24 @@ def memory_sink(
     return [live(place, number, tell, patience) for number in (1, 2)]
 
 
+def ask(name: str) -> None:
+    """Asks what you expect before a run, as `lab.ask("00-rows")`; the run goes ahead without an answer, too.
+
+    Raises `InvalidInput` for an unknown question.
+    """
+    if questions := _part("labkit.teach.questions.asking"):
+        questions.ask(name)
+
+
+def answer(name: str, found: object = None) -> "Answer | None":
+    """Your prediction beside what came, as `lab.answer("00-rows", outcome.verdict.rows)`, and why it came so.
+
+    `found` is what the run measured: a number, a text, or a list of texts. Raises `InvalidInput` for an unknown question.
+    """
+    questions = _part("labkit.teach.questions.asking")
+    return questions.answer(name, found) if questions else None
+
+
 def check(name: str, *, strict: bool | None = None) -> None:
     """Checks your answer to an exercise, as `lab.check("05-recovery")`, and opens a counterexample if there is one.
 
@@ -245,12 +266,18 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
 
 def _exercises() -> ModuleType | None:
-    """The exercises, where they are: the copy of the lab in which submissions run has none."""
-    name = "labkit.teach.exercises.check"
+    """The exercises, where they are."""
+    found = _part("labkit.teach.exercises.check")
+    if found is None:
+        print("Exercises are not checked here.")
+    return found
+
+
+def _part(name: str) -> ModuleType | None:
+    """A part of the lab that the copy in which submissions run has not."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        print("Exercises are not checked here.")
         return None

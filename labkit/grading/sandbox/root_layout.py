@@ -23,8 +23,9 @@ _KEPT = {
     "grading": {"__init__.py", "sandbox"},
     "grading/sandbox": {"__init__.py", "inside"},
     "teach/exercises": {"__init__.py", "contract.py"},
+    "teach/questions": {"__init__.py"},
 }
-"""Of these packages nothing else: neither the grader, nor the judges of the exercises."""
+"""Of these packages nothing else: neither the grader, nor the judges of the exercises, nor what questions expect."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
 """What writes a course: no answer needs it, and whoever looks for the grader's own course must find none."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""

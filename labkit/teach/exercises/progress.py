@@ -17,12 +17,15 @@ class Note(TypedDict, total=False):
     """What is noted of one exercise. It is read from a file that the learner can write, so a reader converts it."""
 
     state: str
+    question: str
+    """Of a question its text, for whoever reads the file."""
+    why: str
     points: int
     hints: int
     """How many hints were given."""
-    predicted: str
-    """The first prediction, which is kept."""
-    came: str
+    predicted: str | list[str]
+    """The first prediction, which is kept; of a question what was said last before its answer was shown."""
+    came: str | list[str]
     """What came of it."""
 
 

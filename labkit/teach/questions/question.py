@@ -1,0 +1,272 @@
+"""What a question is, and how it is read from its file; whatever is wrong with the data is refused in one sentence.
+
+Everything that is said or measured becomes a tuple of texts (`Said`), so that a prediction and a result can be compared.
+This module must not ask anybody and must not note anything.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, NoReturn
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
+
+Said = tuple[str, ...]
+"""What was said, or measured: one text, or of several options each that was chosen, in the order of the options."""
+
+MOST = 3
+"""Questions of one notebook."""
+LONGEST_OPTION = 80
+LONGEST_NUMBER = 40
+
+_FILE = re.compile(r"\d\d[a-z]?")
+_NAME = re.compile(r"[a-z][a-z-]*")
+_KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
+
+
+class Kind(StrEnum):
+    """How a question is answered."""
+
+    CHOICE = "choice"
+    NUMBER = "number"
+    SEVERAL = "several"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its right answer. `means` translates what a run measures into an option's text."""
+
+    name: str
+    kind: Kind
+    text: str
+    right: Said
+    because: str
+    options: Said = ()
+    unit: str = ""
+    means: Mapping[str, str] = field(default_factory=dict)
+    replies: Mapping[str, str] = field(default_factory=dict)
+    """A sentence for who chose that option."""
+
+    def said(self, given: object) -> Said:
+        """What a learner has chosen or written, checked. Raises `InvalidInput` with what to do instead."""
+        if self.kind is Kind.NUMBER:
+            return (_number(given[0] if isinstance(given, list) and given else given),)
+        chosen = [str(each) for each in given] if isinstance(given, list) else []
+        if not chosen:
+            raise InvalidInput(
+                "Choose an option first, or the button: show me without one."
+            )
+        known = tuple(option for option in self.options if option in chosen)
+        if set(chosen) - set(known) or (self.kind is Kind.CHOICE and len(known) > 1):
+            raise InvalidInput(
+                "This question has other options now: choose one of those."
+            )
+        return known
+
+    def measured(self, found: object) -> Said:
+        """What a run has measured, as a prediction would say it; None: what the question expects."""
+        if found is None:
+            return self.right
+        if self.kind is Kind.NUMBER:
+            return (_measured_number(found),)
+        several = isinstance(found, list | tuple | set | frozenset)
+        members = list(found) if isinstance(found, Iterable) and several else [found]
+        told = {self._option(each) for each in members}
+        others = sorted(told - set(self.options))
+        return (*(option for option in self.options if option in told), *others)
+
+    def _option(self, found: object) -> str:
+        plain = plainly(found)
+        by_text = {option.lower(): option for option in self.options}
+        return self.means.get(plain) or by_text.get(plain.lower(), plain)
+
+
+def plainly(value: object) -> str:
+    """A value as it is shown: of a truth value yes or no, of a whole number its digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _number(given: object) -> str:
+    text = str(given).strip()
+    try:
+        number = float(text) if len(text) <= LONGEST_NUMBER else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput("Write a number first, such as 6 or 0.5.")
+    return plainly(number)
+
+
+def _measured_number(found: object) -> str:
+    try:
+        return _number(found)
+    except InvalidInput:
+        return plainly(found)
+
+
+def find(name: str) -> Question:
+    """The question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
+    known = questions()
+    if name not in known:
+        raise InvalidInput(
+            f"there is no question {name[:40]!r}; {nearest(name[:40], list(known))}"
+        )
+    return known[name]
+
+
+@cache
+def questions() -> dict[str, Question]:
+    """Every question of the course, by name. Raises `InvalidInput` for data that cannot be used."""
+    return load(files("labkit.teach.questions"))
+
+
+def load(folder: Traversable) -> dict[str, Question]:
+    """Every question of the files in a folder, by name. Raises `InvalidInput` with file, question and remedy."""
+    found: dict[str, Question] = {}
+    data = (each for each in folder.iterdir() if each.name.endswith(".toml"))
+    for file in sorted(data, key=lambda each: each.name):
+        found |= _of_file(file)
+    return found
+
+
+def _of_file(file: Traversable) -> dict[str, Question]:
+    stem = file.name.removesuffix(".toml")
+    if not _FILE.fullmatch(stem):
+        raise InvalidInput(
+            f"{file.name}: a file of questions is named after its notebook, as 00.toml or 09b.toml; rename it."
+        )
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{file.name}: {error}; correct the file.") from None
+    if len(tables) > MOST:
+        raise InvalidInput(
+            f"{file.name}: {len(tables)} questions; a notebook has at most {MOST}, so leave some out."
+        )
+    return {
+        f"{stem}-{key}": _Table(f"{stem}-{key}", file.name, key, table).question()
+        for key, table in tables.items()
+    }
+
+
+class _Table:
+    """One table of a file, on its way to a question."""
+
+    def __init__(self, name: str, file: str, key: str, table: object) -> None:
+        self.name, self.place = name, f"{file}, [{key}]"
+        if not _NAME.fullmatch(key):
+            self.refuse("the name has other characters than a-z and -; rename it")
+        if not isinstance(table, dict):
+            self.refuse("a question is a table; write [name] above its lines")
+        self.table: dict[str, Any] = table
+
+    def refuse(self, why: str) -> NoReturn:
+        raise InvalidInput(f"{self.place}: {why}.")
+
+    def question(self) -> Question:
+        table = self.table
+        if unknown := [key for key in table if key not in _KEYS]:
+            self.refuse(
+                f"unknown key {unknown[0]!r}; {nearest(unknown[0], sorted(_KEYS))[:-1]}"
+            )
+        kind = self.kind()
+        options = self.options(kind)
+        return Question(
+            name=self.name,
+            kind=kind,
+            text=self.text("text"),
+            right=self.right(kind, options),
+            because=self.text("because"),
+            options=options,
+            unit=self.text("unit") if "unit" in table else "",
+            means=self.means(options),
+            replies=self.replies(kind, options),
+        )
+
+    def kind(self) -> Kind:
+        kind = self.text("kind")
+        if kind not in list(Kind):
+            self.refuse(f"unknown kind {kind[:40]!r}; write {', '.join(Kind)}")
+        return Kind(kind)
+
+    def text(self, key: str) -> str:
+        value = self.table.get(key)
+        if not isinstance(value, str) or not value.strip():
+            self.refuse(f'{key} is missing or no text; write {key} = "..."')
+        return " ".join(value.split())
+
+    def options(self, kind: Kind) -> Said:
+        given = self.table.get("options", [])
+        if kind is Kind.NUMBER:
+            if given:
+                self.refuse("a number has no options; leave them out")
+            return ()
+        if not isinstance(given, list) or len(given) < 2:
+            self.refuse("at least two options are needed; write options = [...]")
+        if bad := [each for each in given if not self.is_option(each)]:
+            self.refuse(
+                f"the option {str(bad[0])[:40]!r} must be a text of at most {LONGEST_OPTION} characters "
+                "without a full stop at its end"
+            )
+        if len(set(map(str.lower, given))) < len(given):
+            self.refuse("two options are the same; leave one out")
+        return tuple(given)
+
+    @staticmethod
+    def is_option(value: object) -> bool:
+        return (
+            isinstance(value, str)
+            and 0 < len(value) <= LONGEST_OPTION
+            and value == value.strip()
+            and not value.endswith(".")
+        )
+
+    def right(self, kind: Kind, options: Said) -> Said:
+        right = self.table.get("right")
+        if kind is Kind.NUMBER:
+            if isinstance(right, bool) or not isinstance(right, int | float):
+                self.refuse("right is missing or no number; write right = 6")
+            return (plainly(right),)
+        wanted = right if kind is Kind.SEVERAL else [right]
+        if not isinstance(wanted, list) or not wanted:
+            self.refuse("right is missing; write the options that hold as a list")
+        if strange := [each for each in wanted if each not in options]:
+            self.refuse(
+                f"right is {strange[0]!r}, which is no option; write one of them"
+            )
+        return tuple(option for option in options if option in wanted)
+
+    def replies(self, kind: Kind, options: Said) -> dict[str, str]:
+        given = self.table.get("if", {})
+        if given and kind is not Kind.CHOICE:
+            self.refuse("only a choice has [if] sentences; leave them out")
+        return self.sentences("if", given, options)
+
+    def means(self, options: Said) -> dict[str, str]:
+        given = self.table.get("means", {})
+        told = self.sentences("means", given, None)
+        if strange := [each for each in told.values() if each not in options]:
+            self.refuse(f"means names {strange[0]!r}, which is no option")
+        return told
+
+    def sentences(self, key: str, given: object, names: Said | None) -> dict[str, str]:
+        if not isinstance(given, dict) or not all(
+            isinstance(each, str) and each.strip() for each in given.values()
+        ):
+            self.refuse(f"{key} must be a table of texts")
+        if names is not None and (
+            strange := [each for each in given if each not in names]
+        ):
+            self.refuse(f"[{key}] speaks of {strange[0]!r}, which is no option")
+        return {name: " ".join(each.split()) for name, each in given.items()}
