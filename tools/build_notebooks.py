@@ -14,12 +14,22 @@ In the source, the expected text follows its cell as a raw cell, which neither c
     # %% [raw] tags=["expected"]
     # duplicate: 2 hello
 
-It is what the cell prints, without blanks at the ends of lines. An exercise is a cell tagged `task` (its text), a stub
-tagged `exercise` that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. No
-learner's or checked copy has a solution; the instructor's copy has it in place of the stub. The stubs also go into
-`labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. Before the first exercise of a notebook every
-copy gets the cell `RULES`, which says what counts and what to hand in; no source has it. A notebook that `make test`
-should leave to `make test-all` begins with
+It is what the cell prints, and below it the text of its last expression, without blanks at the ends of lines. A cell
+tagged `checked` is in the checked copy alone: an assertion, right behind what it is about. A line `{head}` in the first
+cell becomes the minutes that the notebook takes and the notebooks that it needs; those are named in its metadata:
+
+    # ---
+    # jupyter:
+    #   labkit:
+    #     needs: [01_guarantees]
+    # ---
+
+A name is two digits, perhaps a letter, and a word (`09_kafka`, `09b_timeouts`). An exercise is a cell tagged `task`
+(its text), a stub tagged `exercise` that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell
+tagged `check`. No learner's or checked copy has a solution; the instructor's copy has it in place of the stub. The
+stubs also go into `labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. Before the first
+exercise of a notebook every copy gets the cell `RULES`, which says what counts and what to hand in; no source has it. A
+notebook that `make test` should leave to `make test-all` begins with
 
     # ---
     # jupyter:
@@ -42,25 +52,33 @@ from typing import Any
 import jupytext
 import nbformat
 from nbformat import NotebookNode, v4
+from outputs import said
+from reading import minutes
+
+from labkit.teach.shipped import STEM, of_course
 
 TAGS = {
     "parameters",
     "nbval-check-output",
     "expected",
     "raises-exception",
+    "checked",
     "task",
     "exercise",
     "solution",
     "check",
 }
-CHECK, EXPECTED, STUB, SOLUTION = (
+CHECK, CHECKED, EXPECTED, STUB, SOLUTION = (
     "nbval-check-output",
+    "checked",
     "expected",
     "exercise",
     "solution",
 )
-NAMED = re.compile(r"# exercise (\d\d-[a-z][a-z-]*)\n")
+NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
+HEAD = "{head}"
+"""The line of a source in whose place stand the minutes and the needs."""
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -152,6 +170,43 @@ def exercises(source: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
+def headed(
+    cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]
+) -> list[NotebookNode]:
+    """The cells with minutes and needs where the first of them asks for those."""
+    lines = cells[0].source.splitlines() if cells else []
+    if HEAD in lines:
+        place = lines.index(HEAD)
+        lines[place] = head(cells, source, lab)
+        cells[0].source = "\n".join(lines)
+    return cells
+
+
+def head(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> str:
+    """How long a notebook takes, and what it needs, in a line."""
+    reading, exercising = minutes(cells)
+    more = f", and {exercising} for the exercises" if exercising else ""
+    needs = [f"[{name}]({name}.ipynb)" for name in needed(source, lab)]
+    first = (
+        f"Read {' and '.join(needs)} before."
+        if needs
+        else "It needs no other notebook."
+    )
+    return f"*About {reading} minute{'s' * (reading != 1)}{more}. {first}*"
+
+
+def needed(source: Path, lab: Mapping[str, Any]) -> list[str]:
+    """The notebooks that one builds on. Raises `NotebookError` where one of them is none, or comes later."""
+    names = list(lab.get("needs", []))
+    for name in names:
+        is_there = (source.parent / f"{name}.py").exists()
+        if not STEM.fullmatch(str(name)) or not is_there or name >= source.stem:
+            raise NotebookError(
+                f"{source}: it needs {name}, which is no notebook before it; name one as 01_guarantees."
+            )
+    return names
+
+
 def rules(source: Path, number: int) -> NotebookNode:
     """The cell that says what counts."""
     text_of_it = RULES.format(name=source.stem)
@@ -172,14 +227,14 @@ def instructor(source: Path) -> str:
     solved = exercises(source)
     kept: list[NotebookNode] = []
     for cell in cells:
-        if SOLUTION in tags(cell):
+        if {SOLUTION, CHECKED} & tags(cell):
             continue
         if is_first_task(cell, kept):
             kept.append(rules(source, len(kept)))
         kept.append(copy(cell, len(kept)))
         if STUB in tags(cell):
             kept[-1].source = solved[named(cell, source)][1]
-    return text(kept, KERNEL | ({"labkit": lab} if lab else {}))
+    return text(headed(kept, source, lab), KERNEL | ({"labkit": lab} if lab else {}))
 
 
 def stubs(root: Path) -> str:
@@ -203,11 +258,13 @@ def build(source: Path) -> tuple[str, str]:
         if SOLUTION in tags(cell):
             continue
         if is_first_task(cell, learner):
+            checked.append(rules(source, len(learner)))
             learner.append(rules(source, len(learner)))
-            checked.append(rules(source, len(checked)))
-        number = len(learner)
-        plain = copy(cell, number)
-        learner.append(plain)
+        if CHECKED not in tags(cell):
+            learner.append(copy(cell, len(learner)))
+        plain = copy(cell, len(learner) - 1)
+        if CHECKED in tags(cell):
+            plain.id = f"checked-{len(checked)}"
         if cell.cell_type == "code":
             runs += 1
             stored = (
@@ -215,11 +272,13 @@ def build(source: Path) -> tuple[str, str]:
                 if place in expected
                 else []
             )
-            plain = copy(cell, number)
             plain.execution_count, plain.outputs = runs, stored
         checked.append(plain)
     metadata = KERNEL | ({"labkit": lab} if lab else {})
-    return text(learner, metadata), text(checked, metadata)
+    return (
+        text(headed(learner, source, lab), metadata),
+        text(headed(checked, source, lab), metadata),
+    )
 
 
 def copy(cell: NotebookNode, number: int) -> NotebookNode:
@@ -247,7 +306,7 @@ def text(cells: list[NotebookNode], metadata: Mapping[str, Any]) -> str:
 
 def sources(root: Path) -> list[Path]:
     """Every source, in order."""
-    return sorted((root / "notebooks" / "src").glob("[0-9][0-9]_*.py"))
+    return of_course(root / "notebooks" / "src", ".py")
 
 
 def write(
@@ -319,15 +378,7 @@ def printed(source: Path, folder: Path) -> list[str]:
     NotebookClient(
         notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
     ).execute()
-    return [
-        "".join(
-            output.get("text", "")
-            for output in cell.outputs
-            if output.get("name") == "stdout"
-        )
-        for cell in notebook.cells
-        if CHECK in tags(cell)
-    ]
+    return [said(cell.outputs) for cell in notebook.cells if CHECK in tags(cell)]
 
 
 def accept(source: Path, texts: list[str]) -> None:

@@ -26,7 +26,7 @@ TEMPLATES = Path(__file__).parent / "site"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 600
 STORED = "The outputs on this page are the ones that the notebook claims; run it to see the rest."
-LINK = re.compile(r'(href="(?:\./)?\d\d_\w+)\.ipynb')
+LINK = re.compile(r'(href="(?:\./)?\d\d[a-z]?_\w+)\.ipynb')
 
 
 def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
@@ -65,6 +65,11 @@ def page(notebook: NotebookNode, name: str, note: str = "") -> str:
     """One page; links to other notebooks lead to their pages."""
     resources = {"metadata": {"name": name}, "note": note}
     notebook.metadata["title"] = title(notebook)
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if build_notebooks.CHECKED not in build_notebooks.tags(cell)
+    ]
     html, _ = exporter().from_notebook_node(
         without_widgets(notebook), resources=resources
     )

@@ -1,5 +1,6 @@
 """`labkit check`: options and printing only; what is checked is in `labkit.teach.exercises`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,9 +26,12 @@ def check(
 
     Exit 0 when every exercise passes, 1 when one fails or is not attempted. The code runs as your own.
     """
+    from labkit.teach.exercises.moved import told
     from labkit.teach.exercises.registry import EXERCISES, find
     from labkit.teach.exercises.standalone import checked
 
+    for sentence in filter(None, map(told, only or ())):
+        print(sentence, file=sys.stderr)
     wanted = {find(name).name for name in only or EXERCISES}
     found = {
         str(path): [each for each in checked(path) if each.name in wanted]

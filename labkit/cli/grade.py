@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,6 +109,7 @@ def grade(
     from labkit.grading.course import load
     from labkit.grading.gradebook import write_book
     from labkit.grading.sandbox.inside.jobs import Limits
+    from labkit.teach.exercises.moved import told as moved
 
     _check(isolation, workers, (cell_seconds, total_seconds))
     options = policy.options(
@@ -119,6 +121,8 @@ def grade(
             "rules": _named(rules),
         },
     )
+    for sentence in filter(None, map(moved, exercise or ())):
+        print(sentence, file=sys.stderr)
     of_class = policy.read(out, options, load(course))
     order = Order(
         submissions, out, course, seed, of_class.deadline, isolation, trust, workers,

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded, settle
+from labkit.teach.exercises.moved import now
 
 _TRIES = 2
 
@@ -78,6 +79,9 @@ def run(order: Order, tell: Tell) -> Done:
     """Grades what has no record yet or has changed. Raises `InvalidInput`, `GradingError`."""
     begun = time.monotonic()
     course = courses.load(order.course)
+    order = replace(
+        order, exercises=[now(name, course.exercises) for name in order.exercises]
+    )
     _check_exercises(order, course)
     with opened(order.out, course.name, order.seed, order.options) as output:
         files = output.work / "files"

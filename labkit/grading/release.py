@@ -19,6 +19,7 @@ from labkit.core.errors import GradingError, InvalidInput, ServiceUnavailable
 from labkit.grading.sandbox.root_layout import PACKAGE
 from labkit.teach.course import filled
 from labkit.teach.exercises.cells import MARK
+from labkit.teach.shipped import of_course
 
 ROOT = PACKAGE.parent
 _PARTS = (
@@ -62,7 +63,7 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     words = {"install": "make install java", "labkit": ".venv/bin/labkit"}
     (folder / "README.md").write_text(filled("README.md", words), encoding="utf-8")
     made = []
-    for source in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+    for source in of_course(ROOT / "notebooks"):
         made.append(folder / "notebooks" / source.name)
         made[-1].parent.mkdir(exist_ok=True)
         text = source.read_text(encoding="utf-8")
@@ -142,12 +143,15 @@ def _build_tool() -> ModuleType:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    sys.path.insert(0, str(path.parent))  # it has parts beside it
     try:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise ServiceUnavailable(
             f"labkit release needs the development packages ({error}); run make install."
         ) from None
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 

@@ -23,6 +23,7 @@ from labkit.grading.reading import (
     store,
 )
 from labkit.grading.uploads import Upload, Uploads
+from labkit.teach.exercises.moved import now
 
 _NAMED = 3
 """How many files a sentence names."""
@@ -322,7 +323,8 @@ def _notebooks(course: Course) -> list[str]:
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
     """The notebook of the course that most of the marked cells belong to."""
-    said = [course.exercises.get(said_exercise(cell) or "") for cell in notebook.cells]
+    named = [said_exercise(cell) or "" for cell in notebook.cells]
+    said = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in said if exercise is not None]
     return max(sorted(set(owners)), key=owners.count, default="")
 

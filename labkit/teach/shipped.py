@@ -4,18 +4,27 @@ This module must not write anything.
 """
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
 from labkit.teach.exercises.alone import PlainCell
 
 PACKAGE = Path(__file__).parents[1]
+STEM = re.compile(r"\d\d[a-z]?_\w+")
+"""How a notebook of the course is called: a number, perhaps a letter, and a word. By name they lie in the course's order."""
 
 
 def notebooks() -> Path:
     """The folder with the notebooks as they were released; where a copy has none, there is no such folder."""
     inside = PACKAGE / "notebooks"
     return inside if inside.is_dir() else PACKAGE.parent / "notebooks"
+
+
+def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
+    """The notebooks of the course in a folder, or their sources, in the course's order."""
+    found = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
+    return sorted(found, key=lambda path: path.stem)
 
 
 @cache

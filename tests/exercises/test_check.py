@@ -14,6 +14,7 @@ from labkit.teach.exercises import progress
 from labkit.teach.exercises.contract import AnswerFailed, Kind, Level
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES
+from labkit.teach.shipped import notebooks, of_course
 
 SOURCES = all_sources()
 
@@ -45,12 +46,11 @@ def test_the_course_is_as_it_should_be():
     assert len(kinds) >= 24
     assert all(kinds.count(kind) >= count for kind, count in least.items())
     assert {exercise.level for exercise in EXERCISES.values()} == set(Level)
-    assert {exercise.notebook[:2] for exercise in EXERCISES.values()} == {
-        f"{number:02}" for number in range(1, 10)
-    }
+    asking = {exercise.notebook for exercise in EXERCISES.values()}
+    assert asking == {path.stem for path in of_course(notebooks())} - {"00_start"}
     for name, exercise in EXERCISES.items():
         assert name == exercise.name
-        assert name.startswith(exercise.notebook[:2])
+        assert name.startswith(exercise.notebook.partition("_")[0] + "-")
         assert len(exercise.hints) >= 2
         assert exercise.points >= 1
         assert exercise.public

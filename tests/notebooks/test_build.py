@@ -11,8 +11,9 @@ import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).parent.parent.parent
-TINY, VERDICT = (
-    Path(__file__).with_name(name) for name in ("00_tiny.py", "01_verdict.py")
+TINY, VERDICT, CARD = (
+    Path(__file__).with_name(name)
+    for name in ("00_tiny.py", "01_verdict.py", "09b_card.py")
 )
 SOURCES = build_notebooks.sources(ROOT)
 
@@ -41,8 +42,12 @@ def cells(text: str) -> list[NotebookNode]:
 
 def nbval(tree: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """Run the checked copies of a folder as `make test` does, under the project's conftest."""
-    shutil.copy(ROOT / "tests" / "conftest.py", tree)
-    (tree / "pytest.ini").write_text("[pytest]\nmarkers =\n    notebook\n    slow\n")
+    shutil.copy(ROOT / "conftest.py", tree)
+    (tree / "checked").mkdir(exist_ok=True)
+    shutil.copy(ROOT / "tests" / "conftest.py", tree / "checked")
+    (tree / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {ROOT / 'tools'}\nmarkers =\n    notebook\n    slow\n"
+    )
     options = [
         "--nbval-lax",
         "--nbval-cell-timeout=60",
@@ -64,7 +69,9 @@ def test_both_copies_have_the_same_cells(path: Path) -> None:
     learner, checked = map(cells, build_notebooks.build(path))
     plain = [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in learner]
     assert plain == [
-        (cell.id, cell.cell_type, cell.source, cell.metadata) for cell in checked
+        (cell.id, cell.cell_type, cell.source, cell.metadata)
+        for cell in checked
+        if "checked" not in cell.metadata.get("tags", [])
     ]
     assert plain
     code = [cell for cell in learner if cell.cell_type == "code"]
@@ -225,3 +232,84 @@ def test_accept_takes_over_what_is_printed_and_touches_nothing_else(tree: Path) 
     change(tree, "# hello 4\n# world 2\n", "# something else\n")
     assert build_notebooks.main(["--root", str(tree), "--accept", "00_tiny"]) == 0
     assert source(tree).read_text() == TINY.read_text()
+
+
+@pytest.fixture
+def carded(tree: Path) -> Path:
+    """A folder with a source whose number has a letter, and the one that it needs."""
+    for path in (VERDICT, CARD):
+        shutil.copy(path, tree / "notebooks" / "src")
+    source(tree).unlink()
+    return tree / "notebooks" / "src" / CARD.name
+
+
+def test_a_number_may_have_a_letter_and_comes_after_the_same_without(
+    tree: Path, carded: Path
+) -> None:
+    shutil.copy(VERDICT, carded.with_name("09_kafka.py"))
+    shutil.copy(VERDICT, carded.with_name("notes.py"))
+    assert [path.stem for path in build_notebooks.sources(tree)] == [
+        "01_verdict",
+        "09_kafka",
+        "09b_card",
+    ]
+    assert list(build_notebooks.exercises(carded)) == ["09b-number"]
+
+
+def test_an_assertion_is_in_the_checked_copy_alone(carded: Path) -> None:
+    learner, checked = build_notebooks.build(carded)
+    assert "assert count" not in learner + build_notebooks.instructor(carded)
+    assert "assert count == 3" in checked
+    ids = [cell.id for cell in cells(checked)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_head_says_the_minutes_and_what_comes_before(carded: Path) -> None:
+    said = cells(build_notebooks.build(carded)[0])[0].source.splitlines()[-1]
+    assert said == "*About 1 minute. Read [01_verdict](01_verdict.ipynb) before.*"
+    without = carded.read_text().replace(
+        "#     needs: [01_verdict]\n", "#     told: true\n"
+    )
+    carded.write_text(without)
+    said = cells(build_notebooks.build(carded)[0])[0].source
+    assert said.endswith("*About 1 minute. It needs no other notebook.*")
+
+
+@pytest.mark.parametrize("name", ["09b_card", "09_kafka", "00_none"])
+def test_what_does_not_come_before_cannot_be_needed(
+    tree: Path, carded: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    carded.write_text(carded.read_text().replace("[01_verdict]", f"[{name}]"))
+    assert build_notebooks.main(["--root", str(tree)]) == 1
+    assert f"it needs {name}, which is no notebook before it" in capsys.readouterr().err
+
+
+@pytest.mark.notebook
+def test_nbval_compares_the_text_of_a_card(tree: Path, carded: Path) -> None:
+    carded.with_name(VERDICT.name).write_text(TINY.read_text())
+    build_notebooks.main(["--root", str(tree)])
+    copy = tree / "checked" / "09b_card.ipynb"
+    right = copy.read_text()
+    for old, new in (
+        ("rows: 3", "rows: 4"),
+        ("printed before\\n", "before\\n"),
+        ("assert count == 3", "assert count == 4"),
+    ):
+        at = right.rindex(old)
+        copy.write_text(right[:at] + new + right[at + len(old) :])
+        red = nbval(tree, "-k", "09b_card")
+        assert red.returncode == 1, red.stdout
+        assert "1 failed, 5 passed" in red.stdout
+    copy.write_text(right)
+    green = nbval(tree, "-k", "09b_card")
+    assert (green.returncode, "6 passed" in green.stdout) == (0, True), green.stdout
+
+
+@pytest.mark.notebook
+def test_accept_takes_over_the_text_of_a_card(tree: Path, carded: Path) -> None:
+    right = carded.read_text()
+    carded.write_text(
+        right.replace("# printed before\n# rows: 3\n", "# something else\n")
+    )
+    assert build_notebooks.main(["--root", str(tree), "--accept", "09b_card"]) == 0
+    assert carded.read_text() == right

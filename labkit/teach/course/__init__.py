@@ -13,7 +13,7 @@ from string import Template
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.spark.options import shipped
-from labkit.teach.shipped import notebooks
+from labkit.teach.shipped import notebooks, of_course
 
 FILES = Path(__file__).parent / "files"
 INPUTS = (
@@ -50,7 +50,7 @@ def write(folder: Path, package: str) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
-    sources = sorted(notebooks().glob("[0-9][0-9]_*.ipynb"))
+    sources = of_course(notebooks())
     if not sources:
         raise ServiceUnavailable(
             f"{notebooks()}: the notebooks are missing; install the lab again."
@@ -87,7 +87,7 @@ def filled(name: str, words: Mapping[str, str]) -> str:
 def _table() -> str:
     """The notebooks with their questions, as rows of a table."""
     rows = ["| notebook | question |", "|---|---|"]
-    for source in sorted(notebooks().glob("[0-9][0-9]_*.ipynb")):
+    for source in of_course(notebooks()):
         first = json.loads(source.read_text(encoding="utf-8"))["cells"][0]["source"]
         question = "".join(first).splitlines()[0].lstrip("# ")
         rows.append(f"| [{source.stem}](notebooks/{source.name}) | {question} |")

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from labkit.teach.exercises.moved import now
+
 MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
 SET_UP = frozenset({"parameters", "setup"})
 """Tags of cells that are run although they are as they were released."""
@@ -66,7 +68,7 @@ def select(
     """Which cell counts for which exercise. `answers` are the Python names of the answers, by exercise."""
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
-    said = [said_exercise(cell) for cell in cells]
+    said = [_said_now(cell, answers) for cell in cells]
     found = Selection(said, [normal(cell.source) not in plain for cell in cells])
     for place, name in enumerate(said):
         if name is not None and name not in answers:
@@ -90,6 +92,12 @@ def said_exercise(cell: Cell) -> str | None:
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
+
+
+def _said_now(cell: Cell, answers: Mapping[str, str]) -> str | None:
+    """The exercise that a cell says it answers, by the name that it has now."""
+    name = said_exercise(cell)
+    return None if name is None else now(name, answers)
 
 
 def marked(source: str) -> str | None:

@@ -21,6 +21,7 @@ from labkit.teach.exercises.contract import (
     Kind,
     NotPassed,
 )
+from labkit.teach.exercises.moved import told
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
 from labkit.teach.shipped import released_cells
@@ -46,6 +47,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
     exercise = find(name)
     if _under_way:
         return
+    _say_where(name)
     namespace = _namespace()
     graded = _alone(exercise)
     judged_names = namespace if graded is None else graded.namespace
@@ -200,6 +202,8 @@ def _show(finding: Finding) -> None:
 def hint(name: str) -> None:
     """Prints the next hint, and all before it again. Raises `InvalidInput` for an unknown exercise."""
     exercise = find(name)
+    _say_where(name)
+    name = exercise.name
     level = min(int(notes.of(name).get("hints", 0)) + 1, len(exercise.hints))
     notes.note(name, hints=level)
     for number, said in enumerate(exercise.hints[:level], start=1):
@@ -209,11 +213,11 @@ def hint(name: str) -> None:
 
 
 def progress(notebook: str | None = None) -> None:
-    """Prints every exercise, or those of one notebook (`"05"`), with kind, level, state and points."""
+    """Prints every exercise, or those of one notebook (`"05"`, `"09b"`), with kind, level, state and points."""
     rows = [("exercise", "kind", "level", "state", "points")]
     got = most = 0
     for exercise in EXERCISES.values():
-        if notebook is not None and not exercise.notebook.startswith(notebook):
+        if notebook is not None and not is_of(exercise, notebook):
             continue
         known = notes.of(exercise.name)
         points = int(known.get("points", 0))
@@ -231,11 +235,28 @@ def progress(notebook: str | None = None) -> None:
     print(columns([*rows, ("total", "", "", "", f"{got} of {most}")]))
 
 
+def is_of(exercise: Exercise, notebook: str) -> bool:
+    """Whether an exercise is of the notebook with this number or name: `"09"` is not `"09b"`."""
+    number = exercise.notebook.partition("_")[0]
+    return number == notebook or (
+        "_" in notebook and exercise.notebook.startswith(notebook)
+    )
+
+
+def _say_where(name: str) -> None:
+    """Says so where an exercise was asked for by the name that it had before."""
+    if sentence := told(name):
+        print(sentence)
+
+
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Drops your answer and its progress, of one exercise or of all, and gives the stub back; only with `confirm=True`.
 
     In a notebook the stub comes as a new cell below; your own cell stays, and counts, until you delete it.
     """
+    if name is not None:
+        _say_where(name)
+        name = find(name).name
     exercises = [find(name)] if name is not None else list(EXERCISES.values())
     call = (
         f'lab.reset("{name}", confirm=True)'

@@ -210,7 +210,7 @@ class Exercise:
     """One graded item. Adding one is a module with its `EXERCISES` and a line in the registry."""
 
     name: str
-    """`NN-word`, where NN is the notebook's number; unique, and what `check` takes."""
+    """`NN-word`, where NN is the notebook's number, as 05 or 09b; unique, and what `check` takes."""
     notebook: str
     """The stem of its notebook, such as `05_two_phase_commit`."""
     title: str

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from labkit.teach.exercises.moved import now
+
 NAME = "labkit-progress.json"
 """The file's name, in the folder in which the notebook runs."""
 LARGEST = 1_000_000
@@ -59,10 +61,17 @@ def _all() -> dict[str, Note]:
             if isinstance(read, dict) and all(
                 isinstance(each, dict) for each in read.values()
             ):
-                return read
+                return _carried_over(read)
     except (OSError, ValueError):
         pass
     return dict(_kept)
+
+
+def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
+    """What was noted under a name that an exercise had before stands under its name now."""
+    return {now(name): note for name, note in read.items() if now(name) not in read} | {
+        name: note for name, note in read.items() if now(name) == name
+    }
 
 
 def _write(known: dict[str, Note]) -> None:

@@ -14,6 +14,7 @@ from labkit.teach.exercises import (
     snapshots,
 )
 from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.moved import now
 
 __all__ = ["EXERCISES", "find"]
 
@@ -35,7 +36,8 @@ EXERCISES: dict[str, Exercise] = {
 
 
 def find(name: str) -> Exercise:
-    """The exercise of this name. Raises `InvalidInput` with the nearest one."""
+    """The exercise of this name, or of the name that it had before. Raises `InvalidInput` with the nearest one."""
+    name = now(name, EXERCISES)
     if name not in EXERCISES:
         raise InvalidInput(
             f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}"

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from labkit.teach.exercises.cells import (
 )
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.moved import now
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.shipped import code_cells, released_cells
 
@@ -99,14 +100,13 @@ def opened(path: Path) -> Opened:
         raise InvalidInput(
             f"{path}: this is no notebook; save it with JupyterLab and name it again."
         ) from None
-    asked = {
-        EXERCISES[name].notebook
-        for name in map(said_exercise, cells)
-        if name in EXERCISES
-    }
-    asked = asked or {
-        each.notebook for each in EXERCISES.values() if each.notebook == path.stem
-    }
+    said = {name for cell in cells if (name := said_exercise(cell))}
+    # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
+    asked = (
+        _asking(said)
+        or _asking(map(now, said))
+        or {each.notebook for each in EXERCISES.values() if each.notebook == path.stem}
+    )
     if len(asked) != 1:
         raise InvalidInput(
             f"{path}: it holds no exercise of one notebook of the lab; name one such as 05_two_phase_commit.ipynb."
@@ -120,6 +120,11 @@ def opened(path: Path) -> Opened:
     exercises = [each for each in EXERCISES.values() if each.notebook == notebook]
     answers = {each.name: each.answer for each in exercises}
     return Opened(exercises, cells, released, select(cells, released, answers))
+
+
+def _asking(names: Iterable[str]) -> set[str]:
+    """The notebooks that ask these exercises."""
+    return {EXERCISES[name].notebook for name in names if name in EXERCISES}
 
 
 def check_all(path: Path) -> Iterator[Checked]:

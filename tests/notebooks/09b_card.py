@@ -1,0 +1,49 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [01_verdict]
+# ---
+
+# %% [markdown]
+# # What does a card say?
+#
+# {head}
+
+# %% tags=["parameters"]
+count = 3
+
+
+# %%
+class Card:
+    def _repr_mimebundle_(self, **_):
+        return {
+            "text/plain": f"rows: {count}\nguarantee: at-least-once",
+            "text/html": "<b>a card</b>",
+        }
+
+
+# %% tags=["nbval-check-output"]
+print("printed before")
+Card()
+
+# %% [raw] tags=["expected"]
+# printed before
+# rows: 3
+# guarantee: at-least-once
+
+# %% tags=["checked"]
+assert count == 3
+
+# %% [markdown] tags=["task"]
+# Give a number.
+
+# %% tags=["exercise"]
+# exercise 09b-number
+number = ...
+
+# %% tags=["solution"]
+# exercise 09b-number
+number = 3
+
+# %% tags=["check"]
+number
