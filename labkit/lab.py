@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order
 from labkit.core.words import columns, nearest
-from labkit.host.doctor import Finding, examine
+from labkit.host.doctor import examine
 from labkit.host.java import find_java
 from labkit.runs.lifecycle import (
     crash,
@@ -26,6 +26,7 @@ from labkit.runs.lifecycle import (
 )
 from labkit.runs.memory import Life, live
 from labkit.runs.outcome import Outcome
+from labkit.runs.pages.code import code
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
 from labkit.runs.progress import Tell, aloud, in_place, silent, words
 from labkit.runs.runner import PATIENCE
@@ -34,6 +35,7 @@ from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
+from labkit.teach.cards import Findings, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import CopyOutcome, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
@@ -51,6 +53,7 @@ from labkit.teach.study import (
 )
 from labkit.view import charts, costs
 from labkit.view.show import explorer, show
+from labkit.view.strip import strip
 from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
@@ -69,7 +72,9 @@ __all__ = [
     "ask",
     "chains",
     "check",
+    "code",
     "columns",
+    "compare",
     "copy_topic",
     "crash",
     "crash_each",
@@ -100,6 +105,7 @@ __all__ = [
     "show",
     "silent",
     "simulate",
+    "strip",
     "table",
     "ten_steps",
     "timeouts",
@@ -109,9 +115,9 @@ __all__ = [
 ]
 
 
-def doctor() -> list[Finding]:
+def doctor() -> Findings:
     """What this machine has and lacks, one finding a prerequisite."""
-    return examine()
+    return Findings(examine())
 
 
 def timeouts(**seconds: float) -> Examination:

@@ -110,6 +110,12 @@ class Outcome:
             ]
         )
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The run as a card, and as the few lines of it that are the same in every run."""
+        from labkit.runs.pages.card import card
+
+        return card(self.record)._repr_mimebundle_()
+
     def to_json(self) -> dict[str, Any]:
         """The run as `labkit run --json` prints it."""
         return self.record.to_json()

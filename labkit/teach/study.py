@@ -115,6 +115,11 @@ class Walk:
         ]
         return "\n".join(lines or ["No claim is violated in this run."])
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from labkit.teach.cards import of_walk
+
+        return of_walk(self)._repr_mimebundle_()
+
 
 class Search:
     """What was found by trying every schedule of one configuration."""
@@ -209,6 +214,11 @@ class Search:
         return "\n".join(
             lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."]
         )
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from labkit.teach.cards import of_search
+
+        return of_search(self)._repr_mimebundle_()
 
 
 def replay(what: str | Trace) -> Walk:

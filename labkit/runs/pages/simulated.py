@@ -6,6 +6,7 @@ from labkit.core.errors import InvalidInput
 from labkit.host.logs import read_log
 from labkit.runs.scenario import Scenario
 from labkit.sim.models.pipeline.scenarios import crashed, first_crash, is_modelled
+from labkit.sim.walk import Replay
 from labkit.spark.options import CheckpointFate, Job
 from labkit.view.stepper import Player
 
@@ -13,8 +14,8 @@ MOST_WORDS = 8
 """Records of the longest input that the simulated pipeline takes."""
 
 
-def at_failpoint(scenario: Scenario) -> Player:
-    """The scenario of a real run in the simulator, opened where its first failpoint has been reached.
+def walk_of(scenario: Scenario) -> Replay:
+    """The scenario of a real run, played in the simulator.
 
     Raises `InvalidInput` for what the simulator does not model: another job, store or batch size, a longer input.
     """
@@ -39,9 +40,17 @@ def at_failpoint(scenario: Scenario) -> Player:
         )
     if not scenario.crashes:
         raise InvalidInput("Nothing crashes in this scenario; name a failpoint.")
-    walk = crashed(
+    return crashed(
         scenario.strategy, scenario.order, scenario.store, scenario.crashes, words
     )
+
+
+def at_failpoint(scenario: Scenario) -> Player:
+    """The scenario of a real run in the simulator, opened where its first failpoint has been reached.
+
+    Raises `InvalidInput` as `walk_of`.
+    """
+    walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point
     return Player(
         walk.trace,

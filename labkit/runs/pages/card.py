@@ -1,0 +1,248 @@
+"""A run as a small card: the verdict, what should be there and was found, what a reader saw, and the proof in folds.
+
+Everything on it comes from the run's record and folder; what is missing there is called unknown. Of a large run only
+the verdict is shown. This module must not judge, and must not open a store.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from labkit.core.errors import LabError
+from labkit.core.failpoints import FailPoint, Strategy
+from labkit.core.records import Record
+from labkit.core.verdict import Verdict
+from labkit.runs.pages.code import Code
+from labkit.runs.pages.simulated import walk_of
+from labkit.runs.record import RunRecord
+from labkit.spark.options import CheckpointFate
+from labkit.view import seen, verdict_parts
+from labkit.view.card import (
+    BAD,
+    Card,
+    Cell,
+    Html,
+    beside,
+    code,
+    fold,
+    items,
+    para,
+    table,
+)
+from labkit.view.timeline import Step
+
+SMALL = 100_000
+"""Bytes of the largest history, and of the largest input, that a card reads."""
+MOST_RECORDS = 12
+MOST_FILES = 30
+MOST_BYTES_OF_A_FILE = 20_000
+UNKNOWN = "unknown"
+
+
+def card(record: RunRecord) -> Card:
+    """The run for a notebook."""
+    verdict = record.verdict
+    tracks = _tracks(record)
+    key = seen.worth_seeing(tracks) if tracks else None
+    rows = _rows(record)
+    head = Card(
+        verdict_parts.word(verdict.guarantee),
+        plain=(),
+        tone=verdict_parts.tone(verdict.guarantee),
+        under=verdict_parts.counts(verdict),
+    ).head()
+    shown = beside(
+        head,
+        table(("", "should be", "found"), map(_row, rows))
+        if rows
+        else _too_many(verdict),
+        seen.line(tracks[key], key) if tracks and key is not None else "",
+    )
+    return Card(
+        "",
+        shown,
+        para(_sentence(verdict)),
+        *(
+            [para(record.scenario.note, kind="lkc-under")]
+            if record.scenario.note
+            else []
+        ),
+        *_folds(record),
+        title=f"{record.scenario.label}, {_killed(record)}",
+        plain=_plain(record, rows, tracks, key),
+    )
+
+
+def _killed(record: RunRecord) -> str:
+    planned = " and ".join(str(crash) for crash in record.scenario.crashes)
+    return f"killed at {planned}" if planned else "not killed"
+
+
+class Row(NamedTuple):
+    """One line of the table: what, how often or with which value it should be there, what was found."""
+
+    name: str
+    should: str
+    found: str
+    is_wrong: bool
+
+
+def _row(row: Row) -> tuple[str | Cell, ...]:
+    name, should, found, is_wrong = row
+    return name, should, Cell(found, BAD) if is_wrong else found
+
+
+def _rows(record: RunRecord) -> list[Row]:
+    """What should be there beside what was found; nothing where there is too much of it, or no input any more."""
+    expected = _expected(record)
+    if expected is None or not _is_small(record.folder.history):
+        return []
+    verdict = record.verdict
+    if record.scenario.strategy is Strategy.IDEMPOTENT:
+        last = {each.key: each.value for each in expected}
+        return [
+            Row(
+                _short(key),
+                str(value),
+                str(verdict.final.get(key, "nothing")),
+                verdict.final.get(key) != value,
+            )
+            for key, value in sorted(last.items())
+        ]
+    found = Counter(row.offset for row in record.rows)
+    wrong = {*verdict.lost, *verdict.duplicate}
+    return [
+        Row(
+            f"{_short(each.key)} = {each.value}",
+            "1",
+            str(found[each.offset]),
+            each.offset in wrong,
+        )
+        for each in expected
+    ]
+
+
+def _short(key: str) -> str:
+    return key if len(key) <= 40 else f"{key[:39]}…"
+
+
+def _expected(record: RunRecord) -> Sequence[Record] | None:
+    if not _is_small(record.scenario.input):
+        return None
+    try:
+        some = list(islice(record.scenario.count.expected(), MOST_RECORDS + 1))
+    except (LabError, OSError):
+        return None
+    return some if len(some) <= MOST_RECORDS else None
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.stat().st_size <= SMALL
+    except OSError:
+        return False
+
+
+def _too_many(verdict: Verdict) -> Html:
+    return para(f"{verdict_parts.rows(verdict)} in the end.")
+
+
+def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
+    return seen.few(record.events) if _is_small(record.folder.history) else None
+
+
+def _sentence(verdict: Verdict) -> str:
+    said = verdict.because
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+
+
+def _folds(record: RunRecord) -> Iterable[Html]:
+    if record.crashes:
+        yield fold(
+            "Was the crash real?", items(_proof(crash) for crash in record.crashes)
+        )
+        yield fold("The checkpoint's files at that moment", *_files(record))
+    yield fold("The code of the sink", code(Code(record.scenario.strategy).text))
+    yield fold("The same run, step by step", *_steps(record))
+    yield fold("The command that repeats this run", code(record.scenario.command()))
+
+
+def _proof(crash: Mapping[str, Any]) -> str:
+    point = str(crash.get("point", UNKNOWN))
+    sentence = FailPoint(point).sentence if point in list(FailPoint) else ""
+    killed = crash.get("killed")
+    how_many = len(killed) if killed is not None else UNKNOWN
+    if crash.get("executor"):
+        whom = f"the executor whose task reached the point; processes killed: {how_many}. The driver went on."
+    else:
+        whom = f"every process of the driver's session; processes killed: {how_many}."
+    empty = (
+        " Afterwards the session was empty."
+        if killed and not crash.get("executor")
+        else ""
+    )
+    return f"{point}: {sentence} Signal {crash.get('signal', UNKNOWN)} to {whom}{empty}"
+
+
+def _files(record: RunRecord) -> Iterable[Html]:
+    for nth, crash in enumerate(record.crashes, 1):
+        names = crash.get("files")
+        if names is None:
+            yield para("Which files there were is unknown.")
+            continue
+        left = len(names) - MOST_FILES
+        said = ", ".join(names[:MOST_FILES]) or "none"
+        yield para(f"Crash {nth}: {said}{f', and {left} more' if left > 0 else ''}.")
+        batch = crash.get("batch", 0)
+        if f"offsets/{batch}" in names:
+            yield para(f"The last line of offsets/{batch}, where the batch ends:")
+            yield code(_last_line(record, nth, f"offsets/{batch}"))
+        if f"commits/{batch}" not in names:
+            yield para(f"commits/{batch} was not there.")
+
+
+def _last_line(record: RunRecord, nth: int, name: str) -> str:
+    """The end of a file of the checkpoint, from where that checkpoint lies now."""
+    is_kept = record.scenario.checkpoint is CheckpointFate.KEPT
+    path = (
+        record.folder.checkpoint if is_kept else record.folder.put_aside(nth)
+    ) / name
+    try:
+        if path.stat().st_size <= MOST_BYTES_OF_A_FILE:
+            return path.read_text(encoding="utf-8").splitlines()[-1]
+    except (OSError, ValueError, IndexError):
+        pass
+    return UNKNOWN
+
+
+def _steps(record: RunRecord) -> Iterable[Html]:
+    try:
+        walk = walk_of(record.scenario)
+    except LabError as error:
+        yield para(str(error))
+        return
+    yield para("The same scenario in the simulator, to be stepped through:")
+    yield code(f'lab.show("{walk.trace}")')
+
+
+def _plain(
+    record: RunRecord,
+    rows: Sequence[Row],
+    tracks: Mapping[str, Sequence[Step]] | None,
+    key: str | None,
+) -> list[str]:
+    verdict = record.verdict
+    lines = [
+        f"{record.scenario.label}, {_killed(record)}: {verdict.guarantee}",
+        f"  {verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}",
+    ]
+    if len(rows) <= 6:
+        lines += [
+            f"  {name}: should be {should}, found {found}"
+            for name, should, found, _ in rows
+        ]
+    if tracks and key is not None:
+        lines.append(f"  a reader saw of {_short(key)}: {seen.said(tracks[key])}")
+    return [*lines, f"  {verdict_parts.why(verdict)}"]

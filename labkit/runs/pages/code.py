@@ -1,0 +1,71 @@
+"""The few lines of a sink that run: an excerpt of its own source. It must not start or change anything."""
+
+import inspect
+from functools import cached_property
+from textwrap import dedent
+
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Strategy
+from labkit.core.words import nearest
+from labkit.sinks import SINKS
+from labkit.view.card import bundle, framed, para
+from labkit.view.card import code as lines_of
+
+SHOWN = ("begin", "pre_commit", "gathered", "commit")
+"""The methods of a strategy that write and commit, in the order in which a batch calls them."""
+
+
+class Code:
+    """The lines of one sink, as a card and as text."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+
+    @cached_property
+    def text(self) -> str:
+        """The class with the methods that write and commit, as they stand in its file."""
+        sink = SINKS[self.strategy]
+        own = [getattr(sink, name) for name in SHOWN if name in vars(sink)]
+        head = inspect.getsource(sink).splitlines()[0]
+        bodies = [dedent(inspect.getsource(inspect.unwrap(each))) for each in own]
+        indented = (
+            "\n".join(f"    {line}".rstrip() for line in body.splitlines())
+            for body in bodies
+        )
+        return "\n\n".join([head, *indented]).replace(":\n\n", ":\n", 1)
+
+    @property
+    def file(self) -> str:
+        """Where it stands, from the package on."""
+        return f"{SINKS[self.strategy].__module__.replace('.', '/')}.py"
+
+    def html(self) -> str:
+        """The card."""
+        title = f"The sink {self.strategy}: the lines that ran"
+        return framed(
+            para(title, kind="lkc-title"),
+            lines_of(self.text),
+            para(f"From {self.file}.", kind="lkc-under"),
+            label=title,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.file}\n{self.text}"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        lines = len(self.text.splitlines())
+        return bundle(
+            self.html(), f"{self.file}: {lines} lines of the sink {self.strategy}"
+        )
+
+
+def code(sink: str) -> Code:
+    """The lines of a sink by its name. Raises `InvalidInput`."""
+    names = [each.value for each in Strategy]
+    if sink not in names:
+        raise InvalidInput(
+            f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}"
+        )
+    return Code(Strategy(sink))

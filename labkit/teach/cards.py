@@ -1,0 +1,331 @@
+"""How the simulators' results, a machine's findings and comparisons look in a notebook: cards, and a few lines of text.
+
+What is shown was judged, searched or looked at elsewhere. This module must not count anything and must know no model.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from labkit.core.errors import InvalidInput
+from labkit.core.verdict import Guarantee, Verdict
+from labkit.core.words import columns
+from labkit.host.doctor import Finding
+from labkit.sim.scenarios import say
+from labkit.sim.trace import blueprint
+from labkit.view import seen, verdict_parts
+from labkit.view.card import (
+    BAD,
+    DIM,
+    GOOD,
+    Card,
+    Cell,
+    Html,
+    beside,
+    bundle,
+    code,
+    fold,
+    items,
+    para,
+    table,
+)
+
+if TYPE_CHECKING:
+    from labkit.runs.outcome import Outcome
+    from labkit.teach.hands_on import CopyOutcome
+    from labkit.teach.study import Search, Walk
+    from labkit.view.timeline import Step
+
+MOST_CLAIMS = 8
+
+
+def of_walk(walk: "Walk") -> Card:
+    """A run of a simulator: its verdict where there are rows, else whether a claim is broken; facts, and the trace."""
+    verdict = walk.facts.get("verdict")
+    verdict = verdict if isinstance(verdict, Verdict) else None
+    facts = [
+        say(name, fact) for name, fact in walk.facts.items() if fact is not verdict
+    ]
+    tracks = _tracks(walk)
+    key = seen.worth_seeing(tracks)
+    lines = (
+        [f"a reader saw of {key:.40}: {seen.said(tracks[key])}"]
+        if key is not None
+        else []
+    )
+    broken = [f"{name}: {because}" for name, because in walk.violated.items()]
+    word, tone = _word(verdict, broken)
+    under = verdict_parts.counts(verdict) if verdict else _broken(len(broken))
+    said = f"{under}; {verdict_parts.rows(verdict)}" if verdict else under
+    return Card(
+        "",
+        beside(
+            Card(word, plain=(), tone=tone, under=said).head(),
+            seen.line(tracks[key], key) if key is not None else "",
+        ),
+        *([para(_sentence(verdict.because))] if verdict else []),
+        items(facts) if facts else Html(),
+        *([fold(_broken(len(broken)), items(broken))] if broken else []),
+        fold("Step through this run", code(f'lab.show("{walk.trace}")')),
+        title=f"A simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps",
+        plain=[
+            f"simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps: {word}",
+            *(
+                f"  {line}"
+                for line in [
+                    said,
+                    *lines,
+                    *([verdict_parts.why(verdict)] if verdict else []),
+                    *facts,
+                ]
+            ),
+            *(f"  BROKEN {claim}" for claim in broken),
+        ],
+    )
+
+
+def _word(verdict: Verdict | None, broken: Sequence[str]) -> tuple[str, str]:
+    if verdict is not None:
+        return verdict_parts.word(verdict.guarantee), verdict_parts.tone(
+            verdict.guarantee
+        )
+    return ("a claim is broken", BAD) if broken else ("every claim holds", GOOD)
+
+
+def _broken(number: int) -> str:
+    if not number:
+        return "No claim is broken in this run"
+    return f"{number} {'claim is' if number == 1 else 'claims are'} broken in this run"
+
+
+def _tracks(walk: "Walk") -> "Mapping[str, Sequence[Step]]":
+    history = blueprint(walk.walk.model.name).history
+    return {} if history is None else seen.few(history(walk.walk).events) or {}
+
+
+def _sentence(said: str) -> str:
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+
+
+def of_search(search: "Search") -> Card:
+    """Every schedule: how many states, what some schedule breaks, and how to see it."""
+    found = search.exploration.violations
+    extent = (
+        "all there are"
+        if search.exhausted
+        else f"not all: {search.exploration.stopped}"
+    )
+    states = f"{search.states:,} states, {extent}"
+    word, tone = _of_all(search)
+    rows = [
+        (each.property, f"{len(each.trace.actions)}", each.because)
+        for each in found[:MOST_CLAIMS]
+    ]
+    never = [f"never reached: {name}" for name in search.exploration.never_reached]
+    call = f"search = {search.call}"
+    shown = [
+        f'lab.show(search.counterexample("{each.property}"))'
+        for each in found[:MOST_CLAIMS]
+    ]
+    return Card(
+        word,
+        table(("broken", "steps", "because"), rows)
+        if rows
+        else para("No schedule breaks a claim."),
+        *([items(never)] if never else []),
+        fold(
+            "See a shortest run that breaks it" if found else "Search again",
+            code("\n".join([call, *shown])),
+        ),
+        title=f"Every schedule of {search.exploration.model}",
+        tone=tone,
+        under=states,
+        plain=[
+            f"every schedule of {search.exploration.model}: {word}",
+            f"  {states}",
+            *(
+                f"  BROKEN {name}, {steps} steps: {because}"
+                for name, steps, because in rows
+            ),
+            *(f"  {said}" for said in never),
+        ],
+    )
+
+
+def _of_all(search: "Search") -> tuple[str, str]:
+    """The large word: the guarantee where the model claims something of rows, else what became of the claims."""
+    try:
+        guarantee = search.guarantee
+    except InvalidInput:
+        if search.violated:
+            return "broken", BAD
+        return ("holds", GOOD) if search.exhausted else ("unknown", DIM)
+    if guarantee is Guarantee.EXACTLY_ONCE and search.violated:
+        return f"{guarantee.value} in the end, and broken on the way", BAD
+    return verdict_parts.word(guarantee), verdict_parts.tone(guarantee)
+
+
+class Findings(list[Finding]):
+    """What a machine has and lacks: a list of findings that shows itself as a card."""
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return self.card._repr_mimebundle_()
+
+    @property
+    def card(self) -> Card:
+        """What is there, what is missing, and what to do about it."""
+        missing = [each for each in self if not each.ok]
+        needed = [each for each in missing if each.required]
+        word = "not yet" if needed else "ready"
+        said = (
+            f"{len(needed)} of {len(self)} things are missing that the lab needs."
+            if needed
+            else "This machine has everything that the lab needs."
+        )
+        rows = [
+            (
+                each.name,
+                Cell("missing", BAD) if each.required else "not there",
+                each.remedy or each.detail,
+            )
+            for each in [*needed, *(each for each in missing if not each.required)]
+        ]
+        there = [each for each in self if each.ok]
+        return Card(
+            word,
+            table(("", "", "what to do"), rows) if rows else Html(),
+            fold(
+                f"What is there: {len(there)}",
+                table(("", ""), [(each.name, each.detail) for each in there]),
+            ),
+            title="Is this machine ready?",
+            tone=BAD if needed else GOOD,
+            under=said,
+            plain=[
+                said,
+                *(f"  {_state(each)} {each.name}: {each.remedy}" for each in missing),
+            ],
+        )
+
+
+def _state(finding: Finding) -> str:
+    return "MISSING" if finding.required else "optional"
+
+
+class Comparison:
+    """Named results side by side: real or simulated runs by their verdicts, or searches by what they found."""
+
+    def __init__(
+        self, named: "Mapping[str, Outcome | Walk | Search | CopyOutcome]"
+    ) -> None:
+        self.named = dict(named)
+        self.rows: dict[str, Mapping[str, str]] = {
+            name: _compared(each) for name, each in named.items()
+        }
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what is compared, in order."""
+        return list(dict.fromkeys(name for row in self.rows.values() for name in row))
+
+    def _words(self, row: Mapping[str, str]) -> Iterable[str]:
+        return (row.get(name, "-") for name in self.columns)
+
+    def html(self) -> str:
+        """The table as a card."""
+        rows = [
+            (
+                name,
+                *(
+                    self._cell(name, column, said)
+                    for column, said in zip(self.columns, self._words(row), strict=True)
+                ),
+            )
+            for name, row in self.rows.items()
+        ]
+        return Card(
+            "", table(("", *self.columns), rows), title="Side by side", plain=()
+        ).html()
+
+    def _cell(self, name: str, column: str, said: str) -> str | Cell:
+        if column == "guarantee":
+            guarantee = _guarantee(self.named[name])
+            return (
+                Cell(said, verdict_parts.tone(guarantee))
+                if guarantee is not None
+                else said
+            )
+        is_bad = column in {"lost", "twice", "jumps back"} and said not in {"0", "-"}
+        return (
+            Cell(said, BAD)
+            if is_bad or (column == "broken" and said != "nothing")
+            else said
+        )
+
+    def __str__(self) -> str:
+        return columns(
+            [
+                ("", *self.columns),
+                *((name, *self._words(row)) for name, row in self.rows.items()),
+            ]
+        )
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        plain = Card("", plain=str(self).splitlines())
+        return bundle(self.html(), str(plain))
+
+
+def _guarantee(result: "Outcome | Walk | Search | CopyOutcome") -> Guarantee | None:
+    from labkit.teach.study import Search
+
+    try:
+        return (
+            result.guarantee if isinstance(result, Search) else result.verdict.guarantee
+        )
+    except InvalidInput:
+        return None
+
+
+def _compared(result: "Outcome | Walk | Search | CopyOutcome") -> Mapping[str, str]:
+    from labkit.teach.study import Search, Walk
+
+    guarantee = _guarantee(result)
+    if isinstance(result, Search):
+        states = (
+            f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
+        )
+        said = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
+        return said | {"states": states, "broken": result.broken}
+    if guarantee is None and isinstance(result, Walk):
+        return {"broken": ", ".join(result.violated) or "nothing"}
+    return verdict_parts.in_columns(result.verdict)
+
+
+def compare(
+    results: "Mapping[str, Outcome | Walk | Search | CopyOutcome] | None" = None,
+    /,
+    **named: "Outcome | Walk | Search | CopyOutcome",
+) -> Comparison:
+    """Results side by side, `lab.compare(append=outcome, two_phase=second)`; names with blanks go into a dict.
+
+    Raises `InvalidInput` for nothing, and for what has no verdict.
+    """
+    from labkit.teach.study import Search
+
+    chosen = {**(results or {}), **named}
+    if not chosen:
+        raise InvalidInput(
+            "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
+        )
+    for name, each in chosen.items():
+        # Of the type: to ask a walk without rows for its verdict is an error.
+        if not (
+            isinstance(each, Search)
+            or hasattr(type(each), "verdict")
+            or "verdict" in vars(each)
+        ):
+            raise InvalidInput(
+                f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash or lab.explore gave."
+            )
+    return Comparison(chosen)

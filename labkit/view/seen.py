@@ -1,0 +1,121 @@
+"""What a reader saw of one key, as a small line with the kills marked, and as text. It must not judge."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from labkit.core.records import Observation, Reading
+from labkit.view.card import Html, tag
+from labkit.view.charts import Track, tracks
+from labkit.view.svg import number
+from labkit.view.timeline import Step, by_key
+
+MOST_EVENTS = 400
+"""Events of a run that a card looks at; of a longer run it shows no line."""
+MOST_POINTS = 40
+"""Values on one line."""
+WIDE, HIGH, TOP = 240.0, 84.0, 22.0
+
+
+def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
+    """The steps of every key; None where there are more events than a card looks at."""
+    some = list(islice(events, MOST_EVENTS + 1))
+    return by_key(some) if len(some) <= MOST_EVENTS else None
+
+
+def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
+    """The key with most values, the first one of them by name; None where no key has two values."""
+    values = {
+        key: sum(step.value is not None for step in steps)
+        for key, steps in steps_by_key.items()
+    }
+    key = max(values, key=lambda each: values[each], default=None)
+    return key if key is not None and 2 <= values[key] <= MOST_POINTS else None
+
+
+def said(steps: Sequence[Step]) -> str:
+    """`1 2 | killed | 1 2`."""
+    words = [
+        "| killed |" if step.value is None else str(step.value)
+        for step in steps
+        if step.value is not None or step.label != "end"
+    ]
+    return " ".join(words).removeprefix("| ").removesuffix(" |") or "nothing"
+
+
+def line(steps: Sequence[Step], key: str) -> Html:
+    """The values of one key in the order in which they could be seen, as a picture with a text of its own."""
+    track = tracks({key: steps})[key]
+    alt = f"what a reader saw of {key:.40}: {said(steps)}"
+    return tag(
+        "svg",
+        tag("title", alt),
+        Html(_drawn(track)),
+        Html(_caption(key)),
+        role="img",
+        aria_label=alt,
+        viewBox=f"0 0 {number(WIDE)} {number(HIGH + 22)}",
+        width=number(WIDE),
+        height=number(HIGH + 22),
+    )
+
+
+def _caption(key: str) -> str:
+    return tag(
+        "text",
+        f"what a reader saw of {key if len(key) <= 16 else key[:15] + '…'}",
+        x="2",
+        y=number(HIGH + 16),
+    )
+
+
+def _drawn(track: Track) -> str:
+    last = max(
+        [point.place for point in track.points]
+        + [place for place, _ in track.moments]
+        + [1]
+    )
+    most = max([point.value for point in track.points] + [1])
+    least = min([point.value for point in track.points] + [0])
+
+    def x(place: float) -> str:
+        return number(6 + (WIDE - 18) * place / (last + 1))
+
+    def y(value: float) -> str:
+        return number(
+            TOP + 10 + (HIGH - TOP - 18) * (most - value) / (most - least or 1)
+        )
+
+    way, before = "", None
+    for point in track.points:
+        way += (
+            f"H{x(point.place)}V{y(point.value)}"
+            if way
+            else f"M{x(point.place)} {y(point.value)}"
+        )
+    drawn = [f'<path class="a" d="M2 {number(HIGH)}H{number(WIDE)}"/>']
+    if way:
+        drawn.append(f'<path class="l" d="{way}H{number(WIDE - 8)}"/>')
+    for place, label in track.moments:
+        if label == "end":
+            continue
+        drawn.append(f'<path class="k" d="M{x(place)} 4V{number(HIGH)}"/>')
+        drawn.append(
+            f'<text class="r" x="{x(place)}" y="12" text-anchor="end" dx="-3">killed ✗</text>'
+        )
+    marked = False
+    for point in track.points:
+        drawn.append(
+            f'<circle class="d" cx="{x(point.place)}" cy="{y(point.value)}" r="2.5"/>'
+        )
+        if (
+            point.went_back
+            and not marked
+            and before is not None
+            and point.value < before
+        ):
+            drawn.append(
+                f'<text class="r" x="{x(point.place)}" y="12" dx="3">jumps back</text>'
+            )
+            marked = True
+        before = point.value
+    return "".join(drawn)

@@ -1,0 +1,164 @@
+"""The strip of one batch: its nine moments from left to right, what is on disk by each, and where it was killed.
+
+The moments and their words are `labkit.core.moments`. This module draws them, as HTML that a screen reader reads as a
+list, and as lines of text. It must not know what a sink does.
+"""
+
+from collections.abc import Sequence
+
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import (
+    FailPoint,
+    Order,
+    Strategy,
+    check_crash,
+    orders,
+    parse_crash,
+)
+from labkit.core.moments import Moment, moments
+from labkit.core.words import columns, nearest
+from labkit.view.card import Html, bundle, framed, joined, para, tag
+
+CROSS = "✗"
+OF_ANY = "Green moments leave a file in the checkpoint. What the others leave in the store depends on the sink."
+OF_ONE = "Green moments leave something on disk: in the checkpoint or in the store."
+
+
+class Strip:
+    """Nine moments, of any sink or of one; `killed` is the point at which the run dies."""
+
+    def __init__(
+        self,
+        killed: FailPoint | None = None,
+        strategy: Strategy | None = None,
+        order: Order | None = None,
+    ) -> None:
+        self.killed, self.strategy, self.order = killed, strategy, order
+        self.moments: Sequence[Moment] = moments(strategy, order)
+
+    @property
+    def title(self) -> str:
+        """Whose batch it is."""
+        if self.strategy is None:
+            return "One batch, from left to right"
+        order = "" if self.order in (None, Order.NONE) else f", {self.order} order"
+        return f"One batch with the sink {self.strategy}{order}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said below the moments."""
+        notes = [OF_ANY if self.strategy is None else OF_ONE]
+        if self.strategy is not None and not all(
+            each.is_passed for each in self.moments
+        ):
+            notes.append("A moment that is crossed out does not exist with this sink.")
+        if self.killed is not None:
+            notes.append(f"{CROSS} The job is killed here. {self.killed.sentence}")
+        return notes
+
+    def html(self) -> str:
+        """The strip in a frame of its own."""
+        return framed(self.fragment(), label=self.title)
+
+    def fragment(self) -> Html:
+        """The strip without a frame, for a card."""
+        listed = tag(
+            "ol",
+            *(self._moment(each) for each in self.moments),
+            class_="lkc-strip",
+            aria_label=self.title,
+        )
+        return joined(
+            [
+                para(self.title, kind="lkc-title"),
+                listed,
+                *(para(note, kind="lkc-under") for note in self.notes),
+            ]
+        )
+
+    def _moment(self, moment: Moment) -> Html:
+        is_killed = moment.point is self.killed
+        states = {
+            "disk": moment.is_passed and moment.said.is_on_disk,
+            "without": not moment.is_passed,
+            "killed": is_killed,
+        }
+        name = f"{moment.number} {moment.name}"
+        return tag(
+            "li",
+            tag("b", name, f" {CROSS} killed" if is_killed else ""),
+            tag("span", self._words(moment)),
+            tag("u", _aside(moment)),
+            class_=" ".join(state for state, is_so in states.items() if is_so),
+            title=f"{moment.point.value}: {moment.point.sentence}",
+            tabindex="0",
+        )
+
+    def _words(self, moment: Moment) -> str:
+        return moment.said.words if moment.is_passed else "not with this sink"
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                f"{moment.number} {moment.name}",
+                f"{CROSS} killed"
+                if moment.point is self.killed
+                else "on disk"
+                if moment.is_passed and moment.said.is_on_disk
+                else "",
+                self._words(moment),
+                moment.point.value,
+            )
+            for moment in self.moments
+        ]
+        return f"{self.title}\n{columns(rows)}"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(self.html(), str(self))
+
+
+def _aside(moment: Moment) -> str:
+    """What a screen reader says beside the words, because the colour says it to others."""
+    if not moment.is_passed:
+        return ""
+    disk = " Leaves something on disk." if moment.said.is_on_disk else ""
+    return f" (failpoint {moment.point.value}.{disk})"
+
+
+def strip(
+    killed: str | None = None, sink: str | None = None, order: str | None = None
+) -> Strip:
+    """The strip by the names that a person types. Raises `InvalidInput`."""
+    strategy = taken = None
+    if sink is not None:
+        strategy = Strategy(_known("sink", sink, [each.value for each in Strategy]))
+        known = [each.value for each in orders(strategy)]
+        taken = (
+            orders(strategy)[0]
+            if order is None
+            else Order(_known("order", order, known))
+        )
+    elif order is not None:
+        raise InvalidInput(
+            'An order belongs to a sink: name it, too, as in lab.strip(sink="two_phase", order="engine").'
+        )
+    if killed is None:
+        return Strip(None, strategy, taken)
+    crash = parse_crash(killed)
+    if crash.point.in_recovery:
+        raise InvalidInput(
+            f"{crash.point.value} lies in recovery, before a batch begins; the strip shows a batch."
+        )
+    if strategy is not None and taken is not None:
+        check_crash(crash, strategy, taken)
+    return Strip(crash.point, strategy, taken)
+
+
+def _known(what: str, name: str, names: list[str]) -> str:
+    if name not in names:
+        raise InvalidInput(
+            f"there is no {what} {name[:40]!r}; {nearest(name[:40], names)}"
+        )
+    return name
