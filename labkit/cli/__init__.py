@@ -36,8 +36,16 @@ class Stopped(BaseException):
         self.number = number
 
 
+ENDS_WITH_PARENT = "LABKIT_ENDS_WITH_PARENT"
+"""The environment variable by which a program that starts `labkit` has it end when that program is gone."""
+
+
 def main() -> NoReturn:
     """The entry point `labkit`."""
+    if os.environ.pop(ENDS_WITH_PARENT, None):
+        from labkit.host.processes.tether import end_with_parent
+
+        end_with_parent()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     sys.exit(execute(sys.argv[1:]))

@@ -15,6 +15,8 @@ from labkit.core.errors import InvalidInput, ServiceUnavailable
 NOT_GRADED = 70
 MOST_TOLD = 10
 """How many names and questions are printed; all are in the summary."""
+SHARDS = 8
+"""How many parts Spark gets: some more than slots, so that a slow one does not hold up all."""
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 
 
@@ -93,6 +95,28 @@ def grade(
             help="Grade this exercise anew and no other one; may be repeated."
         ),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            help="Grade only this part of a batch, as 2/8, into an --out of its own; needs --seed."
+        ),
+    ] = None,
+    taken: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--records",
+            help="Take over what a shard has graded: its --out, or the folder around several; may be repeated.",
+        ),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Have Spark run the shards: local[4], or spark://HOST:PORT with shared folders."
+        ),
+    ] = None,
+    shards: Annotated[
+        int, typer.Option(help="How many shards --master runs.")
+    ] = SHARDS,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
     ] = False,
@@ -105,10 +129,11 @@ def grade(
     need_grader("labkit grade")
     from labkit.grading import policy
     from labkit.grading.asking import Patience
-    from labkit.grading.batch import Order, run
+    from labkit.grading.batch import Order, on_spark, run
     from labkit.grading.course import load
     from labkit.grading.gradebook import write_book
     from labkit.grading.sandbox.inside.jobs import Limits
+    from labkit.grading.shards import Shard, drop, folder_of
     from labkit.teach.exercises.moved import told as moved
 
     _check(isolation, workers, (cell_seconds, total_seconds))
@@ -124,19 +149,32 @@ def grade(
     for sentence in filter(None, map(moved, exercise or ())):
         print(sentence, file=sys.stderr)
     of_class = policy.read(out, options, load(course))
+    part = None if shard is None else Shard.parse(shard)
+    _check_shards(part, seed, master, shards)
+    if (part is not None or master is not None) and (only or exercise):
+        raise InvalidInput(
+            "--only and --exercise grade anew what shards would leave as it is; leave --shard or --master out."
+        )
     order = Order(
         submissions, out, course, seed, of_class.deadline, isolation, trust, workers,
         Limits(cell_seconds=cell_seconds, total_seconds=total_seconds), Patience(),
-        only or (), exercise or (), options,
+        only or (), exercise or (), options, part, taken or (),
     )  # fmt: skip
+    if master is not None:
+        order = on_spark(order, master, shards)
     with _progress(as_json) as tell:
         done = run(order, tell)
+    if part is not None:
+        return _tell_shard(done, str(part), out, as_json=as_json)
+    if master is not None:
+        drop(folder_of(out))
     found, book = write_book(out, load(course), of_class)
     rate = 60 * done.graded / done.seconds if done.graded else 0.0
     if as_json:
         counts = {
             "graded": done.graded,
             "kept": done.kept,
+            "taken_over": done.taken,
             "not_graded": done.failed,
             "records": len(found),
             "missing_students": [row.name for row in book.missing],
@@ -153,6 +191,34 @@ def grade(
     else:
         _tell(done, rate, out)
         _tell_class(book, out)
+    return NOT_GRADED if done.failed else 0
+
+
+def _check_shards(part: Any, seed: int | None, master: str | None, count: int) -> None:
+    if part is not None and seed is None:
+        raise InvalidInput(
+            f"--shard {part}: give it --seed, too, the same for all shards: they would draw different variants."
+        )
+    if part is not None and master is not None:
+        raise InvalidInput(
+            "--shard and --master: Spark cuts the batch up itself; leave one of them out."
+        )
+    if not 1 <= count <= 10_000:
+        raise InvalidInput(f"--shards {count}: choose 1 to 10,000.")
+
+
+def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
+    """What a shard says: it makes no table and no page, since it knows only its own."""
+    if as_json:
+        counts = {"graded": done.graded, "kept": done.kept, "taken_over": done.taken}
+        told = {"not_graded": done.failed, "seed": done.seed, "level": done.level}
+        print(json.dumps({"shard": part} | counts | told))
+    else:
+        print(
+            f"Shard {part}: {done.graded} submissions graded, {done.kept + done.taken} were there, "
+            f"{done.failed} could not be graded. Next: the same command without --shard, with --records {out} "
+            "and those of all other shards."
+        )
     return NOT_GRADED if done.failed else 0
 
 
@@ -249,8 +315,9 @@ def _bar(console: Any) -> Iterator[Callable[[int, int, str], None]]:
 
 def _tell(done: Any, rate: float, out: Path) -> None:
     speed = f" in {done.seconds:.1f} s, {rate:.0f} a minute" if done.graded else ""
+    taken = f" {done.taken} taken over;" if done.taken else ""
     print(
-        f"{done.graded} submissions graded{speed}; {done.kept} had not changed; seed {done.seed}."
+        f"{done.graded} submissions graded{speed};{taken} {done.kept} had not changed; seed {done.seed}."
     )
     if done.level:
         print(f"Isolation: {done.level}.")

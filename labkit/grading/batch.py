@@ -21,9 +21,16 @@ import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import course as courses
-from labkit.grading import records, tasks
+from labkit.grading import records, shards, tasks
 from labkit.grading.asking import Patience
-from labkit.grading.outputs import drop_stray, earlier, is_kept, opened, record_path
+from labkit.grading.outputs import (
+    drop_stray,
+    earlier,
+    head_of,
+    is_kept,
+    opened,
+    record_path,
+)
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
@@ -58,6 +65,10 @@ class Order:
     """What is graded anew, if not all; nothing else is then graded."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What is said about the class, and remembered in the folder."""
+    shard: shards.Shard | None = None
+    """The part of the batch that is this one's; `None`: all."""
+    parts: Sequence[Path] = ()
+    """Folders of other batches whose records are taken over where they still stand."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,8 @@ class Done:
     seconds: float
     level: str
     missing: dict[str, str]
+    taken: int = 0
+    """Records that were taken over from other folders."""
 
 
 def run(order: Order, tell: Tell) -> Done:
@@ -83,10 +96,15 @@ def run(order: Order, tell: Tell) -> Done:
         order, exercises=[now(name, course.exercises) for name in order.exercises]
     )
     _check_exercises(order, course)
-    with opened(order.out, course.name, order.seed, order.options) as output:
+    parts = shards.expanded(order.parts, order.out)
+    seed = shards.seed_of(parts, course, order.seed)
+    with opened(order.out, course.name, seed, order.options) as output:
         files = output.work / "files"
         files.mkdir()
         submissions = collect(order.given, course, files, order.deadline, order.out)
+        if order.shard is not None:
+            submissions = [one for one in submissions if order.shard.has(one)]
+        taken = shards.take_over(parts, order.out, submissions, course, output.seed)
         todo = _chosen(order, course, submissions, output.seed)
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = _deal(todo, setting, order, output.work, tell) if setting else []
@@ -95,12 +113,36 @@ def run(order: Order, tell: Tell) -> Done:
     return Done(
         output.seed,
         len(outcomes),
-        len(submissions) - len(todo),
+        len(submissions) - len(todo) - taken,
         sum(not one.graded for one in outcomes),
         time.monotonic() - begun,
         level,
         missing,
+        taken,
     )
+
+
+def on_spark(order: Order, master: str, count: int) -> Order:
+    """Has Spark do the batch in shards; what is left to do is to take over their records, which is ordered here.
+
+    Raises `JobFailed`, `ServiceUnavailable`, `InvalidInput`.
+    """
+    course = courses.load(order.course)
+    seed = head_of(order.out, course.name, order.seed).seed
+    limits = order.limits
+    words = [
+        "grade",
+        *(str(path.absolute()) for path in order.given),
+        "--seed",
+        str(seed),
+    ]
+    words += ["--isolation", order.isolation, "--workers", "1", "--json"]
+    words += ["--cell-seconds", str(limits.cell_seconds)]
+    words += ["--total-seconds", str(limits.total_seconds)]
+    words += ["--trust"] if order.trust else []
+    words += ["--course", str(order.course.absolute())] if order.course else []
+    parts = shards.run_on_spark(master, count, words, order.out)
+    return replace(order, seed=seed, parts=[*order.parts, parts])
 
 
 def _chosen(

@@ -50,10 +50,10 @@ def opened(
     out: Path, course: str, seed: int | None, options: Mapping[str, str]
 ) -> Iterator[Output]:
     """The output folder, ready to be written into. Raises `InvalidInput` when it is for something else, or in use."""
-    _head(out, course, seed)
+    head_of(out, course, seed)
     durable.make_folder(out)
     with _locked(out):
-        head = _head(out, course, seed)
+        head = head_of(out, course, seed)
         head.options = dict(options)
         for name in _FOLDERS:
             durable.make_folder(out / name)
@@ -95,7 +95,7 @@ def remembered(out: Path) -> dict[str, str]:
     return head.options
 
 
-def _head(out: Path, course: str, seed: int | None) -> Head:
+def head_of(out: Path, course: str, seed: int | None) -> Head:
     """What an output folder is for. Raises `InvalidInput` when it is for something else."""
     path = out / HEAD
     if out.exists() and not out.is_dir():
@@ -150,15 +150,20 @@ def earlier(path: Path) -> Record | None:
         return None
 
 
+def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
+    """The record of a submission in a folder, where it says what grading would say now."""
+    record = earlier(record_path(out, one))
+    if record is None or not record.graded() or not one.sha256:
+        # what could not be read has no digest, and is cheap to refuse again
+        return None
+    now = (one.sha256, seed, course.digest)
+    return record if (record.sha256, record.seed, record.digest) == now else None
+
+
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
     """Whether the record of a submission still stands; what does not touch its points is brought up to date."""
-    path = record_path(out, one)
-    record = earlier(path)
-    if record is None or not record.graded() or not one.sha256:
-        return (
-            False  # what could not be read has no digest, and is cheap to refuse again
-        )
-    if (record.sha256, record.seed, record.digest) != (one.sha256, seed, course.digest):
+    record = stands(one, out, course, seed)
+    if record is None:
         return False
     before = msgspec.structs.asdict(record)
     record.student, record.file = one.student, one.file
@@ -169,7 +174,7 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
     lasting = [doubt for doubt in record.doubts if doubt.startswith(records.GIVEN_UP)]
     record.doubts = [*lasting, *one.doubts]
     if msgspec.structs.asdict(record) != before:
-        records.write(record, path)
+        records.write(record, record_path(out, one))
     return True
 
 

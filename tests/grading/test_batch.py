@@ -1,16 +1,14 @@
 """Many submissions of every kind: the same grades whether the batch is killed in the middle or not."""
 
 import json
-import os
-import random
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import psutil
 import pytest
 import submitted
+from batches import command, generate, grades
 from waiting import until
 
 from labkit.core.errors import InvalidInput
@@ -18,68 +16,6 @@ from labkit.grading import records
 from labkit.grading.batch import Order, run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
-
-SEED = 20
-DEADLINE = "2027-01-31T18:00"
-ON_TIME, LATE = 1_800_000_000 - 10**7, 1_800_000_000 + 10**7
-
-
-def generate(folder: Path, count: int) -> None:
-    """Submissions that are right, wrong, broken, late, handed in twice, or empty."""
-    chance = random.Random(7)
-    for number in range(count):
-        student = f"student-{number:03}"
-        cells = submitted.answers(**{
-            name.removeprefix("01-"): source for name, source in submitted.WRONG.items() if chance.random() < 0.3
-        })  # fmt: skip
-        kind = chance.choice(
-            ["right", "shuffled", "raises", "exits", "broken", "late", "twice", "empty"]
-        )
-        if kind == "shuffled":
-            chance.shuffle(cells)
-        elif kind == "raises":
-            cells.insert(chance.randrange(4), "1 / 0")
-        elif kind == "exits":
-            cells.insert(0, "import os\nos._exit(3)")
-        elif kind == "empty":
-            cells = []
-        path = submitted.hand_in(folder, student, cells)
-        if kind == "broken":
-            path.write_text(path.read_text()[: chance.randrange(50, 400)])
-        if kind == "twice":
-            newer = path.with_name("01_sample (1).ipynb")
-            newer.write_text(submitted.notebook(*submitted.answers()))
-            os.utime(newer, (ON_TIME + 60, ON_TIME + 60))
-        os.utime(path, (LATE, LATE) if kind == "late" else (ON_TIME, ON_TIME))
-
-
-def command(given: Path, out: Path) -> list[str]:
-    return [
-        *(
-            sys.executable,
-            "-m",
-            "labkit",
-            "grade",
-            str(given),
-            "--out",
-            str(out),
-            "--course",
-            str(submitted.COURSE),
-        ),
-        *("--seed", str(SEED), "--deadline", DEADLINE, "--json"),
-    ]
-
-
-def grades(out: Path) -> dict[str, object]:
-    """Everything of the records that must not depend on when they were made."""
-    found = {}
-    for path in (out / "records").glob("*.json"):
-        plain = json.loads(path.read_text())
-        del plain["seconds"]
-        for item in plain["items"]:
-            del item["seconds"]
-        found[path.name] = plain
-    return found
 
 
 @pytest.mark.parametrize("count", [9, pytest.param(60, marks=pytest.mark.slow)])

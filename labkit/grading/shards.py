@@ -1,0 +1,153 @@
+"""A batch cut into shards: which submissions are whose, how results come together, and Spark as one who runs them.
+
+A shard is an ordinary batch that leaves out what is not its own, with an output folder of its own. To merge is an
+ordinary batch, too: it takes over every record that still stands, whoever wrote it, and grades what is left. So a shard
+that died, or ran twice, changes no grade. This module must not grade.
+"""
+
+import hashlib
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.grading.course import Course
+from labkit.grading.outputs import HEAD, Head, is_kept, record_path, stands
+from labkit.grading.submissions import Submission
+from labkit.host import durable
+
+MOST = 10_000
+FINE = (0, 70)
+"""Exit codes of a shard that is done; what it could not grade is tried again when all is merged."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The `number`th of `of` parts of a batch, counted from 1."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, written: str) -> "Shard":
+        """From `2/8`. Raises `InvalidInput`."""
+        found = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST:
+            raise InvalidInput(
+                f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8."
+            )
+        return cls(int(found[1]), int(found[2]))
+
+    def has(self, one: Submission) -> bool:
+        """Whether a submission belongs here: by its student's key alone, so on every machine alike."""
+        digest = hashlib.sha256(one.key.encode()).digest()
+        return int.from_bytes(digest[:8]) % self.of == self.number - 1
+
+    def __str__(self) -> str:
+        """As it is written on the command line."""
+        return f"{self.number}/{self.of}"
+
+
+def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
+    """The seed of all these folders, or the one that was given. Raises `InvalidInput` where they do not agree."""
+    for part in parts:
+        try:
+            there = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
+        except (OSError, msgspec.DecodeError) as error:
+            raise InvalidInput(
+                f"--records {part / HEAD}: it cannot be read ({error}); leave this folder out."
+            ) from None
+        if there.course != course.name:
+            raise InvalidInput(
+                f"--records {part}: it holds grades of the course {there.course}, not of {course.name}."
+            )
+        if seed is not None and there.seed != seed:
+            raise InvalidInput(
+                f"--records {part}: its seed is {there.seed}, not {seed}; "
+                "give all shards of a batch the same --seed."
+            )
+        seed = there.seed
+    return seed
+
+
+def take_over(
+    parts: Sequence[Path],
+    out: Path,
+    submissions: Sequence[Submission],
+    course: Course,
+    seed: int,
+) -> int:
+    """Copies every record that still stands, where there is none yet; how many these were."""
+    taken = 0
+    for one in submissions:
+        if is_kept(one, out, course, seed):
+            continue
+        for part in parts:
+            record = stands(one, part, course, seed)
+            if record is None:
+                continue
+            # The notebook first: a record that is there says that all of it is.
+            if record.executed and (part / "executed" / record.executed).is_file():
+                text = (part / "executed" / record.executed).read_text(encoding="utf-8")
+                durable.replace(out / "executed" / record.executed, text)
+            theirs = record_path(part, one).read_text(encoding="utf-8")
+            durable.replace(record_path(out, one), theirs)
+            taken += 1
+            break
+    return taken
+
+
+def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
+    """Has Spark grade in `count` shards; the folder around theirs, which `drop` removes when all is taken over.
+
+    `words`: the command of every shard, but for --shard, --out and --records. An executor that dies costs the
+    submission that it was at: the task's next try takes over what there is. Executors must see the submissions and
+    `out` under the same paths. Raises `JobFailed`, `ServiceUnavailable`.
+    """
+    from labkit.spark.scheduling import Task, run_each
+
+    parts = folder_of(out)
+    durable.make_folder(parts)
+    tasks = []
+    for number in range(1, count + 1):
+        # An earlier try may still be ending, so each has a folder of its own.
+        own = str(parts / f"{number:05}-of-{count:05}.{{attempt}}")
+        more = ("--shard", f"{number}/{count}", "--out", own, "--records", str(parts))
+        tasks.append(Task((sys.executable, "-m", "labkit", *words, *more), FINE))
+    with tempfile.TemporaryDirectory(prefix="labkit-shards-") as scratch:
+        run_each(master, tasks, Path(scratch))
+    return parts
+
+
+def folder_of(out: Path) -> Path:
+    """Where the shards of a batch on Spark write: beside its own folder, so that executors see it, too."""
+    return out.absolute().with_name(f"{out.absolute().name}.shards")
+
+
+def expanded(given: Sequence[Path], out: Path) -> list[Path]:
+    """The folders that batches have written into: those given, and those right below them. Raises `InvalidInput`."""
+    found: list[Path] = []
+    for path in given:
+        if not path.is_dir():
+            raise InvalidInput(
+                f"--records {path}: there is no such folder; name the --out of a shard, or the folder around them."
+            )
+        found += [
+            one
+            for one in (path, *sorted(path.iterdir()))
+            if one.is_dir()
+            and (one / HEAD).exists()
+            and one.absolute() != out.absolute()
+        ]
+    return list(dict.fromkeys(found))
+
+
+def drop(parts: Path) -> None:
+    """Removes what has been taken over."""
+    shutil.rmtree(parts, ignore_errors=True)

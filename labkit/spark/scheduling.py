@@ -1,0 +1,92 @@
+"""Spark as a scheduler of commands: one task a command, tried again where an executor dies.
+
+What a command does and where its results go is its own affair: a task gives its number of tries, and the command must
+be safe to run again, also while an earlier try of it has not ended yet. This module must not know what is run.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.core.errors import JobFailed
+from labkit.spark.cluster import await_slots
+from labkit.spark.master import is_local
+from labkit.spark.session import start_session
+
+ENDS_WITH_PARENT = "LABKIT_ENDS_WITH_PARENT"
+"""What `labkit` heeds: it ends at once when the process that started it is gone."""
+MOST_SAID = 2000
+"""Characters of what a failed command said last."""
+
+
+class Task(NamedTuple):
+    """A command whose words are the same for each try but for one: `{attempt}` becomes 0, then 1, and so on."""
+
+    words: tuple[str, ...]
+    fine: tuple[int, ...] = (0,)
+    """The exit codes after which it counts as done."""
+
+
+def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
+    """Runs every command as a task of a Spark job on `master`; the exit code of each.
+
+    Everything temporary of the driver is in `scratch`. Raises `JobFailed` where a command failed as often as Spark
+    tries a task (spark.task.maxFailures, and once with threads of the driver), `ServiceUnavailable` where there is no
+    Java or the cluster has no slot.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    with (scratch / "driver.log").open("wb") as log:
+        profile = "bulk" if is_local(master) else "cluster"
+        spark = start_session(master, scratch, 1, log, profile)
+        try:
+            if not is_local(master):
+                await_slots(spark, 1)
+            context = spark.sparkContext
+            codes: list[int] = (
+                context.parallelize(list(tasks), len(tasks))
+                .mapPartitions(_each)
+                .collect()
+            )
+        except Py4JJavaError as error:
+            raise JobFailed(_reason(str(error.java_exception))) from None
+        finally:
+            spark.stop()
+    return codes
+
+
+def _each(tasks: Iterable[Task]) -> Iterable[int]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    attempt = 0 if context is None else context.attemptNumber()
+    for words, fine in tasks:
+        yield _run([word.replace("{attempt}", str(attempt)) for word in words], fine)
+
+
+def _run(words: list[str], fine: tuple[int, ...]) -> int:
+    """Runs a command, which is told to end with this process: an executor that is killed must leave none behind."""
+    done = subprocess.run(
+        words,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, ENDS_WITH_PARENT: "yes"},
+    )
+    if done.returncode not in fine:
+        raise RuntimeError(
+            f"exit code {done.returncode}: {done.stdout[-MOST_SAID:].strip()}"
+        )
+    return done.returncode
+
+
+def _reason(said: str) -> str:
+    """What the task's own exception said, out of Spark's many lines."""
+    told = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
+    last = told[0].partition("RuntimeError: ")[2] if told else said.splitlines()[0]
+    return f"A task of the Spark job failed: {last}"

@@ -1,0 +1,166 @@
+"""A batch in shards gives the grades of one batch: on plain processes, on Spark, and where a part of it dies."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+import submitted
+from batches import SEED, command, generate, grades
+from waiting import until
+
+from labkit.cli import execute
+from labkit.core.errors import InvalidInput
+from labkit.grading.batch import Order, run
+from labkit.grading.shards import Shard, folder_of
+
+
+def graded(folder: Path, out: str, **more: object) -> object:
+    order = Order(
+        [folder / "in"], folder / out, submitted.COURSE, seed=SEED, workers=1, **more
+    )
+    return run(order, lambda *_: None)
+
+
+def keys(out: Path) -> set[str]:
+    return {path.name for path in (out / "records").glob("*.json")}
+
+
+def test_the_shards_of_a_batch_are_the_batch(tmp_path: Path) -> None:
+    generate(tmp_path / "in", 4)
+    graded(tmp_path, "whole")
+    parts = [tmp_path / "parts" / name for name in ("1", "2")]
+    for number, part in enumerate(parts, start=1):
+        graded(tmp_path, f"parts/{part.name}", shard=Shard(number, 2))
+    found = [keys(part) for part in parts]
+    assert sorted(set.union(*found)) == sorted(keys(tmp_path / "whole"))
+    assert sum(map(len, found)) == 4  # nobody is graded twice
+
+    # One shard is missing, and one came twice: what is missing is graded where all is put together.
+    done = graded(tmp_path, "merged", parts=[parts[0], tmp_path / "parts", parts[0]])
+    assert grades(tmp_path / "merged") == grades(tmp_path / "whole")
+    assert done.taken + done.graded == 4
+    again = graded(tmp_path, "merged", parts=[tmp_path / "parts"])
+    assert again.taken == 0
+    assert grades(tmp_path / "merged") == grades(tmp_path / "whole")
+
+
+def test_what_a_shard_has_not_done_or_what_changed_since_is_graded(
+    tmp_path: Path,
+) -> None:
+    for student in ("ada", "bob"):
+        submitted.hand_in(tmp_path / "in", student, submitted.answers())
+    graded(tmp_path, "part")
+    submitted.hand_in(
+        tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"])
+    )
+    done = graded(tmp_path, "merged", parts=[tmp_path / "part"])
+    assert (done.taken, done.graded) == (1, 1)
+    assert {one["sha256"] for one in grades(tmp_path / "merged").values()} != {
+        one["sha256"] for one in grades(tmp_path / "part").values()
+    }
+
+
+@pytest.mark.parametrize("written", ["0/3", "4/3", "2", "2/3/4", "a/b", "1/100000"])
+def test_what_is_no_shard_is_refused(written: str) -> None:
+    with pytest.raises(InvalidInput, match="write the number of the shard"):
+        Shard.parse(written)
+
+
+def test_records_of_another_seed_and_folders_without_any_are_refused(
+    tmp_path: Path,
+) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    graded(tmp_path, "part")
+    order = Order(
+        [tmp_path / "in"], tmp_path / "other", submitted.COURSE, seed=SEED + 1
+    )
+    with pytest.raises(InvalidInput, match=f"its seed is {SEED}, not {SEED + 1}"):
+        run(
+            Order(
+                order.given,
+                order.out,
+                order.course,
+                SEED + 1,
+                parts=[tmp_path / "part"],
+            ),
+            lambda *_: None,
+        )
+    assert not order.out.exists()
+    with pytest.raises(InvalidInput, match="there is no such folder"):
+        graded(tmp_path, "other", parts=[tmp_path / "nowhere"])
+    (tmp_path / "part" / "grading.json").write_text("{")
+    with pytest.raises(InvalidInput, match="it cannot be read"):
+        graded(tmp_path, "other", parts=[tmp_path / "part"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--shard", "1/2"], "give it --seed, too"),
+        (
+            ["--shard", "1/2", "--seed", "1", "--master", "local[2]"],
+            "leave one of them out",
+        ),
+        (
+            ["--shard", "1/2", "--seed", "1", "--only", "ada"],
+            "leave --shard or --master out",
+        ),
+        (["--master", "local[2]", "--shards", "0"], "choose 1 to 10,000"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    given = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
+    assert execute([*given, "--course", str(submitted.COURSE), *words]) == 64
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("master", "victim"),
+    [
+        ("local[2]", None),
+        ("local-cluster[2,1,512]", "executor"),
+        ("local[2]", "driver"),
+    ],
+)
+def test_spark_runs_the_shards_whatever_dies(
+    master: str, victim: str | None, tmp_path: Path
+) -> None:
+    generate(tmp_path / "in", 12)
+    subprocess.run(
+        command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True
+    )
+    out = tmp_path / "spark"
+    words = [*command(tmp_path / "in", out), "--master", master, "--shards", "4"]
+    batch = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    parts = folder_of(out)
+    if victim is not None:
+        until(
+            lambda: len(list(parts.glob("*/records/*.json"))) >= 3,
+            "three records of shards",
+            seconds=300,
+        )
+        below = psutil.Process(batch.pid).children(recursive=True)
+        if victim == "driver":
+            batch.send_signal(signal.SIGKILL)
+            batch.wait()
+            _, alive = psutil.wait_procs(below, timeout=30)
+            assert alive == []
+            batch = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        else:
+            executors = [
+                one for one in below if "CoarseGrained" in " ".join(one.cmdline())
+            ]
+            executors[0].send_signal(signal.SIGKILL)
+    assert batch.wait() == 0
+    assert grades(out) == grades(tmp_path / "whole")
+    assert (out / "grades.csv").read_text() == (
+        tmp_path / "whole" / "grades.csv"
+    ).read_text()
+    assert not parts.exists()
