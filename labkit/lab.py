@@ -260,13 +260,22 @@ def hint(name: str) -> None:
 
 
 def progress(notebook: str | None = None) -> None:
-    """Prints how far you have come in all exercises, or in those of one notebook (`lab.progress("05")`)."""
+    """Prints how far you have come in all exercises and predictions, or in those of one notebook (`lab.progress("05")`)."""
     if exercises := _exercises():
         exercises.progress(notebook)
+    questions = _part("labkit.teach.questions.asking")
+    if questions and (predictions := questions.listed(notebook)):
+        print(f"\n{predictions}")
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Takes an exercise, or all, back to the stub; only with `confirm=True`. Raises `InvalidInput`."""
+    """Takes an exercise, or all, back to the stub, or drops a prediction; only with `confirm=True`.
+
+    Raises `InvalidInput` for an unknown name.
+    """
+    questions = _part("labkit.teach.questions.asking")
+    if questions and name is not None and questions.reset(name, confirm=confirm):
+        return
     if exercises := _exercises():
         exercises.reset(name, confirm=confirm)
 

@@ -43,6 +43,7 @@ This script must not run a notebook, except for `--accept`, which takes over wha
 import argparse
 import difflib
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -55,6 +56,7 @@ from nbformat import NotebookNode, v4
 from outputs import said
 from reading import minutes
 
+from labkit.teach.questions.notes import UNATTENDED
 from labkit.teach.shipped import STEM, of_course
 
 TAGS = {
@@ -377,7 +379,7 @@ def printed(source: Path, folder: Path) -> list[str]:
     notebook.metadata.update(KERNEL)
     NotebookClient(
         notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
-    ).execute()
+    ).execute(env={**os.environ, UNATTENDED: "1"})
     return [said(cell.outputs) for cell in notebook.cells if CHECK in tags(cell)]
 
 

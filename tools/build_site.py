@@ -7,6 +7,7 @@ outputs that its source says and without its players. The folder is made anew ea
 """
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -20,6 +21,8 @@ from nbclient.exceptions import CellExecutionError
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from traitlets.config import Config
+
+from labkit.teach.questions.notes import UNATTENDED
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = Path(__file__).parent / "site"
@@ -36,7 +39,7 @@ def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
         timeout=CELL_SECONDS,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-    ).execute()
+    ).execute(env={**os.environ, UNATTENDED: "1"})
     return done
 
 

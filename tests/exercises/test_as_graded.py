@@ -34,6 +34,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(checking.STRICT, raising=False)
     monkeypatch.setattr(progress, "_kept", {})
+    monkeypatch.setattr(progress, "_unwritten", set())
     monkeypatch.setattr(checking, "_forgotten", {})
 
 

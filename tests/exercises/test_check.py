@@ -24,6 +24,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of its own for what is noted."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "_kept", {})
+    monkeypatch.setattr(progress, "_unwritten", set())
 
 
 def call(code: str, cell: str = "") -> dict[str, object]:

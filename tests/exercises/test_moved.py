@@ -20,6 +20,7 @@ SOURCES = all_sources()
 def _moved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "_kept", {})
+    monkeypatch.setattr(progress, "_unwritten", set())
     monkeypatch.setitem(moved.MOVED, "04-atomic", "05-atomic")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 from labkit.teach.questions import notes
 from labkit.teach.questions.card import Answer
-from labkit.teach.questions.question import Question, find
+from labkit.teach.questions.question import Question, find, questions
 from labkit.view.question import QuestionForm
 
 WORDS = {
@@ -137,6 +137,31 @@ def answer(name: str, found: object = None) -> Answer:
     if name in _asked:
         _asked[name].close()
     return Answer(question, came, prediction.said if prediction else None)
+
+
+def listed(notebook: str | None = None) -> str:
+    """The predictions of all notebooks or of one (`"05"`, `"09b_timeouts"`), beside what came; empty without any."""
+    number = notebook.partition("_")[0] if notebook else None
+    return notes.listed(
+        question
+        for question in questions().values()
+        if number in {None, question.notebook}
+    )
+
+
+def reset(name: str, *, confirm: bool) -> bool:
+    """Drops a prediction, only with `confirm=True`; False where no question has that name."""
+    if name not in questions():
+        return False
+    if confirm:
+        notes.forget(find(name))
+        _asked.pop(name, None)
+        print(f'{name}: asked anew. Run the cell with lab.ask("{name}").')
+    else:
+        print(
+            f'This drops your prediction for {name}. To do so, run lab.reset("{name}", confirm=True).'
+        )
+    return True
 
 
 def _is_notebook() -> bool:

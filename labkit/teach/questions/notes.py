@@ -5,9 +5,11 @@ comes from it is checked. Nothing is noted for a learner who said nothing. This 
 """
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from labkit.core.errors import InvalidInput
+from labkit.core.words import columns
 from labkit.teach.exercises import progress
 from labkit.teach.questions.question import Question, Said
 
@@ -25,6 +27,15 @@ class Prediction:
     said: Said | None
     why: str = ""
     came: Said = ()
+
+    @property
+    def state(self) -> str:
+        """How the prediction compares with what came."""
+        if self.said is None:
+            return SKIPPED
+        if not self.came:
+            return NOTED
+        return RIGHT if self.said == self.came else OTHER
 
 
 def of(question: Question) -> Prediction | None:
@@ -57,14 +68,32 @@ def keep(question: Question, said: Said | None, why: str) -> None:
 
 def came(question: Question, prediction: Prediction, found: Said) -> None:
     """Notes what came of a prediction, when it is shown for the first time."""
-    if prediction.came:
-        return
-    state = RIGHT if prediction.said == found else OTHER
-    progress.note(
-        question.name,
-        state=SKIPPED if prediction.said is None else state,
-        came=list(found),
-    )
+    if not prediction.came:
+        shown = replace(prediction, came=found)
+        progress.note(question.name, state=shown.state, came=list(found))
+
+
+def forget(question: Question) -> None:
+    """Drops what was said, so that the question can be answered anew."""
+    progress.forget(question.name)
+
+
+def listed(asked: Iterable[Question]) -> str:
+    """A line for each of these questions of which something is noted, and how many predictions were right; else nothing."""
+    rows = [("prediction", "you said", "it was", "")]
+    states = []
+    for question in asked:
+        if (prediction := of(question)) is None:
+            continue
+        states.append(prediction.state)
+        said = "-" if prediction.said is None else ", ".join(prediction.said)
+        rows.append(
+            (question.name, said, ", ".join(prediction.came) or "-", states[-1])
+        )
+    if not states:
+        return ""
+    counts = (f"{states.count(each)} {each}" for each in (RIGHT, OTHER, SKIPPED))
+    return columns([*rows, ("total", "", "", ", ".join(counts))])
 
 
 def _texts(value: object) -> Said:

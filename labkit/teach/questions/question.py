@@ -54,6 +54,11 @@ class Question:
     replies: Mapping[str, str] = field(default_factory=dict)
     """A sentence for who chose that option."""
 
+    @property
+    def notebook(self) -> str:
+        """The number of its notebook, such as `09b`."""
+        return self.name.partition("-")[0]
+
     def said(self, given: object) -> Said:
         """What a learner has chosen or written, checked. Raises `InvalidInput` with what to do instead."""
         if self.kind is Kind.NUMBER:

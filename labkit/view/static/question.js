@@ -89,8 +89,9 @@ function mount(name) {
 
 function page(host, first) {
   const words = first.words, key = `labkit:ask:${first.name}`;
+  const fits = (message) => message?.skip || (Array.isArray(message?.said) && message.said.length && (first.kind === "number" || message.said.every((each) => first.options.includes(each))));
   const store = {
-    get() { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } },
+    get() { try { const kept = JSON.parse(localStorage.getItem(key)); return fits(kept) ? kept : null; } catch { return null; } },
     set(value) { try { value ? localStorage.setItem(key, JSON.stringify(value)) : localStorage.removeItem(key); } catch { /* kept on this page alone */ } },
   };
   const cards = () => [...document.querySelectorAll("[data-lk-answer]")].filter((each) => each.dataset.lkAnswer === first.name);
@@ -99,6 +100,13 @@ function page(host, first) {
   const made = form(first, (message) => { store.set(message); show(message); });
   made.root.append(again);
   again.addEventListener("click", () => { store.set(null); show(null); made.root.querySelector("input").focus(); });
+
+  // Of a notebook that somebody has worked through and saved as a page.
+  function there() {
+    if (first.skipped) return { skip: true };
+    const said = cards().map((card) => card.dataset.said).find(Boolean);
+    return first.said || said ? { said: first.said ?? JSON.parse(said), why: first.why } : null;
+  }
 
   function show(message) {
     const is = Boolean(message);
@@ -111,7 +119,7 @@ function page(host, first) {
 
   host.querySelectorAll(":scope > p").forEach((each) => each.remove());
   host.append(made.root);
-  show(store.get());
+  show(store.get() ?? there());
 }
 
 function tell(card, said, kind) {
