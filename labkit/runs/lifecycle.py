@@ -18,6 +18,7 @@ from labkit.runs.run import Run, prepare, resume
 from labkit.runs.runner import PATIENCE, Setup, conduct
 from labkit.runs.scenario import Scenario, check_input, plan
 from labkit.runs.scenario.arguments import takes_options
+from labkit.runs.watching import watched
 from labkit.spark.master import Victim
 
 
@@ -27,26 +28,27 @@ def crash(
     *,
     folder: Path | None = None,
     standby: bool = False,
-    tell: Tell = aloud,
+    tell: Tell | None = None,
     **options: object,
 ) -> Outcome:
     """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
 
     `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
     `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
-    during which `tell` says what happens.
+    during which `tell` says what happens: by default one changing line in a notebook, and lines in a terminal.
     Raises a `LabError` with one sentence when the scenario is impossible or the run failed, `TypeError` for an option
     that is unknown.
     """
-    scenario = _planned(at, **options)
-    return finish(prepare_checked(scenario, folder), tell, setup=Setup(standby=standby))
+    run = prepare_checked(_planned(at, **options), folder)
+    with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (told, heartbeat):
+        return finish(run, told, setup=Setup(standby=standby), heartbeat=heartbeat)
 
 
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]],
     *,
     folder: Path | None = None,
-    tell: Tell = in_place,
+    tell: Tell | None = None,
 ) -> dict[str, Outcome]:
     """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
 
@@ -63,7 +65,9 @@ def crash_each(
         prepare(scenario, base / f"{number}-{scenario.name}")
         for number, scenario in enumerate(scenarios.values(), 1)
     ]
-    conduct(runs, base / "scratch", tell)
+    crashes = max((len(each.crashes) for each in scenarios.values()), default=0)
+    with watched(tell, in_place, crashes=crashes, runs=len(runs)) as (told, heartbeat):
+        conduct(runs, base / "scratch", told, heartbeat=heartbeat)
     return {name: judged(run) for name, run in zip(scenarios, runs, strict=True)}
 
 
