@@ -35,7 +35,7 @@ from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
-from labkit.teach.cards import Findings, compare
+from labkit.teach.cards import Examined, Findings, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import CopyOutcome, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
@@ -134,7 +134,7 @@ def timeouts(**seconds: float) -> Examination:
             f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}"
         )
     tolerated = int(seconds.pop("tolerated", 0))
-    return examine_timeouts(Timeouts(**seconds, tolerated=tolerated))
+    return Examined(*examine_timeouts(Timeouts(**seconds, tolerated=tolerated)))
 
 
 def table(

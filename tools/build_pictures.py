@@ -1,7 +1,7 @@
 """Pictures that are kept in git: `python tools/build_pictures.py` draws them; `--check` says which are out of step.
 
 Golden pictures for the tests: a frame of every model, the space-time diagrams of a simulated and of a real run, as SVG
-and as text. Stills for the README: the stepper, and the jump back; `--stills` draws only these.
+and as text. Stills for the README: the stepper, the jump back and the strip of one batch; `--stills` draws only these.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from still import Seen, seen_over_time
 from still import stepper as stepper_still
+from still import strip as strip_still
 
 from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.core.records import Observation, Reading
@@ -21,6 +22,7 @@ from labkit.sim.scenarios import find
 from labkit.sim.trace import parse
 from labkit.view import spacetime
 from labkit.view.stepper import Player, still
+from labkit.view.strip import Strip
 from labkit.view.timeline import Step, by_key
 
 ROOT = Path(__file__).parent.parent
@@ -108,6 +110,7 @@ def stills() -> dict[str, str]:
     return {
         "stepper.svg": stepper_still(player("pipeline.jump_back").story, GOES_BACK),
         "jump_back.svg": seen_over_time(dict(seen(*sink) for sink in sinks), "hello"),
+        "strip.svg": strip_still(Strip(FailPoint.AFTER_PRE_COMMIT)),
     }
 
 

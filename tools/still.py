@@ -1,4 +1,4 @@
-"""Still pictures for pages that run no script: the stepper at one step, and what an outside reader saw over time.
+"""Still pictures for pages that run no script: the stepper at one step, what a reader saw over time, a batch as a strip.
 
 Each is one SVG file that needs nothing else and follows the reader's light or dark scheme. This module must not judge:
 the words beside a picture are handed in.
@@ -15,6 +15,7 @@ from labkit.view.layout import TEXT, TITLE
 from labkit.view.measure import wrap
 from labkit.view.narration import BROKEN, HOLDS, Story
 from labkit.view.stepper import sentence_of
+from labkit.view.strip import CROSS, Strip
 from labkit.view.svg import document, number, pieces, words
 from labkit.view.timeline import Step
 
@@ -188,6 +189,45 @@ def _point(point: Point, base: float) -> Iterable[str]:
         yield words(x + 9, y + 16, "jumps back", "bad")
 
 
+MOMENT, BAR, PART = 112.0, 5.0, 15.0
+
+
+def strip(shown: Strip) -> str:
+    """The moments of one batch from left to right, with the names of their failpoints, as a page without tooltips needs."""
+    drawn, deepest = [words(EDGE, 24, shown.title, "h")], 0.0
+    for place, moment in enumerate(shown.moments):
+        x, y = EDGE + MOMENT * place, 54.0
+        is_killed = moment.point is shown.killed
+        kind = "bad" if is_killed else "v"
+        bar = "killed" if is_killed else "disk" if moment.said.is_on_disk else "rest"
+        drawn.append(_rect(x, 36, MOMENT, BAR, bar, round_by=0))
+        name = f"{moment.number} {moment.name}{f' {CROSS}' if is_killed else ''}"
+        room, point = MOMENT - 8, moment.point.value.replace(".", ". ").split()
+        lines = [(line, kind) for line in wrap(name, TEXT, room, bold=True)]
+        lines += [(line, "s") for line in wrap(moment.said.words, TEXT, room)]
+        # A name with its dot is wider than a moment; each of its halves is not.
+        lines += [(half, "p") for half in point]
+        for said, look in lines:
+            drawn.append(words(x, y, said, look))
+            y += PART
+        deepest = max(deepest, y)
+    for note in shown.notes:
+        deepest += PART + 3
+        drawn.append(words(EDGE, deepest, note, "s"))
+    colours = (
+        ".disk { fill: var(--ok); } .killed { fill: var(--bad); } .rest { fill: var(--line); }"
+        " .lk-pic .p { font: 10px ui-monospace, monospace; fill: var(--dim); }"
+    )
+    return _file(
+        "".join(drawn),
+        2 * EDGE + MOMENT * len(shown.moments),
+        deepest + 14,
+        shown.title,
+        str(shown),
+        more=colours,
+    )
+
+
 def _path(way: str, kind: str) -> str:
     return f'<path d="{way}" class="{kind}"/>'
 
@@ -218,7 +258,9 @@ def _style() -> str:
     return f"{light}{more}\n@media (prefers-color-scheme: dark) {{ .lk {{ {dark}; }} }}"
 
 
-def _file(body: str, wide: float, high: float, title: str, desc: str) -> str:
+def _file(
+    body: str, wide: float, high: float, title: str, desc: str, *, more: str = ""
+) -> str:
     back = _rect(0, 0, wide, high, "back", round_by=8)
     return document(
         back + body,
@@ -226,5 +268,5 @@ def _file(body: str, wide: float, high: float, title: str, desc: str) -> str:
         high,
         title=title,
         desc=desc,
-        style=_style() + ".back { fill: var(--bg); }",
+        style=_style() + ".back { fill: var(--bg); }" + more,
     )

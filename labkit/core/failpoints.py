@@ -38,6 +38,13 @@ class Order(StrEnum):
     NONE = "none"
     """The strategy has nothing to defer, so there is no order to choose."""
 
+    @property
+    def spoken(self) -> str:
+        """The order as the course calls it; empty where there is none."""
+        return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(
+            self, ""
+        )
+
 
 class FailPoint(StrEnum):
     """A place at which a run can be made to stop for ever, to be killed there."""

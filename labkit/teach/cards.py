@@ -10,6 +10,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee, Verdict
 from labkit.core.words import columns
 from labkit.host.doctor import Finding
+from labkit.sim.models.kafka_log.timeouts import Examination, Fit
 from labkit.sim.scenarios import say
 from labkit.sim.trace import blueprint
 from labkit.view import seen, verdict_parts
@@ -64,7 +65,7 @@ def of_walk(walk: "Walk") -> Card:
         ),
         *([para(_sentence(verdict.because))] if verdict else []),
         items(facts) if facts else Html(),
-        *([fold(_broken(len(broken)), items(broken))] if broken else []),
+        *_claims(verdict, broken),
         fold("Step through this run", code(f'lab.show("{walk.trace}")')),
         title=f"A simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps",
         plain=[
@@ -81,6 +82,12 @@ def of_walk(walk: "Walk") -> Card:
             *(f"  BROKEN {claim}" for claim in broken),
         ],
     )
+
+
+def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:
+    """The broken claims: in sight where there is no verdict that says the same."""
+    if broken:
+        yield fold(_broken(len(broken)), items(broken)) if verdict else items(broken)
 
 
 def _word(verdict: Verdict | None, broken: Sequence[str]) -> tuple[str, str]:
@@ -209,6 +216,49 @@ class Findings(list[Finding]):
 
 def _state(finding: Finding) -> str:
     return "MISSING" if finding.required else "optional"
+
+
+class Examined(Examination):
+    """Whether three timeouts fit, as a card; in all else the examination itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(Examination(*self))
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        tone = {Fit.SAFE: GOOD}.get(self.fit, BAD)
+        under = f"A transaction may have to stay open for {self.needed:g} s; its timeout must be longer."
+        because = _sentence(self.because)
+        return Card(
+            self.fit.value,
+            para(because),
+            title="Do the timeouts fit together?",
+            tone=tone,
+            under=under,
+            plain=[f"{self.fit.value}: {under}", because],
+        )._repr_mimebundle_()
+
+
+def of_copy(copied: "CopyOutcome") -> Card:
+    """A copy of a topic: its verdict, and where the second job began to read."""
+    verdict = copied.verdict
+    began = f"The second job began to read at offset {copied.started_at}."
+    counts = f"{verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}"
+    return Card(
+        verdict_parts.word(verdict.guarantee),
+        para(began),
+        para(_sentence(verdict.because)),
+        title="A copy of a topic",
+        tone=verdict_parts.tone(verdict.guarantee),
+        under=counts,
+        plain=[
+            f"copy of a topic: {verdict.guarantee}",
+            f"  {counts}",
+            f"  {began}",
+            f"  {verdict_parts.why(verdict)}",
+        ],
+    )
 
 
 class Comparison:

@@ -12,7 +12,7 @@ from labkit.view.assets import asset
 
 MOST_LINES = 12
 """Lines of a card's plain text."""
-LONGEST_LINE = 200
+LONGEST_LINE = 400
 """Characters of one line of plain text."""
 MOST_BYTES = 50_000
 """Of a card's HTML."""
@@ -96,6 +96,16 @@ def items(entries: Iterable[str], kind: str = "") -> Html:
 def fold(summary: str, *inside: str) -> Html:
     """What is shown only when it is asked for."""
     return tag("details", tag("summary", summary), *inside)
+
+
+def folds(each: Iterable[Html]) -> Html:
+    """Several folds in one line, as long as they are closed. Whichever do not fit into a card are left out."""
+    kept, size = [], 0
+    for one in each:
+        size += len(one.encode())
+        if size <= MOST_BYTES - 20_000:
+            kept.append(one)
+    return tag("div", *kept, class_="lkc-folds")
 
 
 def beside(*parts: str) -> Html:

@@ -14,6 +14,8 @@ MOST_EVENTS = 400
 MOST_POINTS = 40
 """Values on one line."""
 WIDE, HIGH, TOP = 240.0, 84.0, 22.0
+LABEL = 50.0
+"""The width of a mark's label."""
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
@@ -68,6 +70,11 @@ def _caption(key: str) -> str:
     )
 
 
+def _side(share: float) -> str:
+    """Left of its mark, where there is room."""
+    return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
+
+
 def _drawn(track: Track) -> str:
     last = max(
         [point.place for point in track.points]
@@ -100,7 +107,7 @@ def _drawn(track: Track) -> str:
             continue
         drawn.append(f'<path class="k" d="M{x(place)} 4V{number(HIGH)}"/>')
         drawn.append(
-            f'<text class="r" x="{x(place)}" y="12" text-anchor="end" dx="-3">killed ✗</text>'
+            f'<text class="r" x="{x(place)}" y="12" {_side(place / (last + 1))}>killed ✗</text>'
         )
     marked = False
     for point in track.points:

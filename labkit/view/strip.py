@@ -41,8 +41,8 @@ class Strip:
         """Whose batch it is."""
         if self.strategy is None:
             return "One batch, from left to right"
-        order = "" if self.order in (None, Order.NONE) else f", {self.order} order"
-        return f"One batch with the sink {self.strategy}{order}"
+        order = self.order.spoken if self.order else ""
+        return f"One batch with the sink {self.strategy}{f', {order}' if order else ''}"
 
     @property
     def notes(self) -> list[str]:
@@ -52,8 +52,11 @@ class Strip:
             each.is_passed for each in self.moments
         ):
             notes.append("A moment that is crossed out does not exist with this sink.")
-        if self.killed is not None:
-            notes.append(f"{CROSS} The job is killed here. {self.killed.sentence}")
+        notes += [
+            f"{CROSS} The job is killed at moment {each.number}: {each.said.words}."
+            for each in self.moments
+            if each.point is self.killed
+        ]
         return notes
 
     def html(self) -> str:

@@ -15,6 +15,7 @@ from labkit.core.failpoints import FailPoint, Strategy
 from labkit.core.records import Record
 from labkit.core.verdict import Verdict
 from labkit.runs.pages.code import Code
+from labkit.runs.pages.predicted import expected_of
 from labkit.runs.pages.simulated import walk_of
 from labkit.runs.record import RunRecord
 from labkit.spark.options import CheckpointFate
@@ -27,6 +28,7 @@ from labkit.view.card import (
     beside,
     code,
     fold,
+    folds,
     items,
     para,
     table,
@@ -63,16 +65,32 @@ def card(record: RunRecord) -> Card:
     return Card(
         "",
         shown,
-        para(_sentence(verdict)),
+        para(_reason(record)),
         *(
             [para(record.scenario.note, kind="lkc-under")]
             if record.scenario.note
             else []
         ),
-        *_folds(record),
-        title=f"{record.scenario.label}, {_killed(record)}",
+        folds(_folds(record)),
+        title=_title(record),
         plain=_plain(record, rows, tracks, key),
     )
+
+
+def _title(record: RunRecord) -> str:
+    scenario = record.scenario
+    order = f", {scenario.order.spoken}" if scenario.order.spoken else ""
+    return f"{scenario.strategy} on {scenario.store}{order}, {_killed(record)}"
+
+
+def _reason(record: RunRecord) -> str:
+    """Why it came so: the sentence that was written down before any run where the run is as predicted, else the judge's."""
+    found = expected_of(record)
+    if found is not None:
+        expected, came_so = found
+        if came_so:
+            return expected.reason
+    return _sentence(verdict_parts.why(record.verdict))
 
 
 def _killed(record: RunRecord) -> str:
@@ -153,12 +171,12 @@ def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
     return seen.few(record.events) if _is_small(record.folder.history) else None
 
 
-def _sentence(verdict: Verdict) -> str:
-    said = verdict.because
+def _sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:
+    yield fold("What the judge says", para(_sentence(record.verdict.because)))
     if record.crashes:
         yield fold(
             "Was the crash real?", items(_proof(crash) for crash in record.crashes)
@@ -235,7 +253,7 @@ def _plain(
 ) -> list[str]:
     verdict = record.verdict
     lines = [
-        f"{record.scenario.label}, {_killed(record)}: {verdict.guarantee}",
+        f"{_title(record)}: {verdict.guarantee}",
         f"  {verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}",
     ]
     if len(rows) <= 6:
@@ -245,4 +263,4 @@ def _plain(
         ]
     if tracks and key is not None:
         lines.append(f"  a reader saw of {_short(key)}: {seen.said(tracks[key])}")
-    return [*lines, f"  {verdict_parts.why(verdict)}"]
+    return [*lines, f"  {_reason(record)}"]

@@ -13,12 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Verdict
-from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.pages.diagram import of_run
+from labkit.runs.pages.predicted import expected_of
 from labkit.runs.pages.report import shown
 from labkit.runs.pages.simulated import at_failpoint
 from labkit.runs.record import RunRecord
-from labkit.runs.scenario import plan
 from labkit.view.assets import asset
 from labkit.view.charts import SIGNS, png, seen_over_time
 from labkit.view.spacetime import svg
@@ -51,7 +50,7 @@ def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -
             ).encode(),
         ),
         files=list(_files(record)),
-        expected=_expected(record),
+        expected=expected_of(record),
         folder=_beside(record.folder.path),
         report=_beside(record.folder.report),
         **_player(record),
@@ -82,26 +81,6 @@ def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
     ]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]
-
-
-def _expected(record: RunRecord) -> tuple[Expected, bool] | None:
-    """What was predicted of this cell of the grid before any run, and whether it came so; None off the grid."""
-    scenario = record.scenario
-    crashes = [str(crash) for crash in scenario.crashes]
-    order = None if scenario.order.value == "none" else scenario.order.value
-    if len(crashes) != 1 or scenario != plan(
-        sink=scenario.strategy.value, store=scenario.store, order=order, crashes=crashes
-    ):
-        return None
-    cell = Cell(
-        scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point
-    )
-    expected = expectations().get(cell)
-    return (
-        (expected, expected.compared() == compared(record.to_json()))
-        if expected
-        else None
-    )
 
 
 def _beside(path: Path) -> str:

@@ -25,6 +25,8 @@ from labkit.teach.exercises.moved import told
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
 from labkit.teach.shipped import released_cells
+from labkit.view.card import BAD, DIM, GOOD, Card, para, table
+from labkit.view.front_end import present
 
 NOT_ATTEMPTED, TRIED, DONE = "not attempted", "not yet", "done"
 STRICT = "LABKIT_STRICT"
@@ -77,14 +79,20 @@ def _not_attempted(exercise: Exercise) -> None:
         if exercise.kind is Kind.PREDICT
         else f'lab.hint("{name}") helps'
     )
-    print(f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}.")
+    said = f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}."
+    _say(Card("not attempted", title=name, under=said, plain=[said], tone=DIM), said)
+
+
+def _say(card: Card, plain: str) -> None:
+    """Shows a card to a person and prints its text elsewhere."""
+    if not present(card):
+        print(plain)
 
 
 def _told_and_noted(exercise: Exercise, found: list[Finding]) -> None:
     """Says what was found, notes it, and opens a counterexample."""
-    for line in _told(exercise, found):
-        print(line)
-    last = found[-1]
+    lines, last = _told(exercise, found), found[-1]
+    _say(_card(exercise, last, lines), "\n".join(lines))
     notes.note(
         exercise.name,
         state=DONE if last.passed else TRIED,
@@ -94,6 +102,21 @@ def _told_and_noted(exercise: Exercise, found: list[Finding]) -> None:
         _keep_first(exercise.name, last)
     if last.trace:
         _show(last)
+
+
+def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
+    """What was found as a card: the word, and the lines that are printed elsewhere."""
+    word, tone = ("passed", GOOD) if last.passed else ("not yet", BAD)
+    if last.passed and exercise.by_hand:
+        word, tone = "kept", ""
+    return Card(
+        word,
+        *(para(line) for line in lines[1:]),
+        title=f"{exercise.name}, {exercise.title}",
+        under=lines[0].partition(f"{exercise.title}: ")[2],
+        tone=tone,
+        plain=lines,
+    )
 
 
 def _why_not(exercise: Exercise, found: list[Finding] | None) -> str:
@@ -232,7 +255,12 @@ def progress(notebook: str | None = None) -> None:
                 f"{points} of {exercise.points}",
             )
         )
-    print(columns([*rows, ("total", "", "", "", f"{got} of {most}")]))
+    rows.append(("total", "", "", "", f"{got} of {most}"))
+    text = columns(rows)
+    card = Card(
+        "", table(rows[0], rows[1:]), title="Exercises", plain=text.splitlines()
+    )
+    _say(card, text)
 
 
 def is_of(exercise: Exercise, notebook: str) -> bool:

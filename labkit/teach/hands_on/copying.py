@@ -21,6 +21,7 @@ from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
+from labkit.view.card import Card, table
 
 Trusted = Literal["checkpoint", "group"]
 
@@ -104,6 +105,11 @@ class CopyOutcome:
     started_at: int
     """The offset at which the second incarnation began to read."""
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from labkit.teach.cards import of_copy
+
+        return of_copy(self)._repr_mimebundle_()
+
 
 def copy(
     kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4
@@ -157,13 +163,24 @@ class Steps:
 
     def __str__(self) -> str:
         """One line a step."""
-        rows = [("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)]
+        return columns(self._rows())
+
+    __repr__ = __str__
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [
+            ("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)
+        ]
         for number, (sentence, look) in enumerate(self.steps, start=1):
             shown = ("?", "?", "?") if look is None else _shown(look)
             rows.append((str(number), sentence, *shown))
-        return columns(rows)
+        return rows
 
-    __repr__ = __str__
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        head, *rows = self._rows()
+        title = "What the job did, and what readers get after each step"
+        card = Card("", table(head, rows), title=title, plain=str(self).splitlines())
+        return card._repr_mimebundle_()
 
 
 def ten_steps(kafka: Kafka) -> Steps:

@@ -1,0 +1,25 @@
+"""What was predicted of a run before any run, where it is a cell of the grid. It must not predict anything itself."""
+
+from labkit.runs.expected import Cell, Expected, compared, expectations
+from labkit.runs.record import RunRecord
+from labkit.runs.scenario import plan
+
+
+def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
+    """What was predicted of this cell of the grid before any run, and whether it came so; None off the grid."""
+    scenario = record.scenario
+    crashes = [str(crash) for crash in scenario.crashes]
+    order = None if scenario.order.value == "none" else scenario.order.value
+    if len(crashes) != 1 or scenario != plan(
+        sink=scenario.strategy.value, store=scenario.store, order=order, crashes=crashes
+    ):
+        return None
+    cell = Cell(
+        scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point
+    )
+    expected = expectations().get(cell)
+    return (
+        (expected, expected.compared() == compared(record.to_json()))
+        if expected
+        else None
+    )
