@@ -39,6 +39,7 @@ from labkit.teach.cards import Examined, Findings, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.hands_on import CopyOutcome, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
+from labkit.teach.name_errors import install
 from labkit.teach.panel import panel
 from labkit.teach.study import (
     Prediction,
@@ -296,3 +297,6 @@ def _part(name: str) -> ModuleType | None:
         if error.name != name:
             raise
         return None
+
+
+install()

@@ -15,6 +15,15 @@ def nearest(text: str, names: list[str]) -> str:
     )
 
 
+def ordinal(number: int) -> str:
+    """A place in a row as a word, and from the eleventh on as a number."""
+    words = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905  # one line
+    if number <= len(words):
+        return words[number - 1]
+    ends = {1: "st", 2: "nd", 3: "rd"} if number // 10 % 10 != 1 else {}
+    return f"{number}{ends.get(number % 10, 'th')}"
+
+
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows of words as lines of text, each column as wide as its widest word, without blanks at the ends."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

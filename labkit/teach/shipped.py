@@ -5,14 +5,18 @@ This module must not write anything.
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from labkit.teach.exercises.alone import PlainCell
 
 PACKAGE = Path(__file__).parents[1]
 STEM = re.compile(r"\d\d[a-z]?_\w+")
 """How a notebook of the course is called: a number, perhaps a letter, and a word. By name they lie in the course's order."""
+
+_HEADING = re.compile(r"^##+ +(.+?)\s*$", re.MULTILINE)
 
 
 def notebooks() -> Path:
@@ -36,6 +40,33 @@ def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+class PlacedCell(NamedTuple):
+    """A code cell with the heading that it stands under; the first heading, which is the notebook's, is empty."""
+
+    source: str
+    heading: str
+
+
+@cache
+def placed_cells(notebook: str) -> tuple[PlacedCell, ...]:
+    """The code cells of a notebook as it was released; none where it is not there or cannot be read."""
+    try:
+        text = (notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8")
+        return tuple(_placed(json.loads(text)["cells"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ()
+
+
+def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
+    heading = ""
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            yield PlacedCell(source, heading)
+        elif found := _HEADING.findall(source):
+            heading = re.sub("[*`]", "", found[-1])
 
 
 def code_cells(text: str) -> tuple[PlainCell, ...]:
