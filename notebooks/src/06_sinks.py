@@ -1,369 +1,387 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [00_start, 01_guarantees, 05_two_phase_commit]
+#     told: true
+# ---
+
 # %% [markdown]
 # # What does a reader of your sink see?
 #
-# A job counts *hello*, *world*, *hello* and writes every count: three rows. It is killed and started again, and the batch
-# runs a second time. Whether the reader gets each row once, twice or not at all, is up to the **sink**. Five ways to write
-# meet the same crashes here.
+# The shop's job counts *hello*, *world*, *hello* and writes three counts. A dashboard reads them all the time. The job is killed
+# in the middle and started again. What does the dashboard show? That depends on how the sink writes.
 #
-# **Everything in this notebook is simulated**: the job, its checkpoint folder and the outside store. The failpoints have the same
-# names as in real Spark, the same judge counts, and [notebook 07](07_crash_spark.ipynb) does the same with real processes and
-# real kills. It takes about fifteen minutes. Run the cells from top to bottom; one that needs another says which.
+# {head}
+#
+# You will be able to
+#
+# - say of five sinks what a reader sees during a crash, and what remains;
+# - name the moments at which each of them is weak;
+# - choose one for your own store.
+#
+# Everything here is **simulated**: the job, its checkpoint folder and the store. [Notebook 07](07_crash_spark.ipynb) kills the
+# same sinks for real, at the same moments.
 
 # %% tags=["parameters"]
-failpoint = "sink.after_pre_commit"  # where the job is killed first: all rows written, commits/0 not yet there
+failpoint = "sink.after_pre_commit"  # where the job is killed first: all rows are written, commits/0 is not there
 sink = "wal"  # what you begin with in "Your turn": wal, two_phase, batch_marker or append
 
 # %% [markdown]
-# ## Naive: write each row at once
+# ## Five ways to write a row
 #
-# *Append* writes a row as soon as it has it. The job is killed when all three are written and Spark has not yet noted that the
-# batch is finished, so the batch runs again. How many rows are there in the end, and what is the guarantee? Write your answers
-# in place of `None`, then run the cell. It runs without them, too.
+# | sink | what it does with a row | when a reader can see the row |
+# |---|---|---|
+# | append | adds it to the end | at once |
+# | idempotent | replaces the value of its key | at once |
+# | wal | keeps it in a log of its own, and copies the log later | when the copy is made |
+# | batch_marker | puts it into one transaction, with the number of the batch | when that transaction commits |
+# | two_phase | puts it into a transaction of its task | when that transaction commits |
+#
+# The strip shows one batch, and the moments at which we can kill the job. We begin with moment 4: every row is written, and
+# Spark has not noted that the batch is finished.
 
-# %% tags=["nbval-check-output"]
+# %%
 from labkit import lab
 
-lab.need("failpoint", cell="the first code cell")
-said = lab.predict(rows=None, guarantee=None)  # a number; exactly-once, at-least-once, at-most-once or none
+lab.strip(killed=failpoint)
+
+# %% [markdown]
+# ## First: write at once
+#
+# This is the code of *append*, and the run with the kill at moment 4.
+
+# %%
+lab.code("append")
+
+# %% tags=["nbval-check-output"]
 append = lab.simulate(failpoint, sink="append")
-print(said.beside(rows=append.verdict.rows, guarantee=append.verdict.guarantee))
-print("seen:", append.seen)
-assert not append.verdict.lost  # at least once, wherever you let it die
-assert lab.replay("pipeline.append_twice").verdict.duplicate == (0, 1, 2)
+append
 
 # %% [raw] tags=["expected"]
-#            it was
-# rows       6
-# guarantee  at-least-once
-# Nothing was predicted, so nothing is compared.
-# seen: world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2
+# simulated run of pipeline, 17 steps: at-least-once
+#   0 lost, 3 twice, 1 jump back; 6 rows
+#   a reader saw of hello: 1 2 | killed | 1 2
+#   not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds
+#   BROKEN no_duplicate: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once sti ...
+#   BROKEN no_regression: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once st ...
+
+# %% tags=["checked"]
+assert append.verdict.duplicate == (0, 1, 2)
+assert not append.verdict.lost
 
 # %% [markdown]
-# ## Idempotent: write the value of a key
+# The card shows six rows where there should be three. The first driver had written all three, nothing on disk said so, and the
+# second driver wrote them again.
 #
-# An *idempotent* sink replaces the value of the key. Writing `hello = 2` again changes nothing, so nothing can be there twice.
-# Same kill. What does a reader see of *hello*, in order?
+# The sink *idempotent* writes *hello = 2* under the key *hello*. An **upsert** inserts the row of a key, or updates the row if the
+# key is there. A write is **idempotent** if doing it twice changes no more than doing it once. Nothing can be there twice, then.
+# The kill is the same one.
+
+# %%
+lab.ask("06-hello")
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("failpoint", cell="the first code cell")
-said = lab.predict({"hello is seen as": None, "guarantee": None})  # a list such as [1, 2]; and a guarantee
 upsert = lab.simulate(failpoint, sink="idempotent", store="sqlite")
-hello = [int(word.removeprefix("hello=")) for word in upsert.seen.split() if word.startswith("hello=")]
-print(said.beside({"hello is seen as": hello, "guarantee": upsert.verdict.guarantee}))
+upsert
 
 # %% [raw] tags=["expected"]
-#                   it was
-# hello is seen as  [1, 2, 1, 2]
-# guarantee         exactly-once
-# Nothing was predicted, so nothing is compared.
+# simulated run of pipeline, 17 steps: exactly-once
+#   0 lost, 0 twice, 1 jump back; 2 rows
+#   a reader saw of hello: 1 2 | killed | 1 2
+#   exactly-once, because every one of the 3 records is contained in the last value of its key
+#   BROKEN no_regression: exactly-once, because every one of the 3 records is contained in the last value of its key; meanwhile a reader saw 'hello' jump back from 2 to 1.
 
-# %%
-from labkit import lab
+# %% tags=["nbval-check-output"]
+lab.answer("06-hello", ", ".join(word.removeprefix("hello=") for word in upsert.seen.split() if "hello" in word))
 
-lab.need("upsert", cell="the cell above")
+# %% [raw] tags=["expected"]
+# It was: 1, 2, 1, 2.
+# The first driver had shown 1 and 2. The batch ran again from its first record, so the second driver wrote 1 over the 2, and then 2.
+
+# %% tags=["checked"]
 assert upsert.verdict.guarantee == "exactly-once"
-assert lab.replay("pipeline.jump_back").verdict.regression == (0,)
-lab.show("pipeline.jump_back")
+assert upsert.verdict.regression == (0,)
 
 # %% [markdown]
-# Right in the end, and yet somebody who had read 2 read 1 afterwards: the value **jumped back** and was replayed. For that
-# it takes two updates of one key in what is replayed. Spark replays one micro-batch at most. Search every order of steps
-# with one record a batch, and with all three in one batch. In which of them can a value jump back?
+# The answer shows the value going back. The table is right in the end, so the guarantee is exactly-once. On the way, a
+# dashboard that had shown 2 showed 1 again. This is a **jump back**: a reader sees a value, and later an older value of the same key.
+# We try every order of steps: once with one record in each batch, once with all three in one batch.
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"one a batch": None, "three a batch": None})  # "yes" or "no"
-job = {"strategy": "idempotent", "store": "sqlite"}
-one, three = (lab.explore("pipeline", **job, records_per_batch=size) for size in (1, 3))
-back = ["no_regression" in search.violated for search in (one, three)]
-print(said.beside({"one a batch": back[0], "three a batch": back[1]}))
+one = lab.explore("pipeline", strategy="idempotent", store="sqlite", records_per_batch=1)
+three = lab.explore("pipeline", strategy="idempotent", store="sqlite", records_per_batch=3)
+lab.compare(one_a_batch=one, three_a_batch=three)
 
 # %% [raw] tags=["expected"]
-#                it was
-# one a batch    no
-# three a batch  yes
-# Nothing was predicted, so nothing is compared.
+#                guarantee     states  broken
+# one_a_batch    exactly-once  102     nothing
+# three_a_batch  exactly-once  64      no_fractured_read, no_regression
+
+# %% tags=["checked"]
+assert one.exhausted
+assert three.exhausted
+assert "no_regression" not in one.violated
+assert "no_regression" in three.violated
 
 # %% [markdown]
-# The more is replayed, the further a value can jump back; an engine like Flink replays a whole checkpoint interval. And
-# *idempotent* holds for one writer only. Here a driver that was thought dead wakes up and writes what it still had to write:
+# The last column names the claims that some order of steps breaks. `no_regression` says that no value jumps back, and
+# `no_fractured_read` comes below. With small batches nothing jumps back. Spark repeats one batch at most, so it takes two updates of a
+# key in one batch. (Asynchronous progress tracking and the real-time mode are exceptions.) Flink repeats everything since its last checkpoint.
+#
+# An upsert is idempotent under conditions. The value must be the same when the batch runs again. Here a batch of one
+# record runs twice, in plain SQL:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
+import sqlite3
 
+store = sqlite3.connect(":memory:")
+store.execute("CREATE TABLE counts (word TEXT PRIMARY KEY, added INTEGER, replaced INTEGER)")
+store.execute("INSERT INTO counts VALUES ('hello', 0, 0)")
+for attempt in (1, 2):  # the batch, and the same batch again
+    store.execute("UPDATE counts SET added = added + 1, replaced = 1 WHERE word = 'hello'")
+dict(zip(("added", "replaced"), store.execute("SELECT added, replaced FROM counts").fetchone(), strict=True))
+
+# %% [raw] tags=["expected"]
+# {'added': 2, 'replaced': 1}
+
+# %% [markdown]
+# The result shows that adding twice counts twice. The key must be the same, too: a random key makes a new row each time. And
+# there must be one writer. Here a driver that was thought dead wakes up and writes what it still had to write. Such a writer
+# is called a **zombie**.
+
+# %% tags=["nbval-check-output"]
 zombie = lab.replay("pipeline.zombie_upserts")
-print("seen: ", zombie.seen)
-print("final:", dict(zombie.verdict.final), "- lost:", list(zombie.verdict.lost))
+print(zombie.seen)
+print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zombie.verdict.lost))
 
 # %% [raw] tags=["expected"]
-# seen:  hello=1 hello=1 hello=2 hello=3 hello=2
-# final: {'hello': 2} - lost: [2]
+# hello=1 hello=1 hello=2 hello=3 hello=2
+# in the end: 2 - lost offsets: [2]
 
 # %% [markdown]
-# ## A write-ahead log
+# The last value is 2, where 3 should be: the zombie has overwritten a newer value.
 #
-# The *wal* sink shows nothing at first. It writes the rows into a log; when the batch is decided it copies the log to the
-# table, row by row (the *flush*); then it notes a **second confirmation**, so that nobody flushes again.
+# ## Second: keep the rows, and copy them later
 #
-# A batch passes nine failpoints. At how many of them does a kill make a row come twice?
+# The sink *wal* keeps a **write-ahead log**: the rows of a batch go into a file that no reader looks at. When Spark has noted the
+# batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. At last the sink notes that the
+# batch is flushed: the **second confirmation**. A restarted driver flushes every log that is noted and not confirmed.
+
+# %%
+lab.ask("06-log")
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"points that double a row": None})
 logged = {point: lab.simulate(point, sink="wal") for point in lab.points("wal")}
-doubling = [point for point, run in logged.items() if run.verdict.duplicate]
-print(said.beside({"points that double a row": len(doubling)}))
-print("\n" + lab.table(logged))
+lab.compare(logged)
 
 # %% [raw] tags=["expected"]
-#                           it was
-# points that double a row  2
-# Nothing was predicted, so nothing is compared.
-#
-#                            guarantee      lost  duplicate  jumped back
-# source.after_offset_log    exactly-once   0     0          0
-# sink.mid_write             exactly-once   0     0          0
-# sink.before_pre_commit     exactly-once   0     0          0
-# sink.after_pre_commit      exactly-once   0     0          0
-# coordinator.after_handles  exactly-once   0     0          0
-# engine.after_commit_log    exactly-once   0     0          0
-# sink.mid_commit            at-least-once  0     1          0
-# sink.before_confirm        at-least-once  0     3          1
-# sink.after_commit          exactly-once   0     0          0
-
-# %% [markdown]
-# The window lies between the first flushed row and the second confirmation, and it grows with the batch. Nobody can say how
-# far the flush had come, so recovery flushes everything again: **at-least-once**. Would it be better to delete a log
-# whose flush was interrupted? The same kill in the middle of the flush; how many of the three records are lost?
+#                            guarantee      lost  twice  jumps back  rows
+# source.after_offset_log    exactly-once   0     0      0           3
+# sink.mid_write             exactly-once   0     0      0           3
+# sink.before_pre_commit     exactly-once   0     0      0           3
+# sink.after_pre_commit      exactly-once   0     0      0           3
+# coordinator.after_handles  exactly-once   0     0      0           3
+# engine.after_commit_log    exactly-once   0     0      0           3
+# sink.mid_commit            at-least-once  0     1      0           4
+# sink.before_confirm        at-least-once  0     3      1           6
+# sink.after_commit          exactly-once   0     0      0           3
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"flush again": None, "delete the log": None})
-runs = {"flush again": lab.replay("pipeline.half_flushed_log"), "delete the log": lab.replay("pipeline.deleted_log")}
-print(said.beside({name: len(run.verdict.lost) for name, run in runs.items()}))
-for name, run in runs.items():
-    print(f"{name:15} {run.verdict.guarantee:14} seen: {run.seen}")
+lab.answer("06-log", [point for point, run in logged.items() if run.verdict.duplicate])
 
 # %% [raw] tags=["expected"]
-#                 it was
-# flush again     0
-# delete the log  2
-# Nothing was predicted, so nothing is compared.
-# flush again     at-least-once  seen: world=1 | crash 1 | world=1 hello=1 hello=2
-# delete the log  at-most-once   seen: world=1 | crash 1 |
+# It was: 6 half, 7 flushed.
+# Rows are out, and no second confirmation says so. Recovery flushes the whole log again.
+
+# %% tags=["checked"]
+assert [point for point, run in logged.items() if run.verdict.duplicate] == [
+    "sink.mid_commit",
+    "sink.before_confirm",
+]
+assert not any(run.verdict.lost for run in logged.values())
+
+# %% [markdown]
+# The table shows two bad moments of nine. Both lie between the first copied row and the second confirmation, and this window
+# grows with the batch. Nobody noted how far the flush had come. So recovery flushes the whole log again, and the sink is
+# at-least-once. This is the code that flushes and confirms:
 
 # %%
-from labkit import lab
-
-lab.show("pipeline.deleted_log")
+lab.code("wal")
 
 # %% [markdown]
-# ## The confirmation in the same transaction
-#
-# The log doubles because rows and confirmation are **two** writes. A store with transactions can take both in one: the rows, and
-# a row (query, batch) that says they are there. Before it writes, the sink looks for it. The lab calls this sink
-# *batch_marker*. A batch passes five failpoints; at how many of them does it double or lose anything?
+# Could recovery delete a log that was flushed in part? The kill is the same, in the middle of the flush:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
+lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=lab.replay("pipeline.deleted_log"))
 
-said = lab.predict({"points that break it": None})
+# %% [raw] tags=["expected"]
+#                 guarantee      lost  twice  jumps back  rows
+# flush_again     at-least-once  0     1      0           4
+# delete_the_log  at-most-once   2     0      0           1
+
+# %% [markdown]
+# The second line shows a loss: one row was out, two rows were in the log only. A log must stay until the second
+# confirmation is on disk.
+#
+# > **What popular notes get wrong.** "*A write-ahead log is exactly-once.*" It doubled rows at two of nine moments. "*The log is
+# > deleted when the write fails.*" Then two of three records were lost.
+#
+# ## Third: one transaction for the rows and the note
+#
+# The log doubles rows because the rows and the confirmation are two writes. A database takes both in one transaction. In Spark's
+# `foreachBatch(rows, batch)` that is:
+#
+# ```sql
+# BEGIN;
+# SELECT 1 FROM batches WHERE query = 'shop' AND batch = 0;  -- there already? Then ROLLBACK: nothing to do
+# INSERT INTO counts VALUES ('world', 1), ('hello', 1), ('hello', 2);
+# INSERT INTO batches VALUES ('shop', 0);                    -- the batch marker
+# COMMIT;
+# ```
+#
+# The last row is the **batch marker**: a row that says which batch is in the table. We kill the job at each of the five moments
+# of the sink *batch_marker*, and then search every order of steps with two crashes.
+
+# %% tags=["nbval-check-output"]
 marked = {point: lab.simulate(point, sink="batch_marker") for point in lab.points("batch_marker")}
-print(said.beside({"points that break it": sum(run.verdict.guarantee != "exactly-once" for run in marked.values())}))
-twice = lab.explore("pipeline", strategy="batch_marker", crashes=2)
-print("two crashes, anywhere:", list(twice.violated) or "no claim is broken")
-assert twice.exhausted  # every order of steps was tried
-assert not twice.violated
+lab.compare(marked)
 
 # %% [raw] tags=["expected"]
-#                       it was
-# points that break it  0
-# Nothing was predicted, so nothing is compared.
-# two crashes, anywhere: no claim is broken
-
-# %% [markdown]
-# Exactly-once, without two-phase commit and without a jump back. The marker must name the query, too: batch numbers begin
-# at 0 again with a new checkpoint (`pipeline.deleted_checkpoint_and_markers`).
-#
-# ## Two-phase commit
-#
-# Not every store has one transaction for all writers. With *two_phase*, each task writes into a transaction of its own,
-# **pre-commits** it, and commits it when told. Who decides first: does the sink commit and Spark then write `commits/N`
-# (order *engine*), or is `commits/N` the decision and the sink commits afterwards (order *decision*)? A batch passes seven
-# failpoints in the first order and eight in the second. At how many does a kill make a row come twice?
+#                          guarantee     lost  twice  jumps back  rows
+# source.after_offset_log  exactly-once  0     0      0           3
+# sink.mid_write           exactly-once  0     0      0           3
+# sink.after_pre_commit    exactly-once  0     0      0           3
+# sink.after_commit        exactly-once  0     0      0           3
+# engine.after_commit_log  exactly-once  0     0      0           3
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(engine=None, decision=None)  # a number of points each
-doubling = {}
-for order in said.said:
-    runs = {point: lab.simulate(point, sink="two_phase", order=order) for point in lab.points("two_phase", order)}
-    doubling[order] = [point for point, run in runs.items() if run.verdict.duplicate]
-print(said.beside({order: len(found) for order, found in doubling.items()}))
-print("engine order:", ", ".join(doubling["engine"]))
+lab.explore("pipeline", strategy="batch_marker", crashes=2)
 
 # %% [raw] tags=["expected"]
-#           it was
-# engine    2
-# decision  0
-# Nothing was predicted, so nothing is compared.
-# engine order: sink.mid_commit, sink.after_commit
+# every schedule of pipeline: exactly-once
+#   87 states, all there are
+
+# %% [markdown]
+# Both cards show that nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A
+# repeated batch must hold the same rows, as for *idempotent*. And the marker must name the query: with a new checkpoint folder the batch
+# numbers begin at 0 again. Here the folder is deleted, and the marker holds the number alone:
+
+# %% tags=["nbval-check-output"]
+lab.replay("pipeline.deleted_checkpoint_and_markers")
+
+# %% [raw] tags=["expected"]
+# simulated run of pipeline, 17 steps: at-most-once
+#   2 lost, 0 twice, 0 jumps back, 1 read without the rest of its batch; 1 row
+#   not exactly-once, because 2 of 3 records got lost, first offset 1 ('world' = 1): no effect of it is left; at-most-once still holds
+#   BROKEN no_loss: not exactly-once, because 2 of 3 records got lost, first offset 1 ('world' = 1): no effect of it is left; at-most-once still holds; meanwhile a reader saw offset 0 ('hello' = 1)  ...
+#   BROKEN no_fractured_read: not exactly-once, because 2 of 3 records got lost, first offset 1 ('world' = 1): no effect of it is left; at-most-once still holds; meanwhile a reader saw offset 0 ('he ...
+
+# %% [markdown]
+# The card shows a loss: the new batch 0 found the marker of the old batch 0, and the sink skipped new rows.
+#
+# ## Fourth: a transaction for each task
+#
+# One transaction needs one writer. With *two_phase*, each task writes into a transaction of its own and pre-commits it, as
+# in [notebook 05](05_two_phase_commit.ipynb). Two participants take part here: one has *world*, the other has both *hello*. Who comes first, the
+# sink's commit or Spark's note?
+#
+# - **commit-then-log** (`order="engine"`), Spark's order: the sink commits, then Spark writes `commits/0`.
+# - **log-then-commit** (`order="decision"`), Flink's order: the note is written first and is the decision, then the sink
+#   commits.
+#
+# We take Spark's order, and kill the job at moment 8: both transactions are committed, `commits/0` is not there.
 
 # %%
-from labkit import lab
+lab.ask("06-order")
 
-undecided = lab.simulate("coordinator.after_handles", sink="two_phase")  # all pre-committed, commits/0 not there
+# %% tags=["nbval-check-output"]
+spark_order = lab.simulate("sink.after_commit", sink="two_phase", order="engine")
+spark_order
+
+# %% [raw] tags=["expected"]
+# simulated run of pipeline, 25 steps: at-least-once
+#   0 lost, 3 twice, 1 jump back; 6 rows
+#   a reader saw of hello: 1 2 | killed | 1 2
+#   not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds
+#   BROKEN no_duplicate: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once sti ...
+#   BROKEN no_regression: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once st ...
+
+# %% tags=["nbval-check-output"]
+lab.answer("06-order", spark_order.verdict.rows)
+
+# %% [raw] tags=["expected"]
+# It was 6.
+# Three rows were committed, and nothing on disk said that batch 0 is finished. So the batch ran again and committed three more.
+
+# %% [markdown]
+# The answer shows that two-phase commit alone is not enough. The order decides. Here is every moment in both orders:
+
+# %% tags=["nbval-check-output"]
+points = lab.points("two_phase", "engine")
+commit_then_log = {point: lab.simulate(point, sink="two_phase", order="engine") for point in points}
+lab.compare(commit_then_log)
+
+# %% [raw] tags=["expected"]
+#                          guarantee      lost  twice  jumps back  rows
+# source.after_offset_log  exactly-once   0     0      0           3
+# sink.mid_write           exactly-once   0     0      0           3
+# sink.before_pre_commit   exactly-once   0     0      0           3
+# sink.after_pre_commit    exactly-once   0     0      0           3
+# sink.mid_commit          at-least-once  0     1      0           4
+# sink.after_commit        at-least-once  0     3      1           6
+# engine.after_commit_log  exactly-once   0     0      0           3
+
+# %% tags=["nbval-check-output"]
+points = lab.points("two_phase", "decision")
+log_then_commit = {point: lab.simulate(point, sink="two_phase", order="decision") for point in points}
+lab.compare(log_then_commit)
+
+# %% [raw] tags=["expected"]
+#                            guarantee     lost  twice  jumps back  rows
+# source.after_offset_log    exactly-once  0     0      0           3
+# sink.mid_write             exactly-once  0     0      0           3
+# sink.before_pre_commit     exactly-once  0     0      0           3
+# sink.after_pre_commit      exactly-once  0     0      0           3
+# coordinator.after_handles  exactly-once  0     0      0           3
+# engine.after_commit_log    exactly-once  0     0      0           3
+# sink.mid_commit            exactly-once  0     0      0           3
+# sink.after_commit          exactly-once  0     0      0           3
+
+# %% tags=["checked"]
+doubling = [point for point, run in commit_then_log.items() if run.verdict.duplicate]
+assert doubling == ["sink.mid_commit", "sink.after_commit"]
+assert all(run.verdict.guarantee == "exactly-once" for run in log_then_commit.values())
+undecided = lab.simulate("coordinator.after_handles", sink="two_phase")
 assert "abort(1)" in [str(action) for action in undecided.trace.actions]
-lab.show("pipeline.decide_then_commit")
 
 # %% [markdown]
-# In engine order rows were visible and the note was missing, so the batch ran again. In decision order the restarted driver
-# finds the decision and the handles of the transactions, and finishes the commits: that is the run in the player. Pre-commit
-# is **not** the decision: when the job dies between the two, recovery aborts, as the assertions say.
+# The first table shows two bad moments in Spark's order, the second none in Flink's. There the restarted driver finds the decision
+# and the handles of the transactions, and finishes the commits (`lab.show("pipeline.decide_then_commit")`). Votes are not the
+# decision: where the job dies between votes and note (moment 5), recovery aborts, and the batch runs again.
 #
-# A plain folder can be such a store, too: a staged file becomes visible by one rename, which [notebook 07](07_crash_spark.ipynb)
-# does with real files. But several renames, or several commits, are not one step. How many of the three rows does a reader find
-# while the job is down, if it dies between the commits of two transactions?
+# One thing remains in Flink's order. Two commits are two steps, and the job can die between them (moment 6). This is what a reader
+# finds while the job is down, and what the reader saw in all:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"rows while it is down": None})
-half = lab.replay("pipeline.half_committed")
-print(said.beside({"rows while it is down": half.until("crash").verdict.rows}))
-print("seen:", half.seen, "-", half.verdict.guarantee)
+half = lab.simulate("sink.mid_commit", sink="two_phase")
+print("rows while the job is down:", half.until("crash").verdict.rows)
+print(half.seen)
 
 # %% [raw] tags=["expected"]
-#                        it was
-# rows while it is down  1
-# Nothing was predicted, so nothing is compared.
-# seen: world=1 | crash 1 | hello=1 hello=2 - exactly-once
+# rows while the job is down: 1
+# world=1 | crash 1 | hello=1 hello=2
 
 # %% [markdown]
-# ## Timeouts that fit, and timeouts that do not
+# One row of three is there. This is a **fractured read**: a reader sees a part of a batch while nobody is there to complete
+# it. Recovery completes the batch. In a folder it is the same: one rename shows one file, and several renames are several steps.
 #
-# Between decision and commit the outside store must keep the transaction. This simulated Kafka aborts a transaction 5 s
-# after its first record, and a checkpoint comes every 10 s. Three kinds of traffic: a record every 5 s; a burst and then
-# silence; two records just before the barrier. How many of the two records does a reader at *read_committed* miss in
-# the end?
+# ## Which one, and what does it cost?
+#
+# The price of a guarantee is waiting. This is the step of an undisturbed run after which the first row can be read:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(steady_traffic=None, burst_then_silence=None, just_before_the_barrier=None)
-kafka = {name: lab.replay(f"kafka_log.{name}") for name in said.said}
-print(said.beside({name: len(run.verdict.lost) for name, run in kafka.items()}))
-for name, run in kafka.items():
-    print(f"{name:24} restarts: {run.state.failures}")
-
-# %% [raw] tags=["expected"]
-#                          it was
-# steady_traffic           0
-# burst_then_silence       2
-# just_before_the_barrier  0
-# Nothing was predicted, so nothing is compared.
-# steady_traffic           restarts: 1
-# burst_then_silence       restarts: 0
-# just_before_the_barrier  restarts: 0
-
-# %% [markdown]
-# The worst case is the quiet one: the checkpoint completes, the commit is refused, the error is only logged. Does it help to
-# let the commit raise, or to commit before the decision? Search every order of steps in which the store drops one transaction
-# and nobody crashes.
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-print("order     commit of a dropped one  loses  doubles  may never end")
-for order in ("decision", "engine"):
-    for dropped in ("ignore", "raise"):
-        broken = lab.explore("pipeline", order=order, dropped=dropped, expiries=1, crashes=0).violated
-        claims = ["yes" if name in broken else "no" for name in ("no_loss", "no_duplicate", "ends")]
-        print(f"{order:9} {dropped:24} {claims[0]:6} {claims[1]:8} {claims[2]}")
-
-# %% [raw] tags=["expected"]
-# order     commit of a dropped one  loses  doubles  may never end
-# decision  ignore                   yes    no       no
-# decision  raise                    no     no       yes
-# engine    ignore                   yes    no       no
-# engine    raise                    no     yes      no
-
-# %% [markdown]
-# No line is clean. In the second one nothing counts as lost, because the query never ends, and the row never comes. In the last
-# one a transaction was committed when the other one was refused, and the batch ran again. What helps is a timeout that is long
-# enough ([notebook 05](05_two_phase_commit.ipynb) measures how long), or a store without one.
-#
-# ## Which records does a transaction protect?
-#
-# The sink's transactions are cut at the barriers. In this run record 0 comes before barrier 1 and record 1 behind it; when
-# checkpoint 1 is complete, the job dies. What does a reader see while the job is down, and what in the end?
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"while it is down": None, "in the end": None})  # for example "hello=2 world=1"
-epochs = lab.replay("barriers.epochs")
-down, end = epochs.until("crash").facts["visible"], epochs.facts["visible"]
-print(said.beside({"while it is down": down, "in the end": end}))
-
-# %% [raw] tags=["expected"]
-#                   it was
-# while it is down  hello=1
-# in the end        hello=2 world=1
-# Nothing was predicted, so nothing is compared.
-
-# %%
-from labkit import lab
-
-protected = lab.explore("barriers", sources=1, counts=1, crashes=2)
-assert protected.exhausted  # every order of steps, two crashes anywhere
-assert not protected.violated  # no row lost, none twice, before or behind a barrier
-
-# %% [markdown]
-# The row before the barrier was committed with checkpoint 1. The row behind it was in the next transaction, which recovery
-# aborts; its record is read again. Every record belongs to the transaction of its epoch, and none is left out.
-#
-# > **What popular notes get wrong.** "*Two-phase commit protects the data after the barrier, not before*": the search above found no
-# > row lost or doubled on either side. "*A write-ahead log is exactly-once*": it doubled rows at two of nine points. "*The log
-# > is deleted when the write fails*": then two of three records were lost.
-#
-# ## The last batch, and the waiting
-#
-# The input has an end. A query stops after the decision on its last batch and before the notification. How many rows does a
-# reader find?
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"stops at once": None, "delivers the last notification first": None})
-ended = {"stops at once": lab.replay("pipeline.abrupt_end")}
-ended["delivers the last notification first"] = lab.simulate(sink="two_phase")
-print(said.beside({name: run.verdict.rows for name, run in ended.items()}))
-print("guarantee of the first:", ended["stops at once"].verdict.guarantee)
-
-# %% [raw] tags=["expected"]
-#                                       it was
-# stops at once                         0
-# delivers the last notification first  3
-# Nothing was predicted, so nothing is compared.
-# guarantee of the first: unknown
-
-# %% [markdown]
-# *Unknown*, because the transactions are prepared and nobody has ended them: the rows are not lost yet. And this is what every
-# guarantee costs: the step of a quiet run after which the first row can be read.
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-stores = {"append": "files", "idempotent": "sqlite", "batch_marker": "files", "two_phase": "files", "wal": "files"}
-for way, store in stores.items():
-    states = lab.simulate(sink=way, store=store).walk.states
+for way, kept_in in {"append": "files", "idempotent": "sqlite", "batch_marker": "files", "two_phase": "files", "wal": "files"}.items():
+    states = lab.simulate(sink=way, store=kept_in).walk.states
     print(f"{way:13} step", next(step for step, state in enumerate(states) if state.store.seen))
 
 # %% [raw] tags=["expected"]
@@ -374,36 +392,45 @@ for way, store in stores.items():
 # wal           step 13
 
 # %% [markdown]
+# The output shows that two sinks hold nothing back. The other three show a row when its batch is complete. With a checkpoint
+# every ten seconds a row waits ten seconds at most, about five on average, and the commit comes on top.
+#
+# | sink | a batch that comes again | guarantee | on the way | what it demands, and costs |
+# |---|---|---|---|---|
+# | append | is written again | at-least-once | values jump back | nothing |
+# | idempotent | replaces the same values | exactly-once | values jump back | a key, the same values on replay, one writer |
+# | wal | is flushed again if it is not confirmed | at-least-once | values jump back, if it dies while flushing | a log, and waiting |
+# | batch_marker | is skipped | exactly-once | each batch at once | one transaction for rows and marker, and waiting |
+# | two_phase, log-then-commit | does not come again once decided | exactly-once | part of a batch while commits go on | a store that keeps its promise, and waiting |
+#
+# For a PostgreSQL table with all rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where
+# the commit is a rename. An e-mail gateway has no key and no transaction: it is *append*, and some mails come twice. Only a
+# gateway that drops a second mail with the same number can be *idempotent*.
+#
 # ## Your turn
 #
-# **With *wal*: find a crash after which every row is there twice, and the query ends.** Then the last moment before that at
-# which a crash doubles nothing. Then try `sink = "two_phase"`: can you double a row at all? `?` shows the keys; the cell below
-# says what a reader of your run saw.
+# **With *wal*: find a crash after which every row is there twice, and the query ends.** Then find the last moment before
+# it at which a crash doubles nothing. Can you double a row with `sink = "two_phase"`? `?` shows the keys.
 
 # %%
-from labkit import lab
-
-lab.need("sink", cell="the first code cell")
 steering = lab.explorer("pipeline", strategy=sink)
 steering
 
 # %%
-from labkit import lab
-
-lab.need("steering", cell="the cell above")
 print(lab.replay(steering.trace).seen)
 
 # %% [markdown] tags=["task"]
-# ## Exercise: a flush that was cut short (`06-predict`)
+# ## Exercise: the second batch (`06-predict`)
 #
-# *wal* in decision order: *hello* (offset 0), *world* (1), *hello* (2). The flush writes *world* first and is killed when
-# one of the three rows is out. Then the job starts again. Which offsets are **lost** in the end, and which came **more than
+# *wal* in log-then-commit. Now the input has four records, and a batch takes two of them: *hello* (offset 0) and *world* (1), then
+# *hello* (2) and *world* (3). Batch 0 goes well. In batch 1 the job is killed at moment 7: everything is flushed, and the second
+# confirmation is not there. Then the job starts again. Which offsets are **lost** in the end, and which came **more than
 # once**?
 #
 # *predict, easy, 1 point for predicting, right or wrong; one line.*
 #
-# <details><summary>Hint 1</summary>Does recovery know how far the flush had come?</details>
-# <details><summary>Hint 2</summary>It flushes the whole log again.</details>
+# <details><summary>Hint 1</summary>Which batches have a second confirmation?</details>
+# <details><summary>Hint 2</summary>Recovery flushes the whole log of every other batch that is noted.</details>
 
 # %% tags=["exercise"]
 # exercise 06-predict
@@ -411,11 +438,9 @@ predicted_06 = {"lost": ..., "duplicate": ...}  # two lists of offsets
 
 # %% tags=["solution"]
 # exercise 06-predict
-predicted_06 = {"lost": [], "duplicate": [1]}
+predicted_06 = {"lost": [], "duplicate": [2, 3]}
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("06-predict")
 
 # %% [raw] tags=["expected"]
@@ -430,6 +455,9 @@ lab.check("06-predict")
 #
 # After any crash, and even if somebody deletes the checkpoint folder so that everything runs again in other batches, the
 # table must end with **one row for every record**.
+#
+# An example of another key: if the table had to hold one row for each *word*, then
+# `key({"offset": 4, "word": "hello", "count": 2, "batch": 1, "attempt": 1})` would return `"hello"`.
 #
 # *complete, easy, 2 points; one line.*
 #
@@ -454,8 +482,6 @@ def key(row):
 
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("06-key")
 
 # %% [raw] tags=["expected"]
@@ -464,10 +490,12 @@ lab.check("06-key")
 # %% [markdown] tags=["task"]
 # ## Exercise: the second confirmation (`06-wal`)
 #
-# The rows of a batch are in a write-ahead log. `commit(batch, rows, confirmed)` is asked when the log is complete: `batch`
-# is the number of the batch, `rows` the list of its offsets, `confirmed` the list of batches with a second confirmation.
-# Return the steps, in order: `["write", offset]` puts one row out, `["confirm", batch]` notes durably that a batch is out.
-# Then Spark writes `commits/N`.
+# The rows of a batch are in a write-ahead log, and this time the order is commit-then-log. `commit(batch, rows, confirmed)`
+# is asked when the log is complete: `batch` is the number of the batch, `rows` the list of its offsets, `confirmed` the
+# list of batches with a second confirmation. Return the steps, in order: `["write", offset]` puts one row out,
+# `["confirm", batch]` notes durably that a batch is out. Then Spark writes `commits/N`.
+#
+# For example, `commit(4, [9], [])` returns `[["write", 9], ["confirm", 4]]`.
 #
 # Between any two steps the job may die; a batch without `commits/N` runs again, its log is written anew, and `commit` is
 # asked again. No row may be lost. A row may come twice **only** if the crash came between the first row of its batch and
@@ -498,8 +526,6 @@ def commit(batch, rows, confirmed):
 
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("06-wal")
 
 # %% [raw] tags=["expected"]
@@ -508,12 +534,15 @@ lab.check("06-wal")
 # %% [markdown] tags=["task"]
 # ## Exercise: recover and commit (`06-recover`)
 #
-# A driver with *two_phase* starts again, in decision order. Write `recover_and_commit(decided, stored, found)`, which is
+# A driver with *two_phase* starts again, in log-then-commit. Write `recover_and_commit(decided, stored, found)`, which is
 # asked before the query starts. `decided` is the last batch with `commits/N` (-1: none). `stored` are the votes that were
 # stored before the decision, as `{"batch": 3, "handles": [...]}`. `found` are the handles of all transactions of this query
 # in the store that are open or pre-committed. Return a list of `["commit", handle]` and `["abort", handle]`. A handle names
 # query, batch, partition and driver, as `"q0-b3-p1-i2"`; you need not take it apart. A task that was tried twice has a
 # second transaction (`"q0-b3-p1-i2-a1"`), for which nobody has voted.
+#
+# For example, `recover_and_commit(3, [{"batch": 3, "handles": ["q0-b3-p0-i1"]}], ["q0-b3-p0-i1"])` returns
+# `[["commit", "q0-b3-p0-i1"]]`.
 #
 # The driver may die while it recovers, and then the next one recovers. A second commit of the same transaction changes
 # nothing. No record may be lost or come twice, and no transaction may stay open.
@@ -541,8 +570,6 @@ def recover_and_commit(decided, stored, found):
 
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("06-recover")
 
 # %% [raw] tags=["expected"]
@@ -551,9 +578,9 @@ lab.check("06-recover")
 # %% [markdown] tags=["task"]
 # ## Exercise: nothing jumps back (`06-jump`)
 #
-# Write the property that an outside reader cares about. `steady(seen)` gets what it saw, in order, as `[word, count]`: for
-# example `[["world", 1], ["hello", 1], ["hello", 2]]`. Return `False` if a word was seen to go back to a smaller count,
-# else `True`.
+# Write the property that an outside reader cares about. `steady(seen)` gets what the reader saw, in order, as `[word, count]`.
+# Return `False` if a word was seen to go back to a smaller count, else `True`. For example,
+# `steady([["world", 1], ["hello", 1], ["hello", 2]])` returns `True`.
 #
 # The check asks it about every end of good systems and of systems whose readers see a jump, and about rows put together: a
 # reader may miss counts, and may come late. It must reject what jumps back, and accept all else.
@@ -585,59 +612,59 @@ def steady(seen):
 
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("06-jump")
 
 # %% [raw] tags=["expected"]
 # 06-jump: not attempted (3 points); lab.hint("06-jump") helps.
 
 # %% [markdown]
-# ## What remains true
-#
-# | sink | in the end | on the way | price |
-# |---|---|---|---|
-# | append | at-least-once | values jump back | none |
-# | idempotent | exactly-once | values jump back | one value a key, one writer |
-# | wal | at-least-once | values jump back if it dies while flushing | visible after the decision |
-# | batch_marker | exactly-once | each batch at once | one transaction for rows and marker |
-# | two_phase, decision order | exactly-once, if the store keeps its promise | part of a batch while commits go on | visible after the decision, and a store that waits |
-#
 # ## Check yourself
 #
-# **1. Your sink runs `UPDATE t SET n = n + 1` for every record. The batch runs twice. What happens?**
+# **1. Your sink upserts each row under a key that `uuid()` makes. The batch runs twice. What is in the table?**
 #
-# <details><summary>a) Nothing; it is an upsert.</summary>An upsert is idempotent when it writes the same value again. Adding twice
-# is adding two.</details>
-# <details><summary>b) Every record of the batch is added twice.</summary>Yes: it behaves like <i>append</i>.</details>
+# <details><summary>a) Each row once; it is an upsert.</summary>The second run makes new keys and replaces nothing.</details>
+# <details><summary>b) Each row twice.</summary>Yes. With a random key the sink behaves like <i>append</i>.</details>
 #
 # **2. The log was flushed completely, and the job died before the second confirmation. What should recovery do?**
 #
-# <details><summary>a) Delete the log, since all rows are out.</summary>It cannot know that all are out. If one is missing, it is
-# lost.</details>
-# <details><summary>b) Flush again.</summary>Yes, and every row comes twice: that is the point
-# <code>sink.before_confirm</code> in the table.</details>
+# <details><summary>a) Delete the log, since all rows are out.</summary>Recovery cannot know that. A missing row would be lost.</details>
+# <details><summary>b) Flush again.</summary>Yes, and every row comes twice: that is moment 7 in the table.</details>
 #
 # **3. You have one database with transactions, and all rows of a batch go through the driver. Which sink?**
 #
-# <details><summary>a) two_phase, it is the strongest.</summary>It needs prepared transactions, a recovery and patience with
-# locks. It is needed where several writers cannot share one transaction.</details>
-# <details><summary>b) batch_marker.</summary>Yes: rows and marker in one transaction, and the search with two crashes found
-# nothing.</details>
-# <details><summary>c) wal.</summary>Its window stays, and it has a log to look after.</details>
+# <details><summary>a) two_phase.</summary>It needs prepared transactions and a recovery. It is for several writers that cannot
+# share one transaction.</details>
+# <details><summary>b) batch_marker.</summary>Yes: rows and marker in one transaction.</details>
+# <details><summary>c) wal.</summary>Its window stays. Flush and confirmation in one transaction would close the window, and that
+# is <i>batch_marker</i>.</details>
 #
-# **4. Two-phase commit in decision order; the job is killed between pre-commit and decision. What becomes of the rows?**
+# **4. Two-phase commit in log-then-commit; the job is killed between the votes and the note. What becomes of the rows?**
 #
 # <details><summary>a) Recovery commits them, they were pre-committed.</summary>Nothing has decided that. The batch runs again, and
 # they would be there twice.</details>
 # <details><summary>b) Recovery aborts them, and the batch runs again.</summary>Yes. Nobody has seen the first ones.</details>
 #
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Flink | Spark | Kafka, PostgreSQL |
+# |---|---|---|---|
+# | append | `DeliveryGuarantee.AT_LEAST_ONCE` | a plain write in `foreachBatch`; the Kafka sink | a producer without a transaction |
+# | idempotent | a sink that upserts by key | an upsert in `foreachBatch` | `INSERT ... ON CONFLICT ... DO UPDATE` |
+# | wal | 1.x: `GenericWriteAheadSink`; after a restart it flushes with the next completed checkpoint only | - | - |
+# | batch_marker | - | `foreachBatch(rows, batchId)` with a table of batches; Delta's `txnAppId` and `txnVersion`; the file sink's `_spark_metadata` | one ordinary transaction |
+# | two_phase | 1.x: `TwoPhaseCommitSinkFunction` (2.0: internal); today `Sink`, `SupportsCommitter`, `Committer` | `DataWriter.commit`, `BatchWrite.commit` | `transactional.id`; `PREPARE TRANSACTION` |
+#
+# ## On Monday
+#
+# - Look at the line with which your job writes. Without a key, a batch number or a commit it is *append*. Derive a key from the
+#   record, never from the clock or from chance.
+# - In `foreachBatch`: write the query's name and `batchId` into the transaction of the rows, and skip what is there.
+# - In Flink: look up each `KafkaSink`. Its `DeliveryGuarantee` is `NONE` by default; `EXACTLY_ONCE` needs `setTransactionalIdPrefix`.
+#
 # ## Sources
 #
-# In Apache Spark `MicroBatchExecution` (the order of the two logs) and `foreachBatch` (at least once, with a batch id to
-# deduplicate by); in Apache Flink `GenericWriteAheadSink` and `CheckpointCommitter` (the second confirmation),
-# `TwoPhaseCommitSinkFunction` (pre-commit, commit, recovery); Kafka's
-# [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging) on
-# transactions and *read_committed*.
+# Apache Spark: `MicroBatchExecution` and `foreachBatch`. Apache Flink: `GenericWriteAheadSink`, `CheckpointCommitter`, the release
+# notes of 2.0, `KafkaSinkBuilder`. Kafka:
+# [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging).
 #
 # Next: [07, the same on real Spark](07_crash_spark.ipynb)

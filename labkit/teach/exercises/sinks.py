@@ -5,11 +5,13 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from labkit.core.failpoints import FailPoint
 from labkit.core.records import Observation
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import VisibleRow
+from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
@@ -25,7 +27,7 @@ from labkit.teach.exercises.contract import (
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.keys import judge_key
 from labkit.teach.exercises.searching import search
-from labkit.teach.study import simulate
+from labkit.teach.study import Walk
 
 NOTEBOOK = "06_sinks"
 
@@ -85,6 +87,11 @@ def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
 
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
+SECOND_BATCH: dict[str, object] = {
+    "strategy": "wal",
+    "words": "hello-world-hello-world",
+    "records_per_batch": 2,
+}
 UPSERT: dict[str, object] = {
     "words": "hello-hello",
     "strategy": "idempotent",
@@ -92,8 +99,10 @@ UPSERT: dict[str, object] = {
 }
 
 
-def _half_flushed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = simulate("sink.mid_commit", sink="wal")
+def _second_batch(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    model = make("pipeline", SECOND_BATCH)
+    assert isinstance(model, Pipeline)
+    walk = Walk(play(model, (Cue(FailPoint.BEFORE_CONFIRM, batch=1),)))
     return {
         "lost": list(walk.verdict.lost),
         "duplicate": list(walk.verdict.duplicate),
@@ -101,26 +110,26 @@ def _half_flushed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
 
 
 PREDICTION = Prediction(
-    "predicted_06", {"lost": list, "duplicate": list}, _half_flushed
+    "predicted_06", {"lost": list, "duplicate": list}, _second_batch
 )
 
 EXERCISES = (
     Exercise(
         name="06-predict",
         notebook=NOTEBOOK,
-        title="a flush that was cut short",
+        title="the second batch",
         kind=Kind.PREDICT,
         level=Level.EASY,
         points=1,
         answer="predicted_06",
-        task="wal, decision order, hello (offset 0), world (1), hello (2): killed when half of the three rows, rounded "
-        "down, is flushed; world is flushed first. Which offsets are lost, which come twice?",
+        task="wal, log-then-commit, hello (offset 0), world (1), hello (2), world (3), two records a batch: killed when "
+        "batch 1 is flushed and not yet confirmed. Which offsets are lost, which come more than once?",
         hints=(
-            "Does recovery know how far the flush had come?",
-            "It flushes the whole log again.",
+            "Which batches have a second confirmation?",
+            "Recovery flushes the whole log of every other batch that is noted.",
         ),
         lines=1,
-        public=(Variant("wal, sink.mid_commit"),),
+        public=(Variant("wal, sink.before_confirm of batch 1"),),
         judge=PREDICTION.judge,
     ),
     Exercise(
