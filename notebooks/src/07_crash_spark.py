@@ -1,21 +1,29 @@
 # ---
 # jupyter:
 #   labkit:
+#     needs: [00_start, 01_guarantees, 06_sinks]
 #     slow: true
+#     told: true
 # ---
 
 # %% [markdown]
 # # Which sink survives which crash?
 #
-# In [the first notebook](00_start.ipynb) we killed one job at one moment, with two sinks. Now we take five sinks, other
-# moments, the other order of commits, and then what lies around the sink: the source, the state, the checkpoint.
+# The shop's job writes its counts into one of five sinks. Each sink has a plan against crashes, or none.
+# Here no plan is taken on trust. A real PySpark job is killed by SIGKILL, restarted from its checkpoint, and judged from outside.
 #
-# Every run here is a real PySpark job, killed by SIGKILL and restarted from its checkpoint; only the grid near the end is
-# simulated, and says so. Runs that belong together share their drivers, so that all of them take about three minutes.
-# Run the cells in order, from the first one.
+# {head}
+#
+# You will be able to
+#
+# - read a checkpoint folder and say what the next start will do,
+# - say which sinks survive a crash between the sink's commit and Spark's note, and why,
+# - say what no sink can repair: a source without memory, and a deleted checkpoint.
+#
+# Runs that belong together share their drivers, so all of them take about three minutes.
 
 # %% tags=["parameters"]
-failpoint = "sink.after_pre_commit"  # between pre-commit and commit
+failpoint = "sink.after_pre_commit"  # moment 4 of the strip
 
 # %%
 from labkit import lab
@@ -23,276 +31,319 @@ from labkit import lab
 # %% [markdown]
 # ## Five sinks, one moment
 #
-# | sink | writes | becomes visible |
+# For each micro-batch Spark does four things, always in this order. It writes `offsets/0`: the plan, with the offsets of the batch.
+# It runs the tasks. It lets the sink commit. It writes `commits/0`: the note that the batch is finished.
+#
+# | sink | writes | a reader sees the rows |
 # |---|---|---|
 # | append | each row at once | at once |
 # | idempotent | the value of a key, in place of the older one | at once |
-# | wal | into a log of its own, and copies the log later | row by row, on commit |
+# | wal | into a log of its own, and copies the log on commit | row by row, on commit |
 # | batch_marker | all rows and the number of the batch in one transaction | with that transaction |
 # | two_phase | into a transaction that it prepares, and commits later | on commit |
 #
-# We kill when every task has pre-committed and nothing has been committed. For each sink: is the result *exactly-once*,
-# *at-least-once* or *at-most-once*? Write your answers into the cell in place of `None`, as `"exactly-once"`; the runs go
-# ahead without them, too. We begin with *append*, which does nothing about crashes.
+# We kill all five at moment 4: all tasks are ready, and nothing is final.
 
 # %%
-my_predictions = {"append": None, "idempotent": None, "wal": None, "batch_marker": None, "two_phase": None}
-
-# %%
-lab.need("failpoint", "my_predictions", cell="the parameters and the predictions above")
-on_sqlite = {"idempotent": "sqlite", "batch_marker": "sqlite"}
-sinks = {sink: {"at": failpoint, "sink": sink, "store": on_sqlite.get(sink, "files")} for sink in my_predictions}
-same_moment = lab.crash_each(sinks)
-
-# %% tags=["nbval-check-output"]
-lab.need("my_predictions", "same_moment", cell="the two cells above")
-print(lab.table(same_moment, my_predictions))
-
-# %% [raw] tags=["expected"]
-#               guarantee      lost  duplicate  jumped back
-# append        at-least-once  0     3          1
-# idempotent    exactly-once   0     0          1
-# wal           exactly-once   0     0          0
-# batch_marker  exactly-once   0     0          0
-# two_phase     exactly-once   0     0          0
-
-# %%
-lab.need("same_moment", cell="the cell that runs five sinks")
-assert all(outcome.crashes[0]["signal"] == 9 for outcome in same_moment.values())
-assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
+lab.strip(killed=failpoint)
 
 # %% [markdown]
-# Four of five end *exactly-once*. Does that mean that they looked alike to a reader? Each row below is one sink; a
-# reader of the word *hello* could have seen these values, in this order:
+# `commits/0` is missing at this moment, so Spark will run the batch again, with the offsets in `offsets/0`.
 
 # %%
-lab.need("same_moment", cell="the cell that runs five sinks")
+lab.ask("07-twice")
+
+# %%
+files, database = {"at": failpoint, "store": "files"}, {"at": failpoint, "store": "sqlite"}
+same_moment = lab.crash_each(
+    {
+        "append": files | {"sink": "append"},
+        "idempotent": database | {"sink": "idempotent"},
+        "wal": files | {"sink": "wal"},
+        "batch_marker": database | {"sink": "batch_marker"},
+        "two_phase": files | {"sink": "two_phase"},
+    }
+)
+lab.compare(**same_moment)
+
+# %% tags=["nbval-check-output"]
+lab.answer("07-twice", [sink for sink, outcome in same_moment.items() if outcome.verdict.duplicate])
+
+# %% [raw] tags=["expected"]
+# ?
+
+# %% tags=["checked"]
+assert all(outcome.crashes[0]["signal"] == 9 for outcome in same_moment.values())
+assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
+assert [outcome.verdict.guarantee for outcome in same_moment.values()] == ["at-least-once"] + 4 * ["exactly-once"]
+
+# %% [markdown]
+# The table shows four sinks that end *exactly-once*. Did they look alike to a reader? Each row of the next picture is one sink.
+# A reader of the word *hello* could have seen these values, in this order. The dotted line is the kill.
+
+# %%
 figure, shown = lab.seen_over_time(same_moment, "hello")
 figure
 
-# %% [markdown]
-# *Idempotent* ends with the right value, and yet somebody who had read `hello = 2` read `hello = 1` afterwards: the value
-# jumped back and was replayed. Spark rolls back one micro-batch; an engine with longer checkpoints rolls back more.
-
-# %%
-lab.need("shown", cell="the cell with the figure")
+# %% tags=["checked"]
 assert [point.value for point in shown["idempotent"].points] == [1, 2, 1, 2]
 assert [point.value for point in shown["two_phase"].points] == [1, 2]
 
 # %% [markdown]
-# ## Other moments, and the other order
+# The picture shows a jump back in two sinks, *append* and *idempotent*. A reader saw `hello = 2`, and later `hello = 1` again.
+# *Idempotent* repairs the end of the story, and not the way there.
 #
-# *Is a write-ahead log exactly-once?* It copies its log row by row. Kill it in the middle of that.
+# Spark goes back by one micro-batch at most; an engine with longer checkpoints goes back further.
+# (Two modes of Spark differ: asynchronous progress tracking, and Real-Time Mode from Spark 4.1 on. There a batch that runs again may hold other offsets.)
+
+# %% [markdown]
+# ## Who decides that a batch counts?
 #
-# *Is two-phase commit exactly-once?* Who decides that a batch counts? In Spark's own order the sink commits, and
-# then Spark writes `commits/N` (order *engine*). In Flink's order `commits/N` comes first, as the decision, and the sink
-# commits afterwards (order *decision*). Kill both when every transaction has been committed.
+# Two sinks have a second step: they commit after the vote. So a crash can come *between* or *after* their commits.
+#
+# - *wal* copies its log row by row. We kill it at moment 6, when half of the log is copied.
+# - *two_phase* is killed at moment 8: every transaction is committed. We run it in both orders.
+#
+# | order | who has it | what happens |
+# |---|---|---|
+# | **commit-then-log** (`order="engine"`) | Spark | the sink commits, then `commits/0` is written |
+# | **log-then-commit** (`order="decision"`) | Flink | the decision is written, then the sink commits |
+#
+# Flink has no file `commits/0`. Its decision is a checkpoint in the store of completed checkpoints. In the lab's log-then-commit order
+# `commits/0` plays that part.
 
 # %%
-my_predictions = {"wal, half copied": None, "two_phase, engine order": None, "two_phase, decision order": None}
+lab.ask("07-order")
 
 # %%
 limits = {
-    "wal, half copied": {"at": "sink.mid_commit", "sink": "wal"},
-    "two_phase, engine order": {"at": "sink.after_commit", "sink": "two_phase", "order": "engine"},
-    "two_phase, decision order": {"at": "sink.after_commit", "sink": "two_phase", "order": "decision"},
+    "wal, moment 6": {"at": "sink.mid_commit", "sink": "wal"},
+    "two_phase, commit-then-log": {"at": "sink.after_commit", "sink": "two_phase", "order": "engine"},
+    "two_phase, log-then-commit": {"at": "sink.after_commit", "sink": "two_phase", "order": "decision"},
 }
 other_moments = lab.crash_each(limits)
+lab.compare(**other_moments)
 
 # %% tags=["nbval-check-output"]
-lab.need("my_predictions", "other_moments", cell="the two cells above")
-print(lab.table(other_moments, my_predictions))
+doubled = [name.split(", ")[1] for name, run in other_moments.items() if "two" in name and run.verdict.duplicate]
+lab.answer("07-order", ", ".join(doubled))
 
 # %% [raw] tags=["expected"]
-#                            guarantee      lost  duplicate  jumped back
-# wal, half copied           at-least-once  0     1          0
-# two_phase, engine order    at-least-once  0     3          1
-# two_phase, decision order  exactly-once   0     0          0
+# ?
 
 # %% [markdown]
-# Why does the order matter? Look at what lay in the checkpoint while everything was dead:
+# Why does the order matter? This lay in the checkpoint while everything was dead:
 
 # %% tags=["nbval-check-output"]
-lab.need("other_moments", cell="the cell that runs the other moments")
-for name in ("two_phase, engine order", "two_phase, decision order"):
-    crash = other_moments[name].crashes[0]
-    print(f"{name:26} offsets {crash['offset_log']}  commits {crash['commit_log']}")
+{name: ("offsets", run.crashes[0]["offset_log"], "commits", run.crashes[0]["commit_log"]) for name, run in other_moments.items()}
 
 # %% [raw] tags=["expected"]
-# two_phase, engine order    offsets [0]  commits []
-# two_phase, decision order  offsets [0]  commits [0]
+# ?
+
+# %% tags=["checked"]
+assert list(other_moments["wal, moment 6"].verdict.duplicate) == [1]
+assert list(other_moments["two_phase, commit-then-log"].verdict.duplicate) == [0, 1, 2]
+assert list(other_moments["two_phase, log-then-commit"].verdict.duplicate) == []
 
 # %% [markdown]
-# In engine order the rows were visible and Spark had not noted it, so it ran the batch again, and its rows came again.
-# In decision order the note was there; the restarted driver had nothing to repeat.
+# The second line shows the dangerous gap: the rows were visible, and `commits/0` was not there. So the second driver ran the batch again.
+# The third line shows the note; the second driver had nothing to repeat.
 #
-# > **What popular notes get wrong.** "Pre-commit is the decision", and "a write-ahead log is exactly-once". The decision is
-# > the durable note that the batch counts, and the log repeats whatever part of a copy was interrupted. Both runs are above.
-
-# %%
-lab.need("other_moments", cell="the cell that runs the other moments")
-assert list(other_moments["wal, half copied"].verdict.duplicate) == [1]
-assert list(other_moments["two_phase, decision order"].verdict.duplicate) == []
-
-# %% [markdown]
-# ## Your own crash
+# With this you can read any checkpoint folder. Suppose that it holds `offsets/0`, `offsets/1`, `offsets/2` and `commits/0`, `commits/1`.
+# Batch 2 is planned and not noted. The next start runs batch 2 again, with exactly the offsets in `offsets/2`.
+# If `commits/2` is there as well, batch 2 is finished: the next start plans batch 3.
 #
-# Pick a sink, an order and a moment, say what you expect, and press *Run*. The panel names each stage as it comes, then
-# shows the verdict, what a reader could have seen, the checkpoint's files, and the same moment in the simulator.
-# Can you find a moment at which *wal* writes something twice in either order? One at which *append* survives?
+# Each order has its own typical damage. Commit-then-log can do a batch **twice**: that is the gap above.
+# Log-then-commit can **lose** a batch: nobody runs it again, so a store that forgets its prepared transaction has lost it.
+# [Notebook 09](09_kafka.ipynb) shows that loss.
+#
+# The first line shows why *wal* doubled a row: one row was copied before the kill, and then the whole log was copied again.
+# (The lab's *wal* copies its log at the restart. Flink 1.x's write-ahead sink sends a pending log again only after its next completed checkpoint.)
+#
+# > **What popular notes get wrong.** "*Pre-commit is the decision*", and "*a write-ahead log is exactly-once*". The decision is the durable
+# > note that the batch counts. A log repeats whatever part of a copy was interrupted. Both runs are above.
+#
+# ## Your turn: break it
+#
+# Pick a sink, an order and a moment, say what you expect, and press *Run*. The panel shows the verdict, what a reader could have seen,
+# the files of the checkpoint, and the same moment in the simulator.
+# Can you find a moment at which *wal* doubles a row in the other order? One at which *append* survives?
 
 # %%
 lab.panel("wal")
 
 # %% [markdown]
-# ## A source that cannot be replayed
+# ## What no sink can repair
 #
-# So far the input was a file: Spark could read it again. A socket cannot. Our server sends six lines, each once: two to
-# the first driver, which is killed before anything is written, and four to the second. Can a better sink help?
+# ### A source that forgets
+#
+# So far the input was a file, and Spark could read it again. A socket cannot repeat a line.
+# Our server sends six lines, each once: two to the first driver, and four to the second one.
+#
+# The first driver plans batch 0 with lines 0 and 1, writes `offsets/0`, and is killed before any row is written.
+# The second driver opens a new connection. Spark's socket source numbers the lines of every connection from 0.
+# And `offsets/0` says: numbers 0 and 1 are planned already.
 
 # %%
-my_predictions = {"append": None, "two_phase": None}
+lab.ask("07-socket")
 
 # %%
-lab.need("my_predictions", cell="the cell above")
 killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch": 2}
-from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in my_predictions})
+from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in ("append", "two_phase")})
+lab.compare(**from_socket)
 
 # %% tags=["nbval-check-output"]
-lab.need("my_predictions", "from_socket", cell="the two cells above")
-print(lab.table(from_socket, my_predictions))
-print("lost:", {sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()})
+lab.answer("07-socket", len(from_socket["two_phase"].verdict.lost))
 
 # %% [raw] tags=["expected"]
-#            guarantee     lost  duplicate  jumped back
-# append     at-most-once  4     0          0
-# two_phase  at-most-once  4     0          0
-# lost: {'append': [0, 1, 2, 3], 'two_phase': [0, 1, 2, 3]}
+# ?
+
+# %% tags=["nbval-check-output"]
+{sink: list(outcome.verdict.lost) for sink, outcome in from_socket.items()}
+
+# %% [raw] tags=["expected"]
+# ?
 
 # %% [markdown]
-# Lines 0 and 1 died with the driver. Lines 2 and 3 reached the second driver and were lost all the same: Spark's socket
-# source counts the lines of a new connection from 0, and offsets 0 and 1 were in the checkpoint already. The chain is as
-# strong as its weakest link, and no sink can put back what the source has forgotten.
+# Both lists show the same four lines, whatever the sink. Lines 0 and 1 died with the first driver.
+# Lines 2 and 3 reached the second driver as its numbers 0 and 1, and counted as done.
+# What the source cannot give again is lost, and no sink can put it back.
 #
-# ## Whoever deletes the checkpoint
+# ### A checkpoint that is deleted
 #
-# A query is stuck, somebody deletes its checkpoint and starts it again. Batch numbers begin at 0 again. We kill after the
-# first batch of one record is finished, and delete the checkpoint. Three sinks: *append*; a *batch marker* that names the
-# query, and the query is a new one now; and a batch marker under a name that stays, with larger batches after the restart.
-
-# %%
-my_predictions = {"append": None, "marker, new name": None, "marker, name that stays": None}
+# A query is stuck. Somebody deletes its checkpoint folder and starts it again: batch numbers begin at 0 again, and so does the input.
+# We let the first batch, of one record, finish. Then we kill the job and delete the folder. Three sinks:
+#
+# - *append*;
+# - a batch marker that names the query, and the new query has a new name;
+# - a batch marker under a name that stays, with three records in a batch after the restart.
 
 # %%
 deleted = {"at": "engine.after_commit_log", "records_per_batch": 1, "delete_checkpoint": True}
 marker = deleted | {"sink": "batch_marker", "store": "sqlite"}
-fresh = {"append": deleted, "marker, new name": marker}
-fresh["marker, name that stays"] = marker | {"query": "counts", "later_records_per_batch": 3}
-afresh = lab.crash_each(fresh)
+afresh = lab.crash_each(
+    {
+        "append": deleted,
+        "marker, new name": marker,
+        "marker, name that stays": marker | {"query": "counts", "later_records_per_batch": 3},
+    }
+)
+lab.compare(**afresh)
 
-# %% tags=["nbval-check-output"]
-lab.need("my_predictions", "afresh", cell="the two cells above")
-print(lab.table(afresh, my_predictions))
-
-# %% [raw] tags=["expected"]
-#                          guarantee      lost  duplicate  jumped back
-# append                   at-least-once  0     1          0
-# marker, new name         at-least-once  0     1          0
-# marker, name that stays  at-most-once   2     0          0
+# %% tags=["checked"]
+assert list(afresh["append"].verdict.duplicate) == list(afresh["marker, new name"].verdict.duplicate) == [0]
+assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 
 # %% [markdown]
-# The marker that outlived its query said that batch 0 was done. The new batch 0 held all three records, and was skipped.
+# The first two rows of the table show one record twice: a new folder means that everything runs again.
+# The third row shows two records *lost*. The old marker said that batch 0 was done.
+# The new batch 0 held all three records, and the sink skipped it.
 #
-# > **What popular notes get wrong.** "The checkpoint is only an optimisation", and "foreachBatch with a batch number is
-# > exactly-once". The offset log and the commit log *are* the guarantee; a batch number means nothing beyond its query.
+# > **What popular notes get wrong.** "*The checkpoint is only an optimisation.*" That was nearly true of *Spark Streaming*, the older API
+# > of DStreams: its checkpoint cut long chains of recomputation. In *Structured Streaming* the offset log and the commit log **are** the guarantee.
+# > Also wrong: "*foreachBatch with a batch number is exactly-once*". The number means nothing beyond its own checkpoint.
+#
+# `foreachBatch` is Spark's door for your own sink: Spark calls your function with the rows of a batch and its number, `batchId`.
+# By itself it is at-least-once. The result is exactly-once if your function does what *batch_marker* does:
+# write rows and marker (query, batch) in **one** transaction, and skip a batch whose marker is there.
+# A batch that runs again must also have the same rows, so the query must not use the clock or random numbers.
+# This is the lab's sink:
 
 # %%
-lab.need("afresh", cell="the cell that deletes the checkpoint")
-assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
+lab.code("batch_marker")
+
+# %% [markdown]
+# ### What Spark ships
+#
+# None of the five sinks above is Spark's. Spark ships these:
+#
+# | Spark's own | what it promises |
+# |---|---|
+# | `format("kafka")` | at-least-once, no transactions |
+# | files, as `format("parquet")` | a batch that is in its log `_spark_metadata` is skipped; readers must honour that log |
+# | `foreachBatch` | at-least-once; the rest is up to your function |
+# | `format("memory")`, `format("console")` | for looking only |
+#
+# The lab's five are a Python data source and a `foreachBatch` function, so that each idea can be seen alone.
 
 # %% [markdown]
 # ## Where the counts live
 #
-# Spark keeps the counts in a *state store*. One provider has a map in the driver's heap (`hdfs`), the other a database
-# on the local disk (`rocksdb`). We count a poem (job `totals`, Spark's own aggregation) and kill in the second batch. The
-# heap dies with its process. Does either result survive?
-
-# %%
-asked = lab.predict(hdfs=None, rocksdb=None)  # a guarantee each
+# A count is state: Spark must remember it from batch to batch. A **state store provider** is the part of Spark that keeps it.
+# There are two. `hdfs`, the default, keeps a map in memory. `rocksdb` keeps a small database on the local disk.
+#
+# On a cluster both live in the **executors**, the processes that run tasks: one store for each task. In this lab's local mode
+# executor and driver are one process.
+# After each batch both providers write what has changed into the checkpoint folder. We count a poem and kill in the second batch:
 
 # %%
 poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "records_per_batch": 18}
 providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")})
+lab.compare(**providers)
 
 # %% tags=["nbval-check-output"]
-lab.need("providers", cell="the cell above")
-for state, outcome in providers.items():
-    kinds = {name.rpartition(".")[2] for name in outcome.crashes[0]["state_files"] if "state/0/0/1" in name}
-    print(f"{state:8} {outcome.verdict.guarantee}  version 1 of the first task: {sorted(kinds)}")
+{name: [file for file in run.crashes[0]["state_files"] if "state/0/0/1" in file] for name, run in providers.items()}
 
 # %% [raw] tags=["expected"]
-# hdfs     exactly-once  version 1 of the first task: ['delta']
-# rocksdb  exactly-once  version 1 of the first task: ['zip']
+# ?
 
-# %%
-lab.need("asked", "providers", cell="the cells above, from the prediction")
-guarantees = {state: outcome.verdict.guarantee for state, outcome in providers.items()}
-print(asked.beside(guarantees))
-assert set(guarantees.values()) == {"exactly-once"}
+# %% tags=["checked"]
+assert {outcome.verdict.guarantee for outcome in providers.values()} == {"exactly-once"}
 
 # %% [markdown]
-# Both survive, because both put their changes into the checkpoint, as the files above show. The working copy died with
-# the driver either way. And a query that keeps everything in memory, its result too, without a checkpoint? We run it, kill
-# it, and run it again. How many files does the first driver leave behind?
-
-# %%
-asked = lab.predict(left_on_disk=None)  # a number of files
+# Both survive. The file names show why: version 1 of the first task's state is in the checkpoint.
+# A `delta` holds the changes of one batch, a `zip` is RocksDB's description of its files.
+# The working copies died with the process. What survives a lost machine is what lies in the checkpoint folder,
+# so the folder must not be on that machine.
+#
+# And a query that keeps everything in memory, its result too, and has no checkpoint? We run it, kill it, and run it again.
 
 # %%
 lives = lab.memory_sink()
 
 # %% tags=["nbval-check-output"]
-lab.need("lives", cell="the cell above")
-for number, life in enumerate(lives, start=1):
-    print(f"driver {number}: inside {life.rows}; signal {life.signal}; left on disk: {life.left}")
+[(life.rows, "left on disk:", life.left) for life in lives]
 
 # %% [raw] tags=["expected"]
-# driver 1: inside [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)]; signal 9; left on disk: []
-# driver 2: inside [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)]; signal 9; left on disk: []
+# ?
 
-# %%
-lab.need("asked", "lives", cell="the cells above, from the prediction")
-print(asked.beside(left_on_disk=len(lives[0].left)))
+# %% tags=["checked"]
 assert lives[0].left == []
 assert lives[0].rows == lives[1].rows
+assert {life.signal for life in lives} == {9}
 
 # %% [markdown]
-# The second driver counted everything from the start: there was nothing that it could have gone on from.
+# Each line shows one driver. Both counted to the same three rows, and both left nothing behind.
+# The second driver had nothing to go on from, so it counted from the start.
 #
 # ## All moments at once
 #
-# We tried a dozen cells. Here is every one of this job in the *simulator*, which a test compares with real Spark cell by cell.
-# The hook marks a value that jumped back. `labkit matrix --engine spark` runs them for real, and `lab.matrix(folder)` shows
-# its folder as the same grid, each cell a link to its run.
+# We tried a dozen moments. Here is every one of this job in the *simulator*; a test compares it with real Spark, cell by cell.
+# A hook marks a value that jumped back. `labkit matrix --engine spark` runs them for real.
 
 # %%
 cells = lab.matrix()
-assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
 cells
+
+# %% tags=["checked"]
+assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
+
+# %% [markdown]
+# The column of *two_phase* in log-then-commit order is *exactly-once* in every row. That holds as long as the store
+# keeps what was prepared; a store that drops it is the subject of the next notebooks.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: a sink that survives (`07-sink`)
 #
 # Choose a sink, a store (`"files"` or `"sqlite"`) and an order (`"engine"`, `"decision"`, or `None` for a sink that takes
-# none). The check runs it on **real Spark** and kills it by SIGKILL at the moment when the sink has committed and
-# `commits/0` is not written yet (or, for a sink that shows its rows at once, when all of them are out). After the restart
-# the guarantee must be **exactly-once**, and no value may have been seen to jump back. The check takes about twenty
-# seconds.
+# none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed, and `commits/0` is not
+# written. A sink that shows its rows at once is killed when all of them are out. Two things must hold after the restart: the guarantee
+# is **exactly-once**, and no value was seen to jump back. The check takes about twenty seconds; a grade comes from other batches and sizes.
 #
 # *configure, medium, 4 points; one line.*
 #
 # <details><summary>Hint 1</summary>The batch runs again. Which sinks know that it is there?</details>
-# <details><summary>Hint 2</summary>In engine order two_phase does not. In decision order nothing is committed at that
+# <details><summary>Hint 2</summary>In commit-then-log order two_phase does not. In log-then-commit order nothing is committed at that
 # moment.</details>
 
 # %% tags=["exercise"]
@@ -304,8 +355,6 @@ sink_settings = {"sink": ..., "store": ..., "order": ...}
 sink_settings = {"sink": "batch_marker", "store": "sqlite", "order": None}
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("07-sink")
 
 # %% [raw] tags=["expected"]
@@ -314,7 +363,7 @@ lab.check("07-sink")
 # %% [markdown] tags=["task"]
 # ## Exercise: explain it to a colleague (`07-why`)
 #
-# In three to six sentences, for a colleague who has not seen this notebook: why can an *idempotent* sink be exactly-once in
+# Write three to six sentences for a colleague who has not seen this notebook. Why can an *idempotent* sink be exactly-once in
 # the end and still have shown a value that jumps back? For which readers does that matter, and for which not?
 #
 # *explain, medium, 3 points from your instructor, by hand; about 4 lines.*
@@ -334,62 +383,73 @@ read the table in between saw 2, then 1, then 2. That does not matter to a repor
 to anybody who acts on what the table says now, such as an alarm or another job that reads it."""
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("07-why")
 
 # %% [raw] tags=["expected"]
 # 07-why: not attempted (3 points); lab.hint("07-why") helps.
 
 # %% [markdown]
-# ## What remains true
-#
-# - The guarantee belongs to source, engine and sink together, in one order of commits, and to the checkpoint's life.
-# - *Exactly once in the end* does not say what a reader saw on the way.
-# - Two-phase commit in decision order is exactly-once in every cell of the grid. That holds as long as the outside system
-#   keeps what was prepared: a transaction that it drops is another story.
-#
 # ## Check yourself
 #
-# **1. A sink upserts `n = n + 1` for every record instead of writing the value. What does the crash do?**
+# **1. A sink runs `n = n + 1` for every record instead of writing the value. What does a crash do?**
 #
-# <details><summary>a) Nothing, an upsert is idempotent.</summary>Only one that writes the same value again. Adding twice is
+# <details><summary>a) Nothing, an upsert is idempotent.</summary>No. Only an upsert that writes the same value again is. Adding twice is
 # adding two.</details>
-# <details><summary>b) The repeated batch is added twice.</summary>Yes. Idempotent are keys and values that are
+# <details><summary>b) The repeated batch is added twice.</summary>Yes. A sink is idempotent when keys and values are
 # the same whenever the batch runs.</details>
 #
-# **2. Two-phase commit in decision order, killed after `commits/N` and before any commit. Which is right?**
+# **2. Two-phase commit in log-then-commit order is killed after `commits/N` and before any commit. What is right?**
 #
-# <details><summary>a) The batch is lost, nobody will run it again.</summary>It is not run again, and it need not be: the
-# stored handles say what to commit, and recovery commits it before the query starts.</details>
-# <details><summary>b) Recovery commits it.</summary>Yes: decided is decided, whoever carries it out.</details>
-# <details><summary>c) Recovery aborts it and runs the batch again.</summary>That would be right if nothing had been decided.
+# <details><summary>a) The batch is lost, nobody will run it again.</summary>No. It is not run again, and it need not be: the
+# stored handles say what to commit, and recovery commits before the query starts.</details>
+# <details><summary>b) Recovery commits it.</summary>Yes. The decision is on disk, and any driver can carry it out.</details>
+# <details><summary>c) Recovery aborts it and runs the batch again.</summary>No. That is right where nothing was decided.
 # Aborting what was decided loses it.</details>
 #
-# **3. Your job reads a message queue that deletes what was read. What must be written before you may tell it so?**
+# **3. Your job reads a message queue that deletes what it has delivered. When may the job say "delivered"?**
 #
-# <details><summary>a) The rows, in the sink.</summary>Enough for at-least-once, if the queue sends again what was not
-# confirmed. But two systems must then agree on the same batch.</details>
-# <details><summary>b) Nothing; the sink's transaction protects the rows.</summary>The socket above had a two-phase sink, and
-# lost four of six.</details>
+# <details><summary>a) When a two-phase sink has its rows in an open transaction.</summary>No. An open transaction can be rolled back, and then
+# nobody can send the rows again. The socket above had a two-phase sink and lost four of six.</details>
+# <details><summary>b) As soon as the message is read.</summary>No. The socket works like that: what was read and not yet written is gone.</details>
+# <details><summary>c) When the rows are committed, or a checkpoint holds the message itself.</summary>Yes. From then on the queue is not needed for a replay.</details>
 #
-# **4. In the grid, *wal* is at-least-once at `sink.mid_commit`. What would make it exactly-once?**
+# **4. *wal* is at-least-once at moment 6. What would make it exactly-once?**
 #
-# <details><summary>a) Deciding earlier, in the other order.</summary>Look at the grid: it is at-least-once in both orders. The
-# order moves the moment of the decision; the half-made copy stays.</details>
-# <details><summary>b) Copying the log and noting it as confirmed in one transaction of the store.</summary>Yes: then there is no
-# half-made copy that anybody could find. A store without transactions cannot do that.</details>
-# <details><summary>c) Deleting the log as soon as copying fails.</summary>Then the rest of the batch is lost. The log must stay
+# <details><summary>a) Deciding earlier, in the other order.</summary>No. The grid shows at-least-once in both orders. The
+# order moves the decision; the half-made copy stays.</details>
+# <details><summary>b) Copying the log and confirming the copy in one transaction of the store.</summary>Yes. Then there is no
+# half-made copy. A store without transactions cannot do that.</details>
+# <details><summary>c) Deleting the log as soon as copying fails.</summary>No. Then the rest of the batch is lost. The log must stay
 # until everything is copied and confirmed.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Spark | Flink | Kafka |
+# |---|---|---|---|
+# | the plan | `offsets/N` | source offsets in the checkpoint | - |
+# | the note | `commits/N` | completed checkpoint | `PrepareCommit` in the coordinator's log |
+# | checkpoint folder | option `checkpointLocation`; the owner is the query | checkpoint storage | - |
+# | state provider | `spark.sql.streaming.stateStore.providerClass`; default `HDFSBackedStateStoreProvider`, the other one `RocksDBStateStoreProvider` | state backend | - |
+# | order of commits | commit-then-log | log-then-commit | - |
+# | *wal* | - | `GenericWriteAheadSink` (1.x) | - |
+# | *two_phase* | - | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction`, which left the public API in 2.0 | transactional producer |
+# | *batch_marker* | your `foreachBatch`; Delta's `txnAppId` and `txnVersion` | - | - |
+#
+# ## On Monday
+#
+# - Look at a query's checkpoint folder: is the newest number in `offsets` also in `commits`? If not, that batch will run again.
+# - Look at where `checkpointLocation` points. It must survive the machine, and nobody may "clean it up".
+# - Look into every `foreachBatch`: does it write `batchId` and the query's name with its rows, in one transaction?
+# - If a checkpoint must go: give the query a new name in its markers, and clear what it has written, or expect rows twice.
 #
 # ## Sources, and what comes next
 #
-# Apache Spark: classes `MicroBatchExecution`, `TextSocketMicroBatchStream`, `HDFSBackedStateStoreProvider` and
-# `RocksDBStateStoreProvider`; Armbrust and others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018.
-# Apache Flink: classes `GenericWriteAheadSink` and `TwoPhaseCommitSinkFunction`; Carbone and others,
+# Apache Spark 4.2: classes `MicroBatchExecution`, `TextSocketMicroBatchStream`, `FileStreamSink`, `HDFSBackedStateStoreProvider` and
+# `RocksDBStateStoreProvider`; the guide's chapters *State Store* and *foreachBatch*; Armbrust and others,
+# [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018.
+# Apache Flink: release notes of 2.0 (removed sink classes); Carbone and others,
 # [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
 #
-# The same sinks step by step, without Spark: [the jump back, and what a transaction protects](06_sinks.ipynb). The beginning
-# of the course: [what is guaranteed, and by whom?](01_guarantees.ipynb)
+# The same sinks step by step, without Spark: [what does a reader see?](06_sinks.ipynb)
 #
 # Next: [08, can a transaction outlive the program that wrote it?](08_postgres.ipynb)

@@ -1,514 +1,551 @@
 # ---
 # jupyter:
 #   labkit:
+#     needs: [05_two_phase_commit, 06_sinks, 07_crash_spark]
 #     slow: true
+#     told: true
 # ---
 
 # %% [markdown]
 # # Can a transaction outlive the program that wrote it?
 #
-# Two-phase commit asks a database for something unusual: a transaction that is finished, but not decided, and that
-# waits for the decision even if the program dies, the connection breaks or the machine loses power. PostgreSQL has it.
-# First you do it by hand, in SQL; then a real Spark job is killed in the middle of it.
+# A bank moves 100 from its northern branch to its southern branch. Each branch has its own system, and the power can fail at any moment.
+# Two-phase commit asks each system for something unusual: a transaction that is finished, and not yet decided.
+# It must wait for the decision, even if the program dies.
 #
-# **Nothing in this notebook is simulated**, except where a cell says so. The server is a real PostgreSQL: yours, if
-# `LABKIT_POSTGRES` names one, or else a private one that starts in a second or two and is gone when this notebook's
-# kernel ends. It takes about fifteen minutes. Run the cells from top to bottom; one that needs another says which.
+# PostgreSQL has such transactions. First you make them by hand, in SQL. Then a real Spark job is killed in the middle of them.
+#
+# {head}
+#
+# You will be able to
+#
+# - prepare a transaction, find it again, and finish it from another program,
+# - say what a forgotten one does to everybody else,
+# - write a sink for one database that is exactly-once without any of this.
+#
+# The server is a real PostgreSQL: yours, if `LABKIT_POSTGRES` names one, or else a private one that is gone when this notebook's kernel ends.
 
 # %% tags=["parameters"]
-failpoint = "sink.after_pre_commit"  # where Spark's two_phase is killed further down: all prepared, nothing decided
+failpoint = "sink.after_pre_commit"  # where Spark's two_phase is killed further down: moment 4
+
+# %%
+from labkit import lab
+
+server = lab.postgres()
 
 # %% [markdown]
 # ## Two branches of a bank
 #
-# *North* and *south* have 500 each. They stand for two systems: each has a connection of its own and can only commit its
-# own part. (Here both tables are in one database, so that you can add them up in one query.) A session prints what the
-# server answers.
+# *North* and *south* have 500 each. A **session** is one connection to the server, as one program would have it. Each branch has a session of its own,
+# and can only commit its own part. (Both tables are in one database, so that a reader can add them up.)
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-server = lab.postgres()
-north, south, reader = (server.session(name) for name in ("north", "south", "reader"))
-print(north.run("CREATE TABLE north (balance int)", "INSERT INTO north VALUES (500)"))
-print(south.run("CREATE TABLE south (balance int)", "INSERT INTO south VALUES (500)"))
+north, south, reader = server.session("north"), server.session("south"), server.session("reader")
+north.run("CREATE TABLE north (balance int)", "INSERT INTO north VALUES (500)")
+south.run("CREATE TABLE south (balance int)", "INSERT INTO south VALUES (500)")
 total = "SELECT north.balance + south.balance AS total FROM north, south"
-print(reader.run(total))
+reader.run(total)
 
 # %% [raw] tags=["expected"]
-# north: CREATE TABLE
-# north: INSERT 0 1
-# south: CREATE TABLE
-# south: INSERT 0 1
-# reader: total
-# reader: 1000
+# ?
 
 # %% [markdown]
-# ## Naive: one after the other
-#
-# Take 100 in the north, give 100 in the south. The program dies in between; for the server that is a connection which
-# breaks, and `crash()` does just that. What is the total afterwards? Write your answer in place of `None`, then run the
-# cell. It runs without it, too.
+# First the naive way: one branch after the other. The program takes 100 in the north, and dies before it gives 100 in the south.
+# For the server, a program's death is a connection that breaks. `crash()` does just that.
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("server", cell="the cell that makes the two branches")
-said = lab.predict({"total afterwards": None})
-print(north.run("UPDATE north SET balance = balance - 100"))
+north.run("UPDATE north SET balance = balance - 100")
 north.crash()
-print(said.beside({"total afterwards": reader.run(total).value}))
+reader.run(total)
 
 # %% [raw] tags=["expected"]
-# north: UPDATE 1
-#                   it was
-# total afterwards  900
-# Nothing was predicted, so nothing is compared.
+# ?
 
 # %% [markdown]
-# ## Less naive: two open transactions
-#
-# Now each branch opens a transaction, both do their work, and only then both commit. That narrows the window. The program
-# dies between the two commits. Can somebody else commit the second one later?
+# 100 are gone. Now less naive: both branches open a transaction and do their work. Only then does each commit.
+# The program dies between the two commits.
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("server", cell="the cell that makes the two branches")
-said = lab.predict({"total afterwards": None})
 north = server.session("north")
-print(north.run("UPDATE north SET balance = 500", "BEGIN", "UPDATE north SET balance = balance - 100"))
-print(south.run("BEGIN", "UPDATE south SET balance = balance + 100"))
-print(north.run("COMMIT"))
+north.run("UPDATE north SET balance = 500")  # the bank repairs the damage
+north.run("BEGIN", "UPDATE north SET balance = balance - 100")
+south.run("BEGIN", "UPDATE south SET balance = balance + 100")
+north.run("COMMIT")
 south.crash()  # before its COMMIT
-print(said.beside({"total afterwards": reader.run(total).value}))
+reader.run(total)
 
 # %% [raw] tags=["expected"]
-# north: UPDATE 1
-# north: BEGIN
-# north: UPDATE 1
-# south: BEGIN
-# south: UPDATE 1
-# north: COMMIT
-#                   it was
-# total afterwards  900
-# Nothing was predicted, so nothing is compared.
+# ?
 
 # %% [markdown]
-# An open transaction belongs to its connection and dies with it. There is nothing left that anybody could commit.
+# The reader finds 900 again. A plain transaction belongs to its session and dies with it. Nothing is left that anybody could commit later.
 #
 # ## Prepare, then decide
 #
-# `PREPARE TRANSACTION 'name'` is PostgreSQL's vote *yes*. It takes the transaction away from its connection and writes it to
-# disk under a name; it is neither committed nor rolled back. Both branches prepare, then **both connections break**. How
-# many transactions are left, and what is the total that a reader sees?
+# `PREPARE TRANSACTION 'name'` is PostgreSQL's vote *yes*. It takes the transaction away from its session and writes it to disk under that name.
+# The result is a **prepared transaction**: neither committed nor rolled back. Readers do not see its rows yet. The session is free for other work.
+# The name is called **gid**, for global identifier.
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("server", cell="the cell that makes the two branches")
 north, south = server.session("north"), server.session("south")
 north.run("UPDATE north SET balance = 500")
-print(north.run("BEGIN", "UPDATE north SET balance = balance - 100", "PREPARE TRANSACTION 'transfer-north'"))
-print(south.run("BEGIN", "UPDATE south SET balance = balance + 100", "PREPARE TRANSACTION 'transfer-south'"))
+north.run("BEGIN", "UPDATE north SET balance = balance - 100", "PREPARE TRANSACTION 'transfer-north'")
+south.run("BEGIN", "UPDATE south SET balance = balance + 100", "PREPARE TRANSACTION 'transfer-south'")
 
 # %% [raw] tags=["expected"]
-# north: BEGIN
-# north: UPDATE 1
-# north: PREPARE TRANSACTION
-# south: BEGIN
-# south: UPDATE 1
-# south: PREPARE TRANSACTION
+# ?
+
+# %% [markdown]
+# Both branches have prepared. Now both connections break, as they did before.
+
+# %%
+lab.ask("08-prepared")
+
+# %%
+north.crash()
+south.crash()
+waiting = reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid")
+waiting
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("north", "south", cell="the cell above")
-said = lab.predict({"transactions left": None, "total": None})
-for session in (north, south):
-    session.crash()
-waiting = "SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid"
-print(said.beside({"transactions left": len(reader.run(waiting).rows), "total": reader.run(total).value}))
+lab.answer("08-prepared", f"{len(waiting.rows)} waiting, total {reader.run(total).value}")
 
 # %% [raw] tags=["expected"]
-#                    it was
-# transactions left  2
-# total              1000
-# Nothing was predicted, so nothing is compared.
+# ?
 
 # %% [markdown]
 # The view `pg_prepared_xacts` lists what waits. A broken connection is a mild death, though. The next cell sends SIGKILL to
-# **every process of the server** and starts it again (only if it is the private one). What is left?
+# **every process of the server** and starts it again (only if it is the private one):
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("waiting", cell="the cell above")
-said = lab.predict({"transactions left": None})
 print(server.kill())
 reader = server.session("reader")
-print(reader.run(waiting))
-print(said.beside({"transactions left": len(reader.run(waiting).rows)}))
+reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid")
 
 # %% [raw] tags=["expected"]
-# the server died by signal 9; another process runs now: yes
-# reader: gid
-# reader: transfer-north
-# reader: transfer-south
-#                    it was
-# transactions left  2
-# Nothing was predicted, so nothing is compared.
+# ?
 
 # %% [markdown]
-# They wait, after the death of their writers and of the server. (SIGKILL is not a power cut: what the operating system
-# had not yet written to disk survives it. PostgreSQL waits for the disk as well, which this run cannot show.)
+# Both names are still there, after the death of their programs and of the server. (SIGKILL is not a power cut: what the operating system
+# has not yet written to disk survives a SIGKILL. PostgreSQL waits for the disk as well, which this run cannot show.)
 #
 # ## Somebody else commits
 #
-# The decision is: commit. A session that had nothing to do with the transfer carries it out, one branch after the other. What
-# does a reader see between the two, and what in the end?
+# The decision is: commit. Who may carry it out? Any session, if three things hold. It works in the **same database**.
+# It belongs to the **same user**, or to a superuser. And it has **no open transaction** of its own.
+# A session that has nothing to do with the transfer tries the last two:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("waiting", cell="the cell in which both branches prepare")
-said = lab.predict({"between the two": None, "in the end": None})
+# https://www.postgresql.org/docs/current/sql-commit-prepared.html: same user or superuser, same database, no block
 other = server.session("other")
-print(other.run("COMMIT PREPARED 'transfer-north'"))
-between = reader.run(total).value
-print(other.run("COMMIT PREPARED 'transfer-south'"))
-print(said.beside({"between the two": between, "in the end": reader.run(total).value}))
+inside = other.run("BEGIN", "COMMIT PREPARED 'transfer-north'")
+other.run("ROLLBACK")
+stranger = other.run("SET SESSION AUTHORIZATION pg_monitor", "COMMIT PREPARED 'transfer-north'")
+other.run("RESET SESSION AUTHORIZATION")
+print(inside, stranger, sep="\n")
 
 # %% [raw] tags=["expected"]
-# other: COMMIT PREPARED
-# other: COMMIT PREPARED
-#                  it was
-# between the two  900
-# in the end       1000
-# Nothing was predicted, so nothing is compared.
+# ?
 
 # %% [markdown]
-# A **fractured read**: 900 for a moment. If the one who commits dies in between, the moment lasts until somebody
-# recovers. Two-phase commit promises all or nothing *in the end*; it does not promise that both become visible at once.
-#
-# ## May a commit come twice?
-#
-# Recovery often cannot know how far the dead program came, so it commits again. PostgreSQL's answers to a second commit,
-# and to the commit of a transaction that never was. Can you tell the two apart?
+# Both are refused, and nothing was harmed. As the same user and outside a transaction, the session may commit, one branch after the other. A reader looks in between:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
+other.run("COMMIT PREPARED 'transfer-north'")
+between = reader.run(total)
+other.run("COMMIT PREPARED 'transfer-south'")
+print(between, reader.run(total), sep="\n")
 
-lab.need("other", cell="the cell above")
+# %% [raw] tags=["expected"]
+# ?
+
+# %% tags=["checked"]
+assert (between.value, reader.run(total).value) == (900, 1000)
+
+# %% [markdown]
+# The first total shows a **fractured read**: 900 for a moment, part of the transfer without the rest. If the session that commits dies in between, the moment lasts until
+# somebody recovers. Two-phase commit promises all or nothing *in the end*. It does not promise that both parts become visible at once.
+#
+# ### May a commit come twice?
+#
+# Recovery often cannot know how far the dead program came, so it commits again. Compare PostgreSQL's answer to a second commit
+# with its answer for a name that never was:
+
+# %% tags=["nbval-check-output"]
 again = other.run("COMMIT PREPARED 'transfer-north'")
 never = other.run("COMMIT PREPARED 'transfer-west'")
 print(again, never, sep="\n")
-assert again.code == never.code
 
 # %% [raw] tags=["expected"]
-# other: ERROR 42704: prepared transaction with identifier "transfer-north" does not exist
-# other: ERROR 42704: prepared transaction with identifier "transfer-west" does not exist
+# ?
 
 # %% [markdown]
-# *It is not there* may mean committed, rolled back or never prepared. The way out is a **marker**: a row with the name of the
-# transaction, written in that same transaction. It is there if and only if the transaction was committed. Two transactions
-# with markers and one decision each:
+# Both answers are error 42704. "It is not there" may mean committed, rolled back, or never prepared.
+# The way out is a **marker row**: a row with the transaction's name, written in that same transaction. The row is there if and only if the transaction
+# was committed. Two transactions with marker rows, and one decision each:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("other", cell="the cell in which somebody else commits")
 north, south = server.session("north"), server.session("south")
 other.run("CREATE TABLE done (name text PRIMARY KEY)")
 north.run("BEGIN", "INSERT INTO done VALUES ('first')", "PREPARE TRANSACTION 'first'")
 south.run("BEGIN", "INSERT INTO done VALUES ('second')", "PREPARE TRANSACTION 'second'")
-print(other.run("COMMIT PREPARED 'first'", "ROLLBACK PREPARED 'second'"))
-print(reader.run("SELECT name FROM done"))
+other.run("COMMIT PREPARED 'first'", "ROLLBACK PREPARED 'second'")
+reader.run("SELECT name FROM done")
 
 # %% [raw] tags=["expected"]
-# other: COMMIT PREPARED
-# other: ROLLBACK PREPARED
-# reader: name
-# reader: first
+# ?
 
 # %% [markdown]
-# ## The price: who is locked out?
+# Only *first* has its row, and only *first* was committed.
 #
-# A program prepares and dies, and nobody comes to decide: an **orphan**. Another program wants to update the same row, and a
-# third one only reads it. Who gets through: the *writer*, the *reader*, *both* or *nobody*?
+# ### One database needs no two-phase commit
+#
+# If all rows of a batch go to **one** database, the marker row alone is enough. Rows and marker travel in one plain transaction.
+# This is what Spark would call for each micro-batch, through `foreachBatch`. The key of the marker is (query, batch):
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
+other.run("CREATE TABLE batches (query text, batch int, PRIMARY KEY (query, batch))")
+other.run("CREATE TABLE counts (word text, n int)")
 
-lab.need("other", cell="the cell in which somebody else commits")
-said = lab.predict({"gets through": None})
+
+def write_batch(rows, batch):
+    other.run("BEGIN")
+    marker = f"INSERT INTO batches VALUES ('word-count', {batch}) ON CONFLICT DO NOTHING RETURNING batch"
+    if other.run(marker).rows:  # empty if this batch was written before
+        for word, n in rows:
+            other.run(f"INSERT INTO counts VALUES ('{word}', {n})")
+    other.run("COMMIT")
+
+
+write_batch([("hello", 1), ("world", 1)], batch=0)
+write_batch([("hello", 1), ("world", 1)], batch=0)  # Spark runs the batch again after a crash
+write_batch([("hello", 2)], batch=1)
+reader.run("SELECT word, n FROM counts")
+
+# %% [raw] tags=["expected"]
+# ?
+
+# %% [markdown]
+# Three rows came out of four: the second call found its marker and skipped the batch. Two-phase commit is needed where this is not possible: several tasks
+# write through their own sessions, or the batch goes to two systems.
+#
+# ## The price: who is locked out?
+#
+# A program updates a row, prepares, and dies. Nobody comes to decide: its transaction is an **orphan**.
+# A transaction that has changed a row holds a lock on that row until it ends. Readers take the last committed value and need no such lock.
+#
+# Another program wants to update the same row, and a third one only reads it. The writer gives up after 0.3 seconds.
+
+# %%
+lab.ask("08-locked")
+
+# %%
 north = server.session("north")
 north.run("BEGIN", "UPDATE north SET balance = balance - 1", "PREPARE TRANSACTION 'orphan'")
 north.crash()
-writes = other.run("SET lock_timeout = '300ms'", "UPDATE north SET balance = balance - 1")
-tried = {"writer": writes, "reader": reader.run("SELECT count(*) FROM north")}
-print(writes)
-print(said.beside({"gets through": " ".join(name for name, reply in tried.items() if not reply.code)}))
-
-# %% [raw] tags=["expected"]
-# other: SET
-# other: ERROR 55P03: canceling statement due to lock timeout
-#               it was
-# gets through  reader
-# Nothing was predicted, so nothing is compared.
-
-# %% [markdown]
-# Without `lock_timeout` the writer would wait for ever, since **no timeout ever ends a prepared transaction**. Whoever
-# wants to change a row that an unfinished transaction has changed waits for that transaction. And its owner is no process:
+writer = other.run("SET lock_timeout = '300ms'", "UPDATE north SET balance = balance - 1")
+looker = reader.run("SELECT balance FROM north")
+print(writer, looker, sep="\n")
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("writes", cell="the cell above")
-owner = "FROM pg_locks JOIN pg_prepared_xacts ON transactionid = transaction WHERE gid = 'orphan'"
-print(reader.run(f"SELECT gid, locktype, mode, pid {owner}"))
-print(other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1"))
-assert writes.code == "55P03"  # lock_not_available
+through = [name for name, reply in (("the writer", writer), ("the reader", looker)) if not reply.code]
+lab.answer("08-locked", " and ".join(through))
 
 # %% [raw] tags=["expected"]
-# reader: gid     locktype       mode           pid
-# reader: orphan  transactionid  ExclusiveLock  -
-# other: ROLLBACK PREPARED
-# other: UPDATE 1
+# ?
+
+# %% tags=["checked"]
+assert writer.code == "55P03"  # lock_not_available
 
 # %% [markdown]
+# Without `lock_timeout` the writer would wait for ever, since **no timeout of the server ever ends a prepared transaction**.
+# Who holds the lock? PostgreSQL's view `pg_locks` knows. Its manual joins it to `pg_prepared_xacts` like this:
+
+# %% tags=["nbval-check-output"]
+# The manual's join (pg_locks, "Viewing Locks"; pgsql-bugs #9840). PostgreSQL 18.4: a transaction that was prepared since
+# the server's start keeps the virtual id of its session, as 3/5; only one that was read back at a start gets -1/xid.
+held = """SELECT gid, locktype, relation::regclass AS on_table, mode, pid
+          FROM pg_prepared_xacts JOIN pg_locks ON virtualtransaction = '-1/' || transaction
+          WHERE gid = 'orphan' ORDER BY locktype"""
+print(reader.run(held))
+server.kill()  # and starts it again, if it is the private one
+reader = server.session("reader")
+reader.run(held)
+
+# %% [raw] tags=["expected"]
+# ?
+
+# %% [markdown]
+# The first answer is empty. On this server, PostgreSQL 18, the join of the manual finds an orphan only after a restart.
+# The second answer shows both locks: one on the transaction's own id, which writers wait for, and one on the table.
+# The column `pid` is empty: the owner is no process.
+#
+# Before a restart, join through the lock on the own id: `own.transactionid = transaction`, and then `held.virtualtransaction = own.virtualtransaction`.
+#
+# ### Finish the orphan
+#
+# A real server has many jobs, so names must say whose transaction this is: `job/batch/task`, for example. SQL takes such a name apart,
+# and SQL can write the statements that somebody must send:
+
+# %% tags=["nbval-check-output"]
+north, other = server.session("north"), server.session("other")
+north.run("BEGIN", "UPDATE south SET balance = balance + 0", "PREPARE TRANSACTION 'nightly/7/0'")
+statements = other.run("""SELECT format('ROLLBACK PREPARED %L', gid) AS statement
+                          FROM pg_prepared_xacts
+                          WHERE split_part(gid, '/', 1) = 'nightly' AND database = current_database()""")
+other.run(*[statement for (statement,) in statements.rows])
+print(statements, reader.run("SELECT gid FROM pg_prepared_xacts"), sep="\n")
+
+# %% [raw] tags=["expected"]
+# ?
+
+# %% [markdown]
+# The job *nightly* had one transaction, which is gone; *orphan* was not touched. `split_part(gid, '/', 1)` is the first part of the name.
+# `format` with `%L` puts a value into quotes, also one that has a quote inside. The view lists all databases of the server, and only those of
+# `current_database()` can be finished here.
+
+# %% tags=["nbval-check-output"]
+other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1")
+
+# %% [raw] tags=["expected"]
+# ?
+
+# %% [markdown]
+# Now the writer gets through.
+#
 # > **What popular notes get wrong.** "*Two-phase commit is perfect.*" The orphan above blocked everybody who wanted to write that
-# > row, and would have done so for a year; it also keeps PostgreSQL from cleaning up old rows. That is why prepared
-# > transactions are **off** by default (`max_prepared_transactions = 0`). For recovery it means: *first* finish every
-# > orphan of your own, *then* replay. In the other order the replayed update waits for its own predecessor.
+# > row, and would have done so for a year. It also keeps PostgreSQL from cleaning up old rows. That is why prepared
+# > transactions are **off** by default: `max_prepared_transactions = 0`, and `PREPARE TRANSACTION` fails with error 55000.
+# > For recovery it means: *first* finish every orphan of your own, *then* write the batch again. In the other order the new write waits
+# > for its own dead predecessor.
 #
 # ## A transaction that may not stay open
 #
-# Two-phase commit keeps a transaction open for a whole batch or checkpoint interval. A server can be told to end
-# sessions that are idle in one (`idle_in_transaction_session_timeout`). Here it is half a second, and the second row comes later.
-# How many rows are there in the end, and how many prepared transactions?
+# Two-phase commit keeps a transaction open for a whole batch. A server can be told to end
+# sessions that do nothing inside a transaction: `idle_in_transaction_session_timeout`. Here it is half a second, and the second row comes later.
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("server", cell="the cell that makes the two branches")
-said = lab.predict(rows=None, prepared=None)
 slow = server.session("slow")
 slow.run("CREATE TABLE words (word text)", "SET idle_in_transaction_session_timeout = '500ms'")
-print(slow.run("BEGIN", "INSERT INTO words VALUES ('hello')"))
+slow.run("BEGIN", "INSERT INTO words VALUES ('hello')")
 slow.wait_for_its_end()  # nothing is sent, until the server has ended the session
-print(slow.run("INSERT INTO words VALUES ('world')", "PREPARE TRANSACTION 'slow'"))
-prepared = reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid = 'slow'").rows
-print(said.beside(rows=reader.run("SELECT count(*) FROM words").value, prepared=len(prepared)))
+late = slow.run("INSERT INTO words VALUES ('world')", "PREPARE TRANSACTION 'slow'")
+print(late, reader.run("SELECT count(*) FROM words"), sep="\n")
 
 # %% [raw] tags=["expected"]
-# slow: BEGIN
-# slow: INSERT 0 1
-# slow: ERROR 25P03: terminating connection due to idle-in-transaction timeout
-#           it was
-# rows      0
-# prepared  0
-# Nothing was predicted, so nothing is compared.
+# ?
 
 # %% [markdown]
-# It never prepares: no loss, no duplicate, and no progress either, however often it is repeated.
+# The server ended the session, and with it the open transaction: no row, no prepared transaction. Such a job never prepares. It loses nothing,
+# doubles nothing, and never gets further. The timeout ends sessions. A prepared transaction has none, so no such timeout reaches it.
+# (PostgreSQL 17 and later also have `transaction_timeout`. It spares prepared transactions, too.)
 #
 # | two-phase commit demands | PostgreSQL | seen above |
 # |---|---|---|
 # | transactions | yes | |
-# | open for a whole interval | yes, unless a timeout for idle sessions is shorter | *slow* never prepares |
+# | open for a whole interval | yes, unless a timeout for sessions is shorter | *slow* never prepares |
 # | pending until the decision is known | yes, without a timeout, through a SIGKILL of the server | two waited |
-# | any process can finish it | yes, by name | *other* did |
-# | a second commit changes nothing | an error, the same as for one that never was | a marker row tells |
-#
+# | another process can finish it | yes: by name, in the same database, as the same user or a superuser | *other* did |
+# | a second commit changes nothing | an error, the same as for a name that never was | a marker row tells |
+
+# %% [markdown]
 # ## Now under Spark
 #
 # A real PySpark job counts *hello*, *world*, *hello* into this server. It is killed by SIGKILL and restarted from its
-# checkpoint, four times:
+# checkpoint, four times. Its order is log-then-commit: `commits/0` is the decision, and the sink commits afterwards.
 #
 # | sink | killed when |
 # |---|---|
-# | append | all rows are written, and visible; Spark has not noted it |
-# | batch_marker | all rows are written with their marker, and visible; Spark has not noted it |
-# | two_phase | all tasks have prepared, and nothing is decided |
-# | two_phase, half committed | it is decided, and one of two tasks has committed |
+# | append | all rows are written and visible; Spark has not noted the batch |
+# | batch_marker | rows and marker are committed; Spark has not noted the batch |
+# | two_phase | all tasks have prepared, and `commits/0` is not there |
+# | two_phase, moment 6 | `commits/0` is there, and one of two tasks has committed |
 #
-# Which guarantee has each? All four take about half a minute on a quiet machine.
+# Recovery runs before the query starts again. In the third case it finds two prepared transactions of the dead driver.
 
 # %%
-my_predictions = {"append": None, "batch_marker": None, "two_phase": None, "two_phase, half committed": None}
+lab.ask("08-recovery")
 
 # %%
-from labkit import lab
-
-lab.need("failpoint", "my_predictions", cell="the first code cell, and the cell above")
-cases = {"append": {"at": "sink.after_pre_commit", "sink": "append"}}
-cases["batch_marker"] = {"at": "sink.after_commit", "sink": "batch_marker"}
-cases["two_phase"] = {"at": failpoint, "sink": "two_phase"}
-cases["two_phase, half committed"] = {"at": "sink.mid_commit", "sink": "two_phase"}
 lab.postgres()  # ends what you did by hand
+cases = {
+    "append": {"at": "sink.after_pre_commit", "sink": "append"},
+    "batch_marker": {"at": "sink.after_commit", "sink": "batch_marker"},
+    "two_phase": {"at": failpoint, "sink": "two_phase"},
+    "two_phase, moment 6": {"at": "sink.mid_commit", "sink": "two_phase"},
+}
 runs = lab.crash_each({name: case | {"store": "postgres"} for name, case in cases.items()})
+lab.compare(**runs)
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
+did = {name: [step.split()[0] for step in run.crashes[0]["recovery"]] for name, run in runs.items()}
+words = {"aborted": "rolls both back", "committed": "commits both"}
+lab.answer("08-recovery", words[did["two_phase"][0]])
 
-lab.need("runs", "my_predictions", cell="the cell above")
-print(lab.table(runs, my_predictions))
+# %% [raw] tags=["expected"]
+# ?
+
+# %% tags=["nbval-check-output"]
+did
+
+# %% [raw] tags=["expected"]
+# ?
+
+# %% tags=["checked"]
 assert all(run.crashes[0]["signal"] == 9 for run in runs.values())
-
-# %% [raw] tags=["expected"]
-#                            guarantee      lost  duplicate  jumped back
-# append                     at-least-once  0     3          1
-# batch_marker               exactly-once   0     0          0
-# two_phase                  exactly-once   0     0          0
-# two_phase, half committed  exactly-once   0     0          0
+assert [run.verdict.guarantee for run in runs.values()] == ["at-least-once"] + 3 * ["exactly-once"]
+assert [run.crashes[0]["commit_log"] for run in runs.values()] == [[], [], [], [0]]
 
 # %% [markdown]
-# *append* and *batch_marker* died at the same moment: rows visible, `commits/0` not there, so the batch runs again. The
-# difference is one row: *batch_marker* writes (query, batch) into the transaction that holds its rows, the marker from
-# above. The second time it finds the marker and skips the batch. That is exactly-once **without** two-phase commit, if all
-# rows go through one transaction.
+# The first two rows of the table show the same crash with and without a marker. *append* and *batch_marker* both died with visible rows and without `commits/0`,
+# so both batches ran again. *batch_marker* found its marker and skipped the batch.
 #
-# What did recovery find in `pg_prepared_xacts`, and what did it do?
+# The last two rows show the rule of recovery. Without `commits/0` nothing was decided: both transactions are rolled back, and the batch runs again.
+# With `commits/0` recovery commits both by name. One of them was committed already, and its marker row says so.
+#
+# In that last run the driver was dead between two commits. This is what a reader saw, in order:
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("runs", cell="the cell that runs Spark")
-for name in ("two_phase", "two_phase, half committed"):
-    crash = runs[name].crashes[0]
-    did = [step.split()[0] for step in crash["recovery"]]
-    print(f"{name:25} commits {crash['commit_log']}  recovery: {', '.join(did)}")
+runs["two_phase, moment 6"].seen
 
 # %% [raw] tags=["expected"]
-# two_phase                 commits []  recovery: aborted, aborted
-# two_phase, half committed commits [0]  recovery: committed, committed
+# ?
 
-# %% [markdown]
-# Without `commits/0` nothing was decided: both prepared transactions are rolled back, and the batch runs again. With it,
-# recovery commits both by name, the one that was committed already, too: its marker says so.
-#
-# While the driver was dead, between the two commits, a reader could see only part of the batch:
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("runs", cell="the cell that runs Spark")
-half = runs["two_phase, half committed"]
-print(half.seen)
-print("visible without the rest of their batch: offsets", list(half.verdict.fractured_read))
+# %% tags=["checked"]
+assert list(runs["two_phase, moment 6"].verdict.fractured_read) == [1]
 assert not runs["batch_marker"].verdict.fractured_read  # one transaction has no halves
 
-# %% [raw] tags=["expected"]
-# world=1 | crash 1 | hello=1 hello=2
-# visible without the rest of their batch: offsets [1]
-
 # %% [markdown]
-# The same crash **simulated**, to step through:
+# *world* was visible without the rest of its batch for as long as the driver was dead: a fractured read. The same crash **simulated**, to step through:
 
 # %%
-from labkit import lab
-
 lab.show("pipeline.half_committed")
 
 # %% [markdown]
-# ## Back with fewer tasks
+# ### Back with fewer tasks
 #
 # Four tasks prepare a transaction each. Two of the four are committed, then the driver dies, and the job comes back with
-# **two** tasks; in its second batch it dies at the same point once more. How many transactions does each recovery
-# commit, and which guarantee is left? (Real Spark and PostgreSQL again, about half a minute.)
+# **two** tasks. In its second batch it dies at the same moment once more.
 
 # %%
-from labkit import lab
-
-lab.need("runs", cell="the cell that runs Spark")
-said = lab.predict({"committed after the first crash": None, "after the second": None, "guarantee": None})
 case = {"sink": "two_phase", "store": "postgres", "input": lab.TWELVE_WORDS, "records_per_batch": 4}
 rescaled = lab.crash(["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, later_partitions=2, **case)
+rescaled
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-lab.need("rescaled", cell="the cell above")
-first, second = (sum(step.startswith("committed") for step in crash["recovery"]) for crash in rescaled.crashes)
-found = {"committed after the first crash": first, "after the second": second}
-print(said.beside(found | {"guarantee": rescaled.verdict.guarantee}))
-assert all(crash["signal"] == 9 for crash in rescaled.crashes)
+[[step.split()[0] for step in crash["recovery"]] for crash in rescaled.crashes]
 
 # %% [raw] tags=["expected"]
-#                                  it was
-# committed after the first crash  4
-# after the second                 2
-# guarantee                        exactly-once
-# Nothing was predicted, so nothing is compared.
+# ?
+
+# %% tags=["checked"]
+assert all(crash["signal"] == 9 for crash in rescaled.crashes)
+assert rescaled.verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# A handle is a name and needs no task: the driver that comes back commits all four, though it has only two tasks
-# itself. Which tasks there are matters to Spark's *state*, not to the transactions. And the state cannot be cut anew. Spark was
-# told to use two partitions after the crash, and the third batch was planned then. Its plan says what was used:
+# Four transactions were committed after the first crash, and two after the second. A transaction is finished by its name and needs no task:
+# the driver that came back had two tasks and finished four transactions.
+#
+# The number of tasks does matter to Spark's *state*. The restart asked for two partitions, and the third batch was planned then.
+# Its plan says what Spark used:
 
 # %% tags=["nbval-check-output"]
 import json
 
-from labkit import lab
-
-lab.need("rescaled", cell="the cell that restarts with fewer tasks")
-settings = json.loads(rescaled.checkpoint_file("offsets/2").splitlines()[1])["conf"]
-print("partitions of the state in the third batch:", settings["spark.sql.shuffle.partitions"])
-assert 2 not in rescaled.crashes[0]["offset_log"]  # the first driver had not planned it
+json.loads(rescaled.checkpoint_file("offsets/2").splitlines()[1])["conf"]["spark.sql.shuffle.partitions"]
 
 # %% [raw] tags=["expected"]
-# partitions of the state in the third batch: 4
+# ?
+
+# %% tags=["checked"]
+assert 2 not in rescaled.crashes[0]["offset_log"]  # the first driver had not planned it
 
 # %% [markdown]
-# ## Your turn
+# Four. A restart takes `spark.sql.shuffle.partitions` from the checkpoint and ignores the new value.
+# (Spark 4.2 can cut the state of a stopped query anew, offline and experimentally: `StreamingCheckpointManager.repartition`.)
 #
-# **Simulated**, too, and you choose each step: *let the job die between its two commits, then let its
+# ## Your turn: break it
+#
+# **Simulated**, and you choose each step: *let the job die between its two commits, then let its
 # recovery die as well, and finish.* Can you find an order of steps in which a row comes twice, or never? `?` shows the keys.
 
 # %%
-from labkit import lab
-
 steering = lab.explorer("pipeline", strategy="two_phase", crashes=2)
 steering
 
 # %%
-from labkit import lab
-
-lab.need("steering", cell="the cell above")
-print(lab.replay(steering.trace).seen)
+lab.replay(steering.trace)
 
 # %% [markdown]
 # And on the real server: leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another
 # session. What you leave behind is rolled back when `lab.postgres()` is called again, or with the private server.
 
 # %% [markdown] tags=["task"]
-# ## Exercise: prepared, and nobody there (`08-predict`)
+# ## Exercise: two commits and a crash between them (`08-predict`)
 #
-# *two_phase* on PostgreSQL, three records in one batch, killed between pre-commit and commit: all is prepared, nothing
-# decided. How many rows does a reader find while the job is down, and how many in the end? (The check runs it in the
-# simulator, which agrees with the real run above.)
+# *two_phase* on PostgreSQL counts **five** records, `hello world hello world world`, in **one** batch. Two tasks write: one has all *hello*, the other
+# all *world*. `commits/0` is written. Then the task with *world* commits, and the driver dies before the other commit.
+# How many rows does a reader find while the job is down, how many in the end, and how many transactions does recovery still have to commit
+# for real?
 #
 # *predict, easy, 1 point for predicting, right or wrong; one line.*
 #
 # <details><summary>Hint 1</summary>Who sees the rows of a prepared transaction?</details>
-# <details><summary>Hint 2</summary>Was anything decided?</details>
+# <details><summary>Hint 2</summary>Is the batch decided, and does it run again?</details>
 
 # %% tags=["exercise"]
 # exercise 08-predict
-predicted_08 = {"rows_while_down": ..., "rows_in_the_end": ...}  # two numbers
+predicted_08 = {"rows_while_down": ..., "rows_in_the_end": ..., "still_to_commit": ...}  # three numbers
 
 # %% tags=["solution"]
 # exercise 08-predict
-predicted_08 = {"rows_while_down": 0, "rows_in_the_end": 3}
+predicted_08 = {"rows_while_down": 3, "rows_in_the_end": 5, "still_to_commit": 1}
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("08-predict")
 
 # %% [raw] tags=["expected"]
 # 08-predict: not attempted (1 point); write it, and the run unlocks.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: finish the orphans of one job (`08-finish`)
+#
+# Write the query with which a restarted job finishes its own orphans, and nobody else's. Many jobs share the server, and they name their
+# transactions `job/batch/task`, as `counts/7/0`. A table `job` has one row: `name`, which is the job that is being restarted, and `decided`,
+# the number of its newest batch that was decided (-1 if there is none).
+#
+# `finish_sql` is **one SELECT with one column**. Each row is a statement that will then be sent as it is: `COMMIT PREPARED '...'` for a batch up to `decided`,
+# `ROLLBACK PREPARED '...'` for a later batch. The check prepares transactions on a real PostgreSQL, sends your query and then your statements,
+# and looks at what is left and what was committed.
+#
+# For example, `job` has the row `('counts', 7)`, and these are prepared: `counts/7/0`, `counts/8/0`, `sales/7/0`. Your query gives two rows:
+# `COMMIT PREPARED 'counts/7/0'` and `ROLLBACK PREPARED 'counts/8/0'`.
+#
+# A name may hold any character but `/`, and a server has other databases and transactions of people, too.
+#
+# *complete, medium, 4 points; about 5 lines.*
+#
+# <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan", and read job and number from the table `job`.</details>
+# <details><summary>Hint 2</summary><code>CASE WHEN ... THEN 'COMMIT' ELSE 'ROLLBACK' END</code> chooses the verb. A part of a name is text: 10 comes after
+# 9 only as a number, <code>split_part(gid, '/', 2)::int</code>.</details>
+
+# %% tags=["exercise"]
+# exercise 08-finish
+finish_sql = ...  # a text in quotes; three of them on each side, if it has several lines
+
+# %% tags=["solution"]
+# exercise 08-finish
+finish_sql = """
+SELECT format(CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END, gid)
+FROM pg_prepared_xacts, job
+WHERE database = current_database() AND split_part(gid, '/', 1) = name
+"""
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("08-finish")
+
+# %% [raw] tags=["expected"]
+# 08-finish: not attempted (4 points); lab.hint("08-finish") helps.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: an orphan in the morning (`08-orphan`)
@@ -524,7 +561,7 @@ lab.check("08-predict")
 # *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
 #
 # <details><summary>Hint 1</summary>Who knows whether it was decided?</details>
-# <details><summary>Hint 2</summary>Look at what labkit.spark.start does before the query starts.</details>
+# <details><summary>Hint 2</summary>Look at what recovery did in the two runs of two_phase.</details>
 
 # %% tags=["exercise"]
 # exercise 08-orphan
@@ -535,57 +572,68 @@ orphan_answer = ...  # "a", "b", "c" or "d"
 orphan_answer = "c"
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("08-orphan")
 
 # %% [raw] tags=["expected"]
 # 08-orphan: not attempted (1 point); lab.hint("08-orphan") helps.
 
 # %% [markdown]
-# ## What remains true
-#
-# - A prepared transaction needs neither its program nor its connection, and it survives the server's death.
-# - It holds its locks until somebody decides. Whoever prepares must recover, and must recover before replaying.
-# - Commits of several transactions are not one step: readers can see a part.
-# - A transaction is finished by its name: a job may come back with other tasks than those that prepared.
-# - A marker in the same transaction says what was committed, and where one transaction is enough, it is all you need.
-#
 # ## Check yourself
 #
 # **1. A program prepares and is never started again. When does PostgreSQL end its transaction?**
 #
-# <details><summary>a) When the connection breaks.</summary>PREPARE TRANSACTION has taken it away from its connection. Both
+# <details><summary>a) When the connection breaks.</summary>No. PREPARE TRANSACTION has taken it away from its connection. Both
 # connections broke above, and both transactions waited.</details>
-# <details><summary>b) After idle_in_transaction_session_timeout.</summary>That ends sessions. A prepared transaction has no
+# <details><summary>b) After idle_in_transaction_session_timeout.</summary>No. That ends sessions. A prepared transaction has no
 # session.</details>
 # <details><summary>c) Never.</summary>Yes. Somebody must say COMMIT PREPARED or ROLLBACK PREPARED.</details>
 #
 # **2. Recovery says COMMIT PREPARED and gets error 42704, "does not exist". What should it do?**
 #
-# <details><summary>a) Treat it as committed.</summary>It may have been rolled back, or never prepared. Then its rows would be
+# <details><summary>a) Treat it as committed.</summary>No. It may have been rolled back, or never prepared. Then its rows would be
 # missing.</details>
-# <details><summary>b) Run the batch again.</summary>If it had been committed, its rows would come twice.</details>
-# <details><summary>c) Look for the marker.</summary>Yes: a row that was written in the same transaction.</details>
+# <details><summary>b) Run the batch again.</summary>No. If it had been committed, its rows would come twice.</details>
+# <details><summary>c) Look for the marker row.</summary>Yes. That row was written in the same transaction.</details>
 #
-# **3. After a crash a job first replays its upserts and then looks for orphans. What happens?**
+# **3. After a crash a job first writes its upserts again and then looks for orphans. What happens?**
 #
-# <details><summary>a) It waits for its own dead predecessor.</summary>Yes: the orphan holds the locks of the same
+# <details><summary>a) It waits for its own dead predecessor.</summary>Yes. The orphan holds the locks of the same
 # keys.</details>
-# <details><summary>b) The replayed values win.</summary>They cannot be written before the orphan lets go of its
+# <details><summary>b) The new values win.</summary>No. They cannot be written before the orphan lets go of its
 # locks.</details>
 #
 # **4. All rows of a batch go to one PostgreSQL through one connection. Which is the simplest exactly-once?**
 #
-# <details><summary>a) PREPARE TRANSACTION.</summary>It works, and leaves orphans to look after.</details>
-# <details><summary>b) One plain transaction with a marker.</summary>Yes, <i>batch_marker</i> above: the same kill, no prepared
+# <details><summary>a) PREPARE TRANSACTION.</summary>No. It works, and leaves orphans to look after.</details>
+# <details><summary>b) One plain transaction with a marker row.</summary>Yes. That was <i>batch_marker</i> above: the same kill, no prepared
 # transaction.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | PostgreSQL | Flink | Spark | Kafka |
+# |---|---|---|---|---|
+# | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`) | `DataWriter.commit` in the task | a flush; there is no vote |
+# | the name by which it is finished | gid, under 200 bytes | committable | `WriterCommitMessage`, which Spark does not store | transactional id, producer id, epoch |
+# | commit | `COMMIT PREPARED` | `Committer.commit` (up to 1.x `commit`) | `BatchWrite.commit` | `EndTxn` |
+# | list of what waits | `pg_prepared_xacts` | state of the committer | - | `ListTransactions` |
+# | may it be open? | `max_prepared_transactions`, default 0, set by the database's owner, needs a restart | - | - | `transaction.timeout.ms` |
+# | marker row | a table of yours | - | `batchId` in `foreachBatch`; Delta's `txnAppId`, `txnVersion` | - |
+#
+# Up to Flink 1.x the base class was `TwoPhaseCommitSinkFunction`. Flink 2.0 took it out of the public API; today it is `Sink` with `SupportsCommitter`.
+#
+# ## On Monday
+#
+# - Run `SELECT gid, prepared, owner, database FROM pg_prepared_xacts ORDER BY prepared`. Whatever is older than an hour needs an owner, or an alarm.
+# - Before you finish one by hand, look for the decision: the job's checkpoint, not your feeling.
+# - Set `lock_timeout` in programs that write the same tables, so that they fail loudly instead of waiting.
+# - Ask whether the job needs two-phase commit at all: for one database, a marker row is enough.
 #
 # ## Sources
 #
-# PostgreSQL's manual: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html),
+# PostgreSQL 18's manual: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html),
 # [COMMIT PREPARED](https://www.postgresql.org/docs/current/sql-commit-prepared.html),
 # [pg_prepared_xacts](https://www.postgresql.org/docs/current/view-pg-prepared-xacts.html) and
-# [pg_locks](https://www.postgresql.org/docs/current/view-pg-locks.html); in Apache Flink `TwoPhaseCommitSinkFunction`, whose contract says that a commit must be able to succeed in the end.
+# [pg_locks](https://www.postgresql.org/docs/current/view-pg-locks.html). Apache Flink: `Committer`, whose contract says that a commit
+# may be asked for twice; release notes of 2.0. Apache Spark 4.2: `pyspark.sql.streaming.query.StreamingCheckpointManager`.
 #
 # Next: [09, when does a reader of Kafka see a record?](09_kafka.ipynb)
