@@ -379,8 +379,7 @@ lab.compare(**runs)
 
 # %% tags=["nbval-check-output"]
 did = {name: [step.split()[0] for step in run.crashes[0]["recovery"]] for name, run in runs.items()}
-words = {"aborted": "rolls both back", "committed": "commits both"}
-lab.answer("08-recovery", words[did["two_phase"][0]])
+lab.answer("08-recovery", did["two_phase"][0])
 
 # %% [raw] tags=["expected"]
 # ?
