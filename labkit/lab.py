@@ -58,6 +58,8 @@ from labkit.view.strip import strip
 from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from labkit.stores.kafka.timeouts import TimeoutTrial
     from labkit.teach.questions.card import Answer
 
@@ -106,6 +108,7 @@ __all__ = [
     "show",
     "silent",
     "simulate",
+    "spark",
     "strip",
     "table",
     "ten_steps",
@@ -119,6 +122,16 @@ __all__ = [
 def doctor() -> Findings:
     """What this machine has and lacks, one finding a prerequisite."""
     return Findings(examine())
+
+
+def spark() -> "SparkSession":
+    """A Spark session in this kernel, to try things with: Java is found, logs are quiet, and it ends with the kernel.
+
+    Raises `ServiceUnavailable` when there is no usable Java.
+    """
+    from labkit.spark.interactive import interactive_session
+
+    return interactive_session()
 
 
 def timeouts(**seconds: float) -> Examination:

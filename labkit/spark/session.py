@@ -224,10 +224,12 @@ def start_jvm(
     log: IO[bytes],
     *,
     python: Mapping[str, str] = NO_ZYGOTE,
+    apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
     """Starts a JVM with a gateway in it; it ends by itself when its standard input closes.
 
-    `python` is the environment in which Spark finds its Python, if that is not this one.
+    `python` is the environment in which Spark finds its Python, if that is not this one. `apart`: in a session of its
+    own, so that an interrupt from a terminal or a kernel does not reach it.
     """
     command, environment = (
         _command(java, scratch, profile, configuration),
@@ -238,7 +240,12 @@ def start_jvm(
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment
+        command,
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=apart,
     )
 
 
@@ -249,7 +256,7 @@ def connect(
     python: Mapping[str, str] = NO_ZYGOTE,
 ) -> "SparkSession":
     """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
-    os.environ.update({**_python_settings(scratch), **python})
+    os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
     port, secret = _await_connection(scratch / "connection", process, java)
@@ -311,7 +318,7 @@ def _command(
     ]
 
 
-def _python_settings(scratch: Path) -> dict[str, str]:
+def worker_settings(scratch: Path) -> dict[str, str]:
     """SPARK_HOME has no `python` in it: with the real one, workers import pyspark uncompiled from a zip file."""
     return {
         "SPARK_HOME": str(scratch / "home"),
@@ -322,7 +329,7 @@ def _python_settings(scratch: Path) -> dict[str, str]:
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    environment = dict(os.environ) | _python_settings(scratch)
+    environment = dict(os.environ) | worker_settings(scratch)
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
     # A killed JVM leaves its temporary files behind; here they go with the driver's
     # folder.

@@ -1,0 +1,128 @@
+"""A Spark session for a person at a keyboard: in this process, quiet, and gone with it.
+
+The JVM runs in a session of its own, so an interrupt of the kernel does not end it. A guard in a process of its own ends
+the JVM and deletes its folder when this process is gone, whatever it died of. This module must not start a query, and
+must leave no variable in the environment: drivers of crash runs inherit it and must not find this JVM.
+
+    python -m labkit.spark.interactive FOLDER PID      the guard
+"""
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from labkit.core.errors import ServiceUnavailable
+from labkit.host.java import find_java
+from labkit.host.processes.sessions import empty_session
+from labkit.host.processes.tether import serve_tethered, tethered
+from labkit.spark.session import (
+    PROFILES,
+    connect,
+    every_run,
+    start_jvm,
+    worker_settings,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CORES = 2
+"""Threads of the session, and partitions of a shuffle: enough to see that there are several."""
+
+_END_SECONDS = 30.0
+
+
+class Watching(msgspec.Struct, frozen=True):
+    """What the guard says when it has begun."""
+
+    jvm: int
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """The JVM of this process and the folder with everything temporary of it."""
+
+    process: "subprocess.Popen[bytes]"
+    scratch: Path
+
+
+def interactive_session() -> "SparkSession":
+    """The session of this process, started at the first call; a new one in the same JVM after `spark.stop()`.
+
+    Raises `ServiceUnavailable` when there is no usable Java, or when the JVM has ended.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - a session of the user's own is left alone
+        engine = _engine()
+        if engine.process.poll() is not None:
+            raise ServiceUnavailable(
+                "The Spark of this kernel has ended: restart the kernel, and run the cells again."
+            )
+        with _environment_kept():
+            os.environ.update(worker_settings(engine.scratch))
+            return SparkSession.builder.getOrCreate()
+    return SparkSession.builder.getOrCreate()
+
+
+@cache
+def _engine() -> _Engine:
+    java, kept = find_java(), ExitStack()
+    scratch = Path(mkdtemp(prefix="labkit-spark-"))
+    kept.callback(shutil.rmtree, scratch, ignore_errors=True)
+    try:
+        with (scratch / "spark.log").open("wb") as log, _environment_kept():
+            process = start_jvm(
+                java,
+                scratch,
+                PROFILES["small"].without_forks(),
+                every_run(f"local[{CORES}]", scratch, CORES),
+                log,
+                apart=True,
+            )
+            kept.callback(empty_session, process.pid, _END_SECONDS)
+            kept.enter_context(tethered(__name__, str(scratch), str(process.pid)))
+            connect(process, scratch, java)
+    except BaseException:
+        kept.close()
+        raise
+    # An interpreter that ends properly waits for the end, so that nothing is left when it is gone.
+    atexit.register(kept.close)
+    return _Engine(process, scratch)
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Puts the environment back behind a block."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def main(folder: str, jvm: str) -> None:
+    """Waits for the end of the process that asked, then ends the JVM and deletes its folder."""
+
+    def end() -> None:
+        empty_session(int(jvm), _END_SECONDS)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    serve_tethered(lambda: Watching(int(jvm)), end)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

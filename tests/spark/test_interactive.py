@@ -1,0 +1,66 @@
+"""A session for a person at a keyboard: it counts, leaves the environment alone, and nothing of it outlives its process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labkit.host.processes.sessions import session_members
+
+pytestmark = pytest.mark.spark
+
+BEGIN = """
+import os, sys
+from labkit.spark import interactive
+
+before = dict(os.environ)
+spark = interactive.interactive_session()
+assert dict(os.environ) == before, "a crash run would find this JVM"
+engine = interactive._engine()
+print(engine.scratch, engine.process.pid, spark.range(3).count(), flush=True)
+"""
+AGAIN = """
+spark.stop()
+print(interactive.interactive_session().sparkContext.pythonExec == sys.executable, flush=True)
+"""
+FOR_EVER = "import time; time.sleep(600)"
+
+
+def begun(more: str) -> tuple["subprocess.Popen[str]", Path, int]:
+    """A process with a session, the session's folder, and the JVM's process id."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGIN + more], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    scratch, jvm, counted = process.stdout.readline().split()
+    assert counted == "3"
+    return process, Path(scratch), int(jvm)
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_it_stops_begins_again_and_leaves_nothing_at_the_end() -> None:
+    process, scratch, jvm = begun(AGAIN)
+    said, _ = process.communicate(timeout=120)
+    assert (process.returncode, said) == (0, "True\n")
+    assert not scratch.exists()
+    assert session_members(jvm) == []
+
+
+def test_a_killed_process_leaves_neither_jvm_nor_folder() -> None:
+    process, scratch, jvm = begun(FOR_EVER)
+    assert scratch.exists()
+    assert session_members(jvm)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: not scratch.exists() and not session_members(jvm))
