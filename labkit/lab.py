@@ -53,6 +53,7 @@ from labkit.teach.study import (
     simulate,
 )
 from labkit.view import charts, costs
+from labkit.view.pieces import Pieces
 from labkit.view.show import explorer, show
 from labkit.view.strip import strip
 from labkit.view.timeline import by_key
@@ -95,6 +96,7 @@ __all__ = [
     "memory_sink",
     "need",
     "panel",
+    "pieces",
     "points",
     "postgres",
     "predict",
@@ -122,6 +124,11 @@ __all__ = [
 def doctor() -> Findings:
     """What this machine has and lacks, one finding a prerequisite."""
     return Findings(examine())
+
+
+def pieces() -> Pieces:
+    """The pieces of a streaming job in one picture: who reads, computes and writes, and what a crash leaves."""
+    return Pieces()
 
 
 def spark() -> "SparkSession":
