@@ -1,237 +1,364 @@
+# ---
+# jupyter:
+#   labkit:
+#     told: true
+#     needs: []
+# ---
+
 # %% [markdown]
 # # What is left after a crash?
 #
-# A stream processor counts words: *hello*, *world*, *hello*. It is killed in the middle and started again. Is the
-# result the one that would have come without the crash? That is what *exactly once* promises, and this lab lets you
-# see where the promise ends.
+# A shop counts words as customers type them. One customer types *hello*, another *world*, a third *hello*. The job that
+# counts them is killed. It starts again. Is the count right?
 #
-# The crashes here are real: a PySpark Structured Streaming job runs in processes of its own, all of them are killed by
-# SIGKILL at a named moment, and the job is restarted from its checkpoint. Afterwards we read, from outside, what a
-# reader could have seen. Where something is simulated instead, the text says so.
+# {head}
 #
-# It takes about ten minutes; each crash takes about 20 seconds. Run the cells in order, from the first one.
+# You will be able to
+#
+# - name the pieces of a streaming job, and say which of them a crash takes;
+# - read from two small logs on disk what a restarted job will do;
+# - say why one crash doubles the rows of one sink and not those of another.
+#
+# The crashes in this notebook are real: every process of a Spark job is killed by the operating system. Where something
+# is simulated instead, the text says so. Run the cells in order, from the first one.
+
+# %%
+from labkit import lab
+
+lab.pieces()
+
+# %% [markdown]
+# ## The pieces
+#
+# Customers never stop typing. Input without an end is a **stream**. Each thing in the stream is a **record**: here, one
+# word. A streaming job runs all day and gives results while its input still grows. These are its pieces:
+#
+# - The **log** keeps the records in order. Each record has a number, its **offset**: its place in the log, counted from 0.
+# - The **source** is the part of the job that reads the log.
+# - A **task** does one share of the computing. Here the tasks count words.
+# - The **driver** is the process that plans the work and directs the tasks.
+# - The **sink** is the part that writes the results to the outside.
+# - The **store** keeps what the sink has written: a file, or a database.
+# - The **checkpoint** is a folder in which the driver notes how far the job has come.
+# - The **outside reader** looks at the store at any time, also in the middle of a crash.
+#
+# Green is on disk, and a crash of the job leaves it: log, store, checkpoint. Dashed is in memory, and a crash takes it:
+# driver, tasks, and every count that is only in their memory.
+#
+# ## The whole job
+#
+# First, a place for it. The folder `orders` plays the log: every word becomes one file. Is this machine ready? The second
+# line of output says so.
+
+# %%
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+place = TemporaryDirectory()
+shop = Path(place.name)
+orders, results = shop / "orders", shop / "results.txt"
+orders.mkdir()
+
+
+def customer_types(word):
+    new = shop / "typing"
+    new.write_text(word)
+    new.rename(orders / f"{len(list(orders.iterdir()))}.txt")
+
+
+lab.doctor()
+
+# %% [markdown]
+# Now the job. It reads the words, counts them, and hands every new count to the sink, the function `write_batch`.
+
+# %%
+spark = lab.spark()
+
+
+def write_batch(rows, number):
+    with results.open("a") as file:
+        for row in rows.collect():
+            print(number, row["value"], row["count"], file=file)
+
+
+counts = spark.readStream.text(str(orders)).groupBy("value").count()
+query = (
+    counts.writeStream.outputMode("update")
+    .foreachBatch(write_batch)
+    .option("checkpointLocation", str(shop / "checkpoint"))
+    .start()
+)
+
+# %% [markdown]
+# The job runs and waits. Three customers come. After each of them we wait until Spark has counted. Then we look into the
+# store, as an outside reader.
+
+# %% tags=["nbval-check-output"]
+for word in ["hello", "world", "hello"]:
+    customer_types(word)
+    query.processAllAvailable()
+
+results.read_text().splitlines()
+
+# %% [raw] tags=["expected"]
+# ['0 hello 1', '1 world 1', '2 hello 2']
+
+# %% [markdown]
+# The store has three lines: a number, a word, and the word's count so far. The number belongs to a micro-batch. Spark
+# does not take one record at a time. Spark takes the few records that have come: a **micro-batch**, or **batch** for
+# short. Batches are numbered from 0. Here each batch held one record.
+#
+# `foreachBatch` calls your function once for each batch. It hands over two things: the batch's rows, as a DataFrame, and
+# the batch's number. A batch that runs a second time has the same number again. So the number is what a sink should
+# store if the sink wants to recognise such a batch.
+#
+# **Try it.** Change the words in the last cell and run the cell again. The count goes on. Then run the cell with the job
+# again, and the last cell after it. A new job goes on counting where the old one stopped. Where did it look that up?
+
+# %% tags=["nbval-check-output"]
+query.stop()
+logs = {"offsets": shop / "checkpoint/offsets", "commits": shop / "checkpoint/commits"}
+{name: sorted(file.name for file in log.glob("[0-9]*")) for name, log in logs.items()}
+
+# %% [raw] tags=["expected"]
+# {'offsets': ['0', '1', '2'], 'commits': ['0', '1', '2']}
+
+# %% [markdown]
+# The checkpoint has one file in `offsets` and one in `commits` for each of the three batches. These are Spark's two logs.
+#
+# - `offsets/N`, an entry of the **offset log**, is written *before* batch N runs. It says up to which offset the batch
+#   reads.
+# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It says that
+#   batch N is finished.
+#
+# The rule for a restart is short. Take the newest batch in `offsets`. If it is in `commits`, go on with the next batch. If
+# it is not, run it again, with the same offsets. The counts so far, which are the job's **state**, have a copy in
+# the checkpoint, too.
+#
+# ## One batch, and where it can die
+#
+# From here on we use the lab's own job. It counts the same words, with two differences. All three words come in *one*
+# batch. The job writes one row for *every* record: the word, and its count so far. So without a crash there are three
+# rows.
+#
+# We can stop the lab's job at nine named moments and kill it there. Such a moment is a **failpoint**. We first take the
+# sink *append*: it writes each row into the store at once, like `write_batch` above. This is batch 0 with that sink, and
+# the cross marks where we will kill the job.
 
 # %% tags=["parameters"]
 sink = "append"  # how results are written: append, idempotent, batch_marker, wal or two_phase
 failpoint = "sink.after_pre_commit"  # where the job is killed
 
-# %% [markdown]
-# ## Is this machine ready?
-#
-# One line for each thing that the lab needs. If something is missing, the line says what to do.
-
 # %%
-from labkit import lab
-
-for finding in lab.doctor():
-    print("ok     " if finding.ok else "MISSING", finding.name, "-", finding.remedy or finding.detail)
+lab.strip(killed=failpoint, sink=sink)
 
 # %% [markdown]
-# ## The job in one picture
-#
-# Before anything goes wrong, look at the job once, step by step. This picture is *simulated*: a model of the same job
-# with the same sink. Press *next*, or use the arrow keys; dashed frames hold what a crash would take.
+# At moment 4 all rows are written, and Spark has not noted the batch as finished. The kill is a SIGKILL: the operating
+# system ends the processes at once, and no line of their code runs any more. Then the lab starts the job again
+# from the same checkpoint, lets it finish, and reads the store.
 
 # %%
-lab.show("pipeline.undisturbed")
-
-# %% [markdown]
-# ## Predict
-#
-# The sink *append* writes each row as soon as it has it: one row (word, count so far) for every input record, so three
-# rows without a crash. We kill the job when all three are written and Spark has not yet noted that the batch is
-# finished.
-#
-# How many rows will a reader find after the restart, and which guarantee is that? Write your answers in place of
-# `None`: a number such as 0, 3, 4 or 6, and `"exactly-once"`, `"at-least-once"` or `"at-most-once"`. The run goes ahead
-# without them, too.
+lab.ask("00-rows")
 
 # %%
-asked = lab.predict(rows=None, guarantee=None)
-
-# %% [markdown]
-# ## Crash it
-
-# %%
-lab.need("failpoint", "sink", cell="the first code cell (the parameters)")
 outcome = lab.crash(failpoint, sink=sink)
+outcome
 
 # %% tags=["nbval-check-output"]
-lab.need("outcome", cell="the cell under Crash it")
-print("rows in the end:", outcome.verdict.rows, "| final:", dict(outcome.verdict.final))
-print("duplicate offsets:", list(outcome.verdict.duplicate))
-print("guarantee:", outcome.verdict.guarantee)
+lab.answer("00-rows", outcome.verdict.rows)
 
 # %% [raw] tags=["expected"]
-# rows in the end: 6 | final: {'hello': 2, 'world': 1}
-# duplicate offsets: [0, 1, 2]
-# guarantee: at-least-once
+# It was 6.
+# The first driver had written three rows. commits/0 was not there, so the second driver wrote them again.
 
-# %%
-lab.need("asked", "outcome", cell="the cells under Predict and Crash it")
-print(asked.beside(rows=outcome.verdict.rows, guarantee=outcome.verdict.guarantee))
-assert outcome.verdict.rows == 6
-
-# %% [markdown]
-# Nothing is lost, and every row came out twice. The lab's judge says why:
-
-# %%
-lab.need("outcome", cell="the cell under Crash it")
-print(outcome.verdict.because)
-
-# %% [markdown]
-# ## Was the crash real?
-#
-# A failpoint that is never reached proves nothing, so every run keeps evidence: the signal, and how many processes
-# died by it.
-
-# %%
-lab.need("outcome", cell="the cell under Crash it")
+# %% tags=["checked"]
 evidence = outcome.crashes[0]
-print("signal", evidence["signal"], "at", evidence["point"], "- processes killed:", len(evidence["killed"]))
 assert evidence["signal"] == 9
+assert (evidence["offset_log"], evidence["commit_log"]) == ([0], [])
+assert list(outcome.verdict.duplicate) == [0, 1, 2]
+assert list(outcome.verdict.regression) == [0]
+assert dict(outcome.verdict.final) == {"hello": 2, "world": 1}
+folder = outcome.folder / "checkpoint"
+born = {log: (folder / log / "0").stat().st_mtime for log in ("offsets", "commits")}
+assert born["commits"] - born["offsets"] > 1  # the dead time lies between them
 
 # %% [markdown]
-# ## Why did the batch run again?
+# Six rows: three from the first driver, and the same three from the second. No row is missing and some came twice. That
+# is called **at-least-once**. Why did the batch run again? `offsets/0` was there and `commits/0` was not, so the
+# second driver followed the rule. Spark did nothing wrong. The sink did not notice that the batch came a second time.
 #
-# Spark keeps two logs in the checkpoint folder. `offsets/N` is written *before* batch N runs: these are the offsets
-# that it will process. `commits/N` is written *after* the sink has finished. On a restart, a batch that is in
-# `offsets` and not in `commits` runs again, with the same offsets.
+# The small line on the card shows what a reader saw of *hello*: 1, 2, then 1 again, and 2. A reader who had seen 2 saw an
+# older value. The lab calls that a **jump back**.
 #
-# This is what lay there while everything was dead:
+# Unfold the card. *Was the crash real?* names the signal and counts the processes that died. A crash without such a proof
+# would be a failed run. The fold with the checkpoint's files shows what lay on disk while everything was dead. This is
+# the last line of `offsets/0`:
 
 # %% tags=["nbval-check-output"]
-lab.need("evidence", cell="the cell under Was the crash real")
-print("offsets:", evidence["offset_log"])
-print("commits:", evidence["commit_log"])
+outcome.checkpoint_file("offsets/0").splitlines()[-1]
 
 # %% [raw] tags=["expected"]
-# offsets: [0]
-# commits: []
+# '{"offset": 3}'
 
 # %% [markdown]
-# And this is inside. The last line of `offsets/0` says where the batch ends: offset 3, the next record to read.
-
-# %%
-lab.need("outcome", cell="the cell under Crash it")
-print(outcome.checkpoint_file("offsets/0").splitlines()[-1])
-assert outcome.checkpoint_file("offsets/0").endswith('{"offset": 3}')
-
-# %% [markdown]
-# ## What did a reader see?
+# Offset 3 is where batch 0 ends: the *next* record to read. The records 0, 1 and 2 are in the batch. The second driver
+# read this file, so it knew which records to read again.
 #
-# The values of *hello*, in the order in which they became visible. The dotted line is the moment at which everything
-# was dead.
+# Go through the same crash slowly. This picture is *simulated*: a model of the job, with the same sink and the same kill.
+# It opens where the job was killed, and the next step is the crash. Dashed frames hold what the crash takes.
 
 # %%
-lab.need("outcome", cell="the cell under Crash it")
-figure, shown = lab.seen_over_time({"append": outcome}, "hello")
-figure
-
-# %% [markdown]
-# A reader who had seen `hello = 2` saw `hello = 1` again: the value *jumped back*, and was replayed. The lab calls
-# this a *regression*. In a model of the same run you can go through it slowly; the picture opens where the real job was
-# killed, and the next step is the crash.
-
-# %%
-lab.need("outcome", "shown", cell="the cell that draws what a reader saw")
-assert [point.value for point in shown["append"].points] == [1, 2, 1, 2]
-assert list(outcome.verdict.regression) == [0]
 outcome.simulated
 
 # %% [markdown]
 # ## The same moment with another sink
 #
-# *Two-phase commit* writes the rows into a transaction, pre-commits it, and commits it only when Spark has decided
-# that the batch counts. We kill it at exactly the same moment: between pre-commit and commit.
+# A **transaction** is a group of writes that become visible together or not at all. The sink *two_phase* writes rows
+# into a transaction, in two phases. First comes the **pre-commit**: the rows are complete and on disk, and they stay
+# hidden. Later comes the **commit**: the rows become visible. Here the store is a folder, and the hidden rows wait in
+# its subfolder `staging`, where no reader looks.
 #
-# Predict first: how many rows this time, and how often will the batch have run?
+# When does the sink commit? Only when `commits/0` is on disk. That file is the **decision** that the batch counts. A
+# restarted driver starts with the **recovery**: it commits every transaction that was decided, and deletes every other
+# one. This is the batch with the new sink, killed at the same moment.
 
 # %%
-asked = lab.predict(rows=None, runs_of_the_batch=None)
+lab.strip(killed=failpoint, sink="two_phase")
 
 # %%
-lab.need("failpoint", cell="the first code cell (the parameters)")
+lab.ask("00-second-rows")
+lab.ask("00-second-runs")
+
+# %%
 second = lab.crash(failpoint, sink="two_phase")
+second
 
 # %% tags=["nbval-check-output"]
-lab.need("second", cell="the cell above")
-print("rows in the end:", second.verdict.rows, "| duplicate offsets:", list(second.verdict.duplicate))
-print("guarantee:", second.verdict.guarantee)
+lab.answer("00-second-rows", second.verdict.rows)
 
 # %% [raw] tags=["expected"]
-# rows in the end: 3 | duplicate offsets: []
-# guarantee: exactly-once
+# It was 3.
+# The first driver's rows were never committed. The second driver deleted them, and wrote and committed its own.
 
-# %% [markdown]
-# The checkpoint looked just the same, so the batch ran again this time too: every row that a reader finds was written
-# by the second driver. But nobody had seen the rows of the first attempt, and the restarted job threw them away before
-# it began.
+# %% tags=["nbval-check-output"]
+drivers = {row.attempt for row in second.rows()}  # the drivers that wrote these rows, counted from 1
+lab.answer("00-second-runs", {1: "once", 2: "twice"}[max(drivers)])
 
-# %%
-lab.need("asked", "second", cell="the cells above, from the second prediction")
+# %% [raw] tags=["expected"]
+# It was twice.
+# offsets/0 was there and commits/0 was not, so the batch ran again. The sink does not change that rule.
+
+# %% tags=["checked"]
+assert second.crashes[0]["offset_log"] == outcome.crashes[0]["offset_log"]
 assert second.crashes[0]["commit_log"] == []
-assert {row.attempt for row in second.rows()} == {2}  # the number of the driver that wrote the row
+assert drivers == {2}
 assert list(second.verdict.regression) == []
-print(asked.beside(rows=second.verdict.rows, runs_of_the_batch=max(row.attempt for row in second.rows())))
+assert second.verdict.guarantee == "exactly-once"
+assert outcome.verdict.guarantee == "at-least-once"
 
 # %% [markdown]
+# Three rows, and all three were written by the second driver. The checkpoint was the same as before, so the batch ran
+# again. The rows of the first driver were still hidden in `staging`. `commits/0` was missing, so recovery deleted them
+# before the batch ran. No record is missing and none counts twice, as if nothing had failed. That is called
+# **exactly-once**.
+#
 # > **What popular notes get wrong.** "Exactly once means that every record is processed exactly once." In both runs every
-# > record was processed twice. What can be guaranteed is the *effect*, and the sink has its part in that: same job, same
-# > crash, another sink, another guarantee.
+# > record was processed twice. What can be guaranteed is the **effect**: what a reader finds in the end. The sink has its
+# > part in that. Same job, same crash, another sink, another guarantee.
+#
+# ## One moment later
+#
+# Both kills came before `commits/0`. What if the kill comes right *after* `commits/0`, at moment 9? Two simulated runs:
 
-# %%
-lab.need("outcome", "second", cell="the two cells that crash a job")
-same_checkpoint = outcome.crashes[0]["offset_log"] == second.crashes[0]["offset_log"] == [0]
-assert same_checkpoint
-assert (outcome.verdict.guarantee, second.verdict.guarantee) == ("at-least-once", "exactly-once")
+# %% tags=["nbval-check-output"]
+noted = "engine.after_commit_log"
+lab.compare(
+    append=lab.simulate(noted, sink="append"),
+    two_phase=lab.simulate(noted, sink="two_phase"),
+)
+
+# %% [raw] tags=["expected"]
+#            guarantee     lost  twice  jumps back  rows
+# append     exactly-once  0     0      0           3
+# two_phase  exactly-once  0     0      0           3
 
 # %% [markdown]
+# Nothing is lost or doubled in either run. With *append* the next driver finds batch 0 in both logs, so it does not run the
+# batch again. It would go on with batch 1. With *two_phase* the rows are decided and still hidden. Recovery commits
+# them, and the batch does not run again either.
+#
+# So *append* was right at this moment and wrong at moment 4. One harmful moment is enough to break a promise.
+#
 # ## What remains true
 #
-# - *Exactly once* is about effects, not about executions.
-# - The guarantee of the whole is not Spark's alone: it belongs to source, engine and sink together.
-# - We killed at one moment. Is two-phase commit safe at every other one? Not in every order of its steps:
-#   `labkit matrix --expected` shows every sink at every moment, and `lab.panel()` in a new cell opens a panel on which you
-#   choose sink and moment yourself.
+# - A crash takes driver, tasks and their memory. It leaves log, checkpoint and store.
+# - A batch that is in `offsets` and not in `commits` runs again. That is right, and the sink must make it harmless.
+# - *Exactly-once* is about effects. It belongs to source, Spark and sink together.
+#
+# You can kill other sinks at other moments: `lab.panel()` in a new cell lets you choose. `lab.word("offset")` explains
+# a word.
 #
 # ## Check yourself
 #
 # **1. Why did *append* write each row twice?**
 #
-# <details><summary>a) Because Spark read the input twice by mistake.</summary>It read it twice on purpose: the batch was
-# not in <code>commits</code>, so it had to run again. A job that did not would lose the batch if it had failed earlier.</details>
-# <details><summary>b) Because the batch ran twice and the sink does not notice.</summary>Yes. Re-running is right; the
-# sink has to make it harmless.</details>
-# <details><summary>c) Because SIGKILL damaged the output file.</summary>The file is whole. What a process has handed to the
-# operating system survives the process; a power failure would be another matter.</details>
+# <details><summary>a) Spark read the input twice by mistake.</summary>No. Spark read it twice on purpose. The batch was not
+# in <code>commits</code>, so it had to run again. A job that did not would lose the batch if the kill came earlier.</details>
+# <details><summary>b) The batch ran twice, and the sink does not notice.</summary>Right. Running again is correct. The sink
+# has to make it harmless.</details>
+# <details><summary>c) SIGKILL damaged the output file.</summary>No. The file is whole. What a process has handed to the
+# operating system survives the process. A power failure would be another matter.</details>
 #
-# **2. Would it have helped to write `commits/0` before the sink writes?**
+# **2. Would it help to write `commits/0` before the sink writes its rows?**
 #
-# <details><summary>a) Yes, then the batch would not run again.</summary>And a crash between the two would lose it: nothing
-# written, and nobody to write it again. That is at-most-once.</details>
-# <details><summary>b) No, then a crash in between would lose the batch.</summary>Yes. One of the two orders duplicates, the
-# other loses, unless the sink's write and the note are one step, or the sink can be told later.</details>
+# <details><summary>a) Yes, then the batch would not run again.</summary>No. A crash between the two would lose the batch:
+# nothing is written, and nobody writes it again.</details>
+# <details><summary>b) No, then a crash in between would lose the batch.</summary>Right. One order doubles, the other loses,
+# unless the sink can be told later, as <i>two_phase</i> is.</details>
 #
-# **3. What does the second run show about the number of times a record is processed?**
+# **3. How often was a record processed in the second run?**
 #
-# <details><summary>a) That two-phase commit processes each record once.</summary>It did not: the batch ran twice here as
-# well. Only its effect came once.</details>
-# <details><summary>b) Nothing, processing and effect are different things.</summary>Yes, and only the effect can be
-# guaranteed.</details>
+# <details><summary>a) Once, because <i>two_phase</i> is exactly-once.</summary>No. Its effect came once. Both drivers
+# processed it.</details>
+# <details><summary>b) Twice, and its effect came once.</summary>Right. The first driver's work was thrown away before
+# anybody saw it.</details>
+# <details><summary>c) The run does not show that.</summary>No. The crash came after all rows were pre-committed, and the
+# rows that we found were written by driver 2. So both drivers processed every record.</details>
 #
-# **4. A dashboard polls the table of the first run once a second. What may it have shown?**
+# **4. A dashboard polls the store of the first run once a second. What may it have shown for *hello*?**
 #
-# <details><summary>a) Only 2, the right count of <em>hello</em>.</summary>Possibly, if it looked at the right moments. But a
-# value that was visible can be read, so a guarantee must hold for every moment.</details>
-# <details><summary>b) 1 after it had shown 2.</summary>Yes: the values became visible as 1, 2, 1, 2.</details>
+# <details><summary>a) Only 2, the right count.</summary>No, that takes luck. A value that was visible can be read, so a
+# guarantee must hold for every moment.</details>
+# <details><summary>b) 1 after it had shown 2.</summary>Right. The values became visible as 1, 2, 1, 2.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Spark Structured Streaming 4 | Flink 2 | Kafka 4 clients |
+# |---|---|---|---|
+# | driver | driver | JobManager | your own process |
+# | task | task, in an executor | subtask, in a TaskManager | your own process |
+# | plan of batch N | `offsets/N` | the sources' offsets, inside checkpoint N | - |
+# | batch N counts | `commits/N` | checkpoint N is stored as completed | the transaction is committed |
+# | where the checkpoint lies | option `checkpointLocation` of each query | set for each job or cluster; off by default | consumer group offsets, in Kafka |
+# | how often | `trigger(...)`; default: as soon as the last batch is done | `execution.checkpointing.interval`; default: never | chosen by your code |
+# | a sink with pre-commit and commit | not for your own files: *two_phase* is the lab's | `SupportsCommitter`, `Committer`; in Flink 1.x `TwoPhaseCommitSinkFunction` | a transactional producer |
+#
+# ## On Monday
+#
+# **Look at** the checkpoint folder of a Spark job that was restarted. While the job is down, compare the newest number in
+# `offsets` with the newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again,
+# look at the times of both files of that batch. `commits/N` is younger than `offsets/N` by the whole downtime. Then
+# batch N ran a second time, and a sink like *append* has its rows twice.
+#
+# **Set** `checkpointLocation` to a place that survives the machine, and never share or delete it. In `foreachBatch`,
+# store the batch's number together with its rows.
 #
 # ## Sources, and what comes next
 #
-# The order of Spark's two logs: class `MicroBatchExecution` of Apache Spark, and Armbrust and others,
-# [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. The names pre-commit and commit are those of
-# Flink's class `TwoPhaseCommitSinkFunction`; see Carbone and others,
-# [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
+# The order of Spark's two logs is that of class `MicroBatchExecution` of Apache Spark 4. The design: Armbrust and
+# others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. Pre-commit and commit are Flink's
+# words; see Carbone and others, [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
+# The order holds for ordinary micro-batches. With asynchronous progress tracking, and in Spark's real-time mode (4.1 and
+# newer), offsets are not always written first.
 #
-# Next: [what is guaranteed, and by whom?](01_guarantees.ipynb) Or straight to
-# [five sinks, other moments, and what lies around the sink](07_crash_spark.ipynb).
+# Next: [which link decides what a stream can guarantee?](01_guarantees.ipynb)
