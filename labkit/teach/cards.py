@@ -79,9 +79,17 @@ def of_walk(walk: "Walk") -> Card:
                     *facts,
                 ]
             ),
-            *(f"  BROKEN {claim}" for claim in broken),
+            *_claims_said(verdict, walk.violated),
         ],
     )
+
+
+def _claims_said(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
+    """The broken claims as text: by name where the verdict has given the reason, else each with its own."""
+    if verdict and violated:
+        yield f"  BROKEN {', '.join(violated)}"
+    elif not verdict:
+        yield from (f"  BROKEN {name}: {because}" for name, because in violated.items())
 
 
 def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:

@@ -91,7 +91,9 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
     if not isinstance(read, dict):
         return None, False
     known: dict[str, Note] = {
-        name: cast("Note", each) for name, each in read.items() if isinstance(each, dict)
+        name: cast("Note", each)
+        for name, each in read.items()
+        if isinstance(each, dict)
     }
     return _carried_over(known), len(known) == len(read)
 
