@@ -83,7 +83,7 @@ class Question:
             return (_measured_number(found),)
         several = isinstance(found, list | tuple | set | frozenset)
         members = list(found) if isinstance(found, Iterable) and several else [found]
-        told = {self._option(each) for each in members}
+        told = {self._option(each) for each in members} or {"nothing"}
         others = sorted(told - set(self.options))
         return (*(option for option in self.options if option in told), *others)
 
@@ -177,13 +177,15 @@ class _Table:
         self.table: dict[str, Any] = table
 
     def refuse(self, why: str) -> NoReturn:
-        raise InvalidInput(f"{self.place}: {why}.")
+        raise InvalidInput(
+            f"{self.place}: {why.removesuffix('.')}{'' if why.endswith('?') else '.'}"
+        )
 
     def question(self) -> Question:
         table = self.table
         if unknown := [key for key in table if key not in _KEYS]:
             self.refuse(
-                f"unknown key {unknown[0]!r}; {nearest(unknown[0], sorted(_KEYS))[:-1]}"
+                f"unknown key {unknown[0]!r}; {nearest(unknown[0], sorted(_KEYS))}"
             )
         kind = self.kind()
         options = self.options(kind)
