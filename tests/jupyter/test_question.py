@@ -229,18 +229,18 @@ def test_it_can_be_read_by_everybody(asked, theme):
         assert [each["id"] for each in found] == [], found
 
 
-def offline(folder: Path) -> Path:
+PAGE = [
+    "from labkit import lab\nlab.ask('00-rows')",
+    "print('six rows')",
+    "lab.answer('00-rows', 6)",
+    "# Six, of course.",
+    "print('what comes later')",
+]
+
+
+def offline(folder: Path, sources: list[str] = PAGE) -> Path:
     """The page of a notebook that asks, runs something, and answers."""
-    driving.write_notebook(
-        folder / "page.ipynb",
-        [
-            "from labkit import lab\nlab.ask('00-rows')",
-            "print('six rows')",
-            "lab.answer('00-rows', 6)",
-            "# Six, of course.",
-            "print('what comes later')",
-        ],
-    )
+    driving.write_notebook(folder / "page.ipynb", sources)
     notebook = nbformat.read(folder / "page.ipynb", as_version=4)
     NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}).execute()
     path = folder / "page.html"
@@ -277,6 +277,30 @@ def test_a_page_without_a_kernel_asks_first_and_remembers(lab_page, tmp_path):
     form.get_by_role("button", name="show me without one").press("Enter")
     page.get_by_text("It was 6.", exact=True).wait_for()
     assert page.get_by_text("You said").count() == 0
+
+
+def test_what_two_questions_cover_is_seen_when_both_are_answered(lab_page, tmp_path):
+    page = lab_page.page
+    asking = "lab.ask('00-second-rows')\nlab.ask('00-second-runs')"
+    answers = [
+        "lab.answer('00-second-rows', 3)",
+        "lab.answer('00-second-runs', 'twice')",
+    ]
+    page.goto(
+        offline(
+            tmp_path,
+            [f"from labkit import lab\n{asking}", "print('three rows')", *answers],
+        ).as_uri()
+    )
+    result = page.get_by_text("three rows", exact=True)
+    for number in (0, 1):
+        assert not result.is_visible()
+        assert page.get_by_text("Covered until you have predicted").count() == 1
+        form = page.locator("form.lk-ask").nth(number)
+        form.get_by_role("button", name="show me without one").click()
+    result.wait_for()
+    page.get_by_text("It was twice.", exact=True).wait_for()
+    assert not page.get_by_text("Covered until").is_visible()
 
 
 @pytest.mark.slow

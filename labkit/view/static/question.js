@@ -139,9 +139,17 @@ function covering(host, card, sentence) {
   while (each !== to && (each = each.nextElementSibling)) covered.push(...each.querySelectorAll(".jp-Cell-outputWrapper"));
   const behind = to.nextElementSibling;
   if (behind?.matches(".jp-MarkdownCell")) covered.push(behind);
-  const curtain = el("p", { class: "lk lk-cover" }, sentence);
-  covered[0]?.before(curtain);
-  return (is) => { curtain.hidden = !is; covered.forEach((part) => part.classList.toggle("lk-covered", is)); };
+  if (!covered.length) return () => {};
+  const there = covered[0].previousElementSibling, curtain = there?.matches(".lk-cover") ? there : el("p", { class: "lk lk-cover" }, sentence);
+  if (curtain !== there) covered[0].before(curtain);
+  return (is) => { curtain.hidden = !claimed(curtain, host, is); covered.forEach((part) => part.classList.toggle("lk-covered", claimed(part, host, is))); };
+}
+
+// Several questions may cover the same: it is seen when the last of them is answered.
+function claimed(part, host, is) {
+  const claims = part.lkClaims ??= new Set();
+  if (is) claims.add(host); else claims.delete(host);
+  return claims.size > 0;
 }
 
 export default { render };
