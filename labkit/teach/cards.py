@@ -369,7 +369,9 @@ def compare(
 
     Raises `InvalidInput` for nothing, and for what has no verdict.
     """
-    from labkit.teach.study import Search
+    from labkit.runs.outcome import Outcome
+    from labkit.teach.hands_on import CopyOutcome
+    from labkit.teach.study import Search, Walk
 
     chosen = {**(results or {}), **named}
     if not chosen:
@@ -377,12 +379,7 @@ def compare(
             "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
         )
     for name, each in chosen.items():
-        # Of the type: to ask a walk without rows for its verdict is an error.
-        if not (
-            isinstance(each, Search)
-            or hasattr(type(each), "verdict")
-            or "verdict" in vars(each)
-        ):
+        if not isinstance(each, Outcome | Walk | Search | CopyOutcome):
             raise InvalidInput(
                 f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash or lab.explore gave."
             )

@@ -17,7 +17,7 @@ from labkit.core.failpoints import (
 )
 from labkit.core.moments import Moment, moments
 from labkit.core.words import columns, nearest
-from labkit.view.card import Html, bundle, framed, joined, para, tag
+from labkit.view.card import Html, bundle, fold, framed, joined, para, table, tag
 
 CROSS = "✗"
 OF_ANY = "Green moments leave a file in the checkpoint. What the others leave in the store depends on the sink."
@@ -76,8 +76,17 @@ class Strip:
                 para(self.title, kind="lkc-title"),
                 listed,
                 *(para(note, kind="lkc-under") for note in self.notes),
+                fold("What each moment means", self._meanings()),
             ]
         )
+
+    def _meanings(self) -> Html:
+        """The tooltips once more, for those who have no mouse."""
+        rows = [
+            (f"{each.number} {each.name}", each.point.value, each.point.sentence)
+            for each in self.moments
+        ]
+        return table(("moment", "failpoint", "what has happened"), rows)
 
     def _moment(self, moment: Moment) -> Html:
         is_killed = moment.point is self.killed
@@ -91,10 +100,9 @@ class Strip:
             "li",
             tag("b", name, f" {CROSS} killed" if is_killed else ""),
             tag("span", self._words(moment)),
-            tag("u", _aside(moment)),
+            tag("span", _aside(moment), class_="lkc-aside"),
             class_=" ".join(state for state, is_so in states.items() if is_so),
             title=f"{moment.point.value}: {moment.point.sentence}",
-            tabindex="0",
         )
 
     def _words(self, moment: Moment) -> str:
@@ -124,10 +132,8 @@ class Strip:
 
 def _aside(moment: Moment) -> str:
     """What a screen reader says beside the words, because the colour says it to others."""
-    if not moment.is_passed:
-        return ""
-    disk = " Leaves something on disk." if moment.said.is_on_disk else ""
-    return f" (failpoint {moment.point.value}.{disk})"
+    is_green = moment.is_passed and moment.said.is_on_disk
+    return ", leaves something on disk" if is_green else ""
 
 
 def strip(

@@ -19,7 +19,7 @@ def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
     )
     expected = expectations().get(cell)
     return (
-        (expected, expected.compared() == compared(record.to_json()))
+        (expected, expected.compared() == compared(record.verdict.to_json()))
         if expected
         else None
     )
