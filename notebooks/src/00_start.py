@@ -15,12 +15,12 @@
 #
 # You will be able to
 #
-# - name the pieces of a streaming job, and say which of them a crash takes;
-# - read from two small logs on disk what a restarted job will do;
-# - say why one crash doubles the rows of one sink and not those of another.
+# - name the pieces of a streaming job, and what a crash takes;
+# - read from two small logs what a restarted job will do;
+# - say why one crash doubles the rows of one sink and not of another.
 #
-# The crashes in this notebook are real: every process of a Spark job is killed by the operating system. Where something
-# is simulated instead, the text says so. Run the cells in order, from the first one.
+# The crashes are real: the operating system kills every process of a Spark job. Where something is simulated instead, the
+# text says so. Run the cells in order.
 
 # %%
 from labkit import lab
@@ -30,8 +30,8 @@ lab.pieces()
 # %% [markdown]
 # ## The pieces
 #
-# Customers never stop typing. Input without an end is a **stream**. Each thing in the stream is a **record**: here, one
-# word. A streaming job runs all day and gives results while its input still grows. These are its pieces:
+# Customers never stop typing. Input without an end is a **stream**. Each thing in it is a **record**: here, one word. A
+# streaming job gives results while its input still grows. These are its pieces:
 #
 # - The **log** keeps the records in order. Each record has a number, its **offset**: its place in the log, counted from 0.
 # - The **source** is the part of the job that reads the log.
@@ -42,13 +42,13 @@ lab.pieces()
 # - The **checkpoint** is a folder in which the driver notes how far the job has come.
 # - The **outside reader** looks at the store at any time, also in the middle of a crash.
 #
-# Green is on disk, and a crash of the job leaves it: log, store, checkpoint. Dashed is in memory, and a crash takes it:
-# driver, tasks, and every count that is only in their memory.
+# A crash of the job leaves what is green, because it is on disk: log, store, checkpoint. A crash takes what is dashed,
+# because it is in memory: driver, tasks, and the counts in their memory.
 #
 # ## The whole job
 #
-# First, a place for it. The folder `orders` plays the log: every word becomes one file. Is this machine ready? The second
-# line of output says so.
+# First, a place for it. The folder `orders` plays the log: every word becomes one file. The card below the cell says
+# whether this machine has everything.
 
 # %%
 from pathlib import Path
@@ -90,8 +90,8 @@ query = (
 )
 
 # %% [markdown]
-# The job runs and waits. Three customers come. After each of them we wait until Spark has counted. Then we look into the
-# store, as an outside reader.
+# The job runs and waits. Three customers come, and Spark counts after each. Then we look into the store, as an outside
+# reader.
 
 # %% tags=["nbval-check-output"]
 for word in ["hello", "world", "hello"]:
@@ -104,16 +104,15 @@ results.read_text().splitlines()
 # ['0 hello 1', '1 world 1', '2 hello 2']
 
 # %% [markdown]
-# The store has three lines: a number, a word, and the word's count so far. The number belongs to a micro-batch. Spark
-# does not take one record at a time. Spark takes the few records that have come: a **micro-batch**, or **batch** for
-# short. Batches are numbered from 0. Here each batch held one record.
+# The store has three lines: a number, a word, and the word's count so far. The number is that of a **micro-batch**, or
+# **batch** for short: the few records that Spark takes at a time. Batches are numbered from 0. Here each held one record.
 #
-# `foreachBatch` calls your function once for each batch. It hands over two things: the batch's rows, as a DataFrame, and
-# the batch's number. A batch that runs a second time has the same number again. So the number is what a sink should
-# store if the sink wants to recognise such a batch.
+# `foreachBatch` calls your function for each batch. It hands over two things: the batch's rows, as a DataFrame, and the
+# batch's number. A batch that runs a second time has the same number again. So a sink that wants to recognise such a
+# batch stores the number.
 #
-# **Try it.** Change the words in the last cell and run the cell again. The count goes on. Then run the cell with the job
-# again, and the last cell after it. A new job goes on counting where the old one stopped. Where did it look that up?
+# **Try it.** Change the words in the last cell and run it again: the count goes on. Then run the cell with the job again,
+# and the last cell after it. The new job goes on counting where the old one stopped. Where did it look that up?
 
 # %% tags=["nbval-check-output"]
 query.stop()
@@ -137,13 +136,12 @@ logs = {"offsets": shop / "checkpoint/offsets", "commits": shop / "checkpoint/co
 #
 # ## One batch, and where it can die
 #
-# From here on we use the lab's own job. It counts the same words, with two differences. All three words come in *one*
-# batch. The job writes one row for *every* record: the word, and its count so far. So without a crash there are three
-# rows.
+# From here on we use the lab's own job. It counts the same words, all three in *one* batch. It writes one row for *every*
+# record: the word, and its count so far. So without a crash there are three rows.
 #
-# We can stop the lab's job at nine named moments and kill it there. Such a moment is a **failpoint**. We first take the
-# sink *append*: it writes each row into the store at once, like `write_batch` above. This is batch 0 with that sink, and
-# the cross marks where we will kill the job.
+# The lab's job can be stopped at nine named moments and killed there. Such a moment is a **failpoint**. The first sink is
+# *append*: it writes each row into the store at once, like `write_batch` above. This is batch 0 with that sink. The
+# cross marks the kill.
 
 # %% tags=["parameters"]
 sink = "append"  # how results are written: append, idempotent, batch_marker, wal or two_phase
@@ -153,9 +151,9 @@ failpoint = "sink.after_pre_commit"  # where the job is killed
 lab.strip(killed=failpoint, sink=sink)
 
 # %% [markdown]
-# At moment 4 all rows are written, and Spark has not noted the batch as finished. The kill is a SIGKILL: the operating
-# system ends the processes at once, and no line of their code runs any more. Then the lab starts the job again
-# from the same checkpoint, lets it finish, and reads the store.
+# At moment 4 all rows are written, and Spark has not noted the batch as finished. The kill is a SIGKILL: the processes end
+# at once, and no line of their code runs any more. Then the lab starts the job again from the same checkpoint, lets it
+# finish, and reads the store.
 
 # %%
 lab.ask("00-rows")
@@ -190,9 +188,8 @@ assert born["commits"] - born["offsets"] > 1  # the dead time lies between them
 # The small line on the card shows what a reader saw of *hello*: 1, 2, then 1 again, and 2. A reader who had seen 2 saw an
 # older value. The lab calls that a **jump back**.
 #
-# Unfold the card. *Was the crash real?* names the signal and counts the processes that died. A crash without such a proof
-# would be a failed run. The fold with the checkpoint's files shows what lay on disk while everything was dead. This is
-# the last line of `offsets/0`:
+# Unfold the card: it holds the proof that the crash was real, the checkpoint's files at that moment, and the sink's code.
+# This is the last line of `offsets/0`:
 
 # %% tags=["nbval-check-output"]
 outcome.checkpoint_file("offsets/0").splitlines()[-1]
@@ -201,11 +198,11 @@ outcome.checkpoint_file("offsets/0").splitlines()[-1]
 # '{"offset": 3}'
 
 # %% [markdown]
-# Offset 3 is where batch 0 ends: the *next* record to read. The records 0, 1 and 2 are in the batch. The second driver
-# read this file, so it knew which records to read again.
+# Offset 3 is where batch 0 ends: the *next* record to read. The batch holds 0, 1 and 2. The second driver
+# read this file.
 #
-# Go through the same crash slowly. This picture is *simulated*: a model of the job, with the same sink and the same kill.
-# It opens where the job was killed, and the next step is the crash. Dashed frames hold what the crash takes.
+# Go through the same crash slowly, in a *simulated* model of the job. It opens where the job was killed, and the next
+# step is the crash.
 
 # %%
 outcome.simulated
@@ -264,7 +261,7 @@ assert outcome.verdict.guarantee == "at-least-once"
 #
 # > **What popular notes get wrong.** "Exactly once means that every record is processed exactly once." In both runs every
 # > record was processed twice. What can be guaranteed is the **effect**: what a reader finds in the end. The sink has its
-# > part in that. Same job, same crash, another sink, another guarantee.
+# > part in that.
 #
 # ## One moment later
 #
@@ -287,27 +284,20 @@ lab.compare(
 # batch again. It would go on with batch 1. With *two_phase* the rows are decided and still hidden. Recovery commits
 # them, and the batch does not run again either.
 #
-# So *append* was right at this moment and wrong at moment 4. One harmful moment is enough to break a promise.
+# So *append* is right at this moment and wrong at moment 4. One harmful moment breaks a promise.
 #
-# ## What remains true
-#
-# - A crash takes driver, tasks and their memory. It leaves log, checkpoint and store.
-# - A batch that is in `offsets` and not in `commits` runs again. That is right, and the sink must make it harmless.
-# - *Exactly-once* is about effects. It belongs to source, Spark and sink together.
-#
-# You can kill other sinks at other moments: `lab.panel()` in a new cell lets you choose. `lab.word("offset")` explains
-# a word.
+# `lab.panel()` in a new cell kills other sinks at other moments. `lab.word("offset")` explains a word.
 #
 # ## Check yourself
 #
 # **1. Why did *append* write each row twice?**
 #
-# <details><summary>a) Spark read the input twice by mistake.</summary>No. Spark read it twice on purpose. The batch was not
-# in <code>commits</code>, so it had to run again. A job that did not would lose the batch if the kill came earlier.</details>
+# <details><summary>a) Spark read the input twice by mistake.</summary>No. The batch was not in
+# <code>commits</code>, so Spark had to run it again. Otherwise a kill before any row was written would lose it.</details>
 # <details><summary>b) The batch ran twice, and the sink does not notice.</summary>Right. Running again is correct. The sink
 # has to make it harmless.</details>
-# <details><summary>c) SIGKILL damaged the output file.</summary>No. The file is whole. What a process has handed to the
-# operating system survives the process. A power failure would be another matter.</details>
+# <details><summary>c) SIGKILL damaged the output file.</summary>No. What a process has handed to the operating system
+# survives the process. A power failure would be another matter.</details>
 #
 # **2. Would it help to write `commits/0` before the sink writes its rows?**
 #
@@ -322,8 +312,6 @@ lab.compare(
 # processed it.</details>
 # <details><summary>b) Twice, and its effect came once.</summary>Right. The first driver's work was thrown away before
 # anybody saw it.</details>
-# <details><summary>c) The run does not show that.</summary>No. The crash came after all rows were pre-committed, and the
-# rows that we found were written by driver 2. So both drivers processed every record.</details>
 #
 # **4. A dashboard polls the store of the first run once a second. What may it have shown for *hello*?**
 #
@@ -339,26 +327,24 @@ lab.compare(
 # | task | task, in an executor | subtask, in a TaskManager | your own process |
 # | plan of batch N | `offsets/N` | the sources' offsets, inside checkpoint N | - |
 # | batch N counts | `commits/N` | checkpoint N is stored as completed | the transaction is committed |
-# | where the checkpoint lies | option `checkpointLocation` of each query | set for each job or cluster; off by default | consumer group offsets, in Kafka |
-# | how often | `trigger(...)`; default: as soon as the last batch is done | `execution.checkpointing.interval`; default: never | chosen by your code |
+# | where the checkpoint lies | option `checkpointLocation` of each query | set for each job or cluster | consumer group offsets |
+# | how often | `trigger(...)` | `execution.checkpointing.interval`; default: never | chosen by your code |
 # | a sink with pre-commit and commit | not for your own files: *two_phase* is the lab's | `SupportsCommitter`, `Committer`; in Flink 1.x `TwoPhaseCommitSinkFunction` | a transactional producer |
 #
 # ## On Monday
 #
-# **Look at** the checkpoint folder of a Spark job that was restarted. While the job is down, compare the newest number in
-# `offsets` with the newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again,
-# look at the times of both files of that batch. `commits/N` is younger than `offsets/N` by the whole downtime. Then
-# batch N ran a second time, and a sink like *append* has its rows twice.
+# **Look at** the checkpoint folder of a Spark job. While the job is down, compare the newest number in `offsets` with the
+# newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again, compare the times
+# of both files of that batch. If `commits/N` is younger than `offsets/N` by the whole downtime, batch N
+# was finished by a second run, and a sink like *append* may have its rows twice.
 #
-# **Set** `checkpointLocation` to a place that survives the machine, and never share or delete it. In `foreachBatch`,
-# store the batch's number together with its rows.
+# **Set** `checkpointLocation` to a place that survives the machine. Never share or delete it. In `foreachBatch`, store the
+# batch's number together with its rows.
 #
 # ## Sources, and what comes next
 #
-# The order of Spark's two logs is that of class `MicroBatchExecution` of Apache Spark 4. The design: Armbrust and
-# others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. Pre-commit and commit are Flink's
-# words; see Carbone and others, [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
-# The order holds for ordinary micro-batches. With asynchronous progress tracking, and in Spark's real-time mode (4.1 and
-# newer), offsets are not always written first.
+# The order of Spark's two logs is that of class `MicroBatchExecution` of Apache Spark 4. Armbrust and
+# others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. Carbone and others, [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
+# The order holds for ordinary micro-batches. Asynchronous progress tracking and real-time mode (Spark 4.1 and newer) differ.
 #
 # Next: [which link decides what a stream can guarantee?](01_guarantees.ipynb)
