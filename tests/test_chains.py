@@ -31,7 +31,7 @@ def test_a_link_that_nobody_knows_is_refused_with_the_nearest(chains):
     with pytest.raises(
         InvalidInput, match="there is no sink 'two_fase'; did you mean 'two_phase'"
     ):
-        _ = chains["log", "note, then commit", "two_fase"]
+        _ = chains["log", "log-then-commit", "two_fase"]
     with pytest.raises(InvalidInput, match="there is no engine"):
         _ = chains["log", "spark", "append"]
 

@@ -19,8 +19,8 @@ SOURCES: Mapping[str, Mapping[str, object]] = {
 """A log can be read again from any offset; a socket gives every record once."""
 
 ENGINES: Mapping[str, Order] = {
-    "commit, then note": Order.ENGINE,
-    "note, then commit": Order.DECISION,
+    "commit-then-log": Order.ENGINE,
+    "log-then-commit": Order.DECISION,
     "loses its checkpoint": Order.NONE,
 }
 """The order of the sink's commit and the engine's note; the last one has its own order and a disk that can be lost."""

@@ -32,7 +32,7 @@ ON_A_SOCKET = ("append", "two_phase")
 
 
 class Chains:
-    """Every chain of source, engine and sink with all its schedules, as `chains["log", "note, then commit", "wal"]`."""
+    """Every chain of source, engine and sink with all its schedules, as `chains["log", "log-then-commit", "wal"]`."""
 
     def __init__(self) -> None:
         self.searches = {

@@ -20,6 +20,7 @@ from labkit.core.failpoints import (
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
 from labkit.core.words import columns, nearest
+from labkit.sim.chains import SOURCES
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
@@ -241,16 +242,22 @@ def simulate(
     sink: str,
     store: str = "files",
     order: str | None = None,
+    source: str = "log",
 ) -> Walk:
     """The crash that `lab.crash` makes on real Spark, in the simulator: same points, same three records, same judge.
 
-    `at` is `POINT`, or several, the nth for the nth driver. Raises `InvalidInput` for what is not modelled.
+    `at` is `POINT`, or several, the nth for the nth driver. `source`: `log`, which can be read again, or `socket`, which
+    cannot. Raises `InvalidInput` for what is not modelled.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
     for planned in crashes:
         check_crash(planned, strategy, taken)
-    return Walk(crashed(strategy, taken, store, crashes))
+    if source not in SOURCES:
+        raise InvalidInput(
+            f"there is no source {source[:40]!r}; {nearest(source[:40], list(SOURCES))}"
+        )
+    return Walk(crashed(strategy, taken, store, crashes, source=SOURCES[source]))
 
 
 def points(sink: str, order: str | None = None) -> list[str]:

@@ -1,372 +1,328 @@
+# ---
+# jupyter:
+#   labkit:
+#     told: true
+#     needs: [00_start]
+# ---
+
 # %% [markdown]
 # # Which link decides what a stream can guarantee?
 #
-# Records come from a *source*, an *engine* processes them, a *sink* hands the results on. Then everything is killed
-# and starts again. How often does the effect of a record count in the end? It takes all three links to answer that. In
-# this notebook we exchange them one by one, in 30 chains.
+# The boss of the shop asks: "Is the count right, whatever crashes?" The answer needs three links: the source, the
+# **engine** (the program that runs the job: Spark, Flink), and the sink. We change one link at a time.
 #
-# The chains here are **simulated**: a simulator can try *every* moment of a crash, in a second. A star marks those for
-# which **real Spark** was killed as well ([notebook 07](07_crash_spark.ipynb) does it before your eyes). It takes 15
-# minutes. The cells stand alone: you can run any of them first.
+# {head}
+#
+# You will be able to
+#
+# - say what at-most-once, at-least-once and exactly-once promise, and for which part of a system;
+# - find the harmful moment in a chain of source, engine and sink;
+# - choose the one change that mends a chain.
+#
+# Everything here is **simulated**, because a simulator can try *every* moment of a crash. A star in the grid at the end
+# marks a chain that was killed on **real Spark**, too.
+
+# %%
+from labkit import lab
 
 # %% tags=["parameters"]
 my_source = "socket"  # for "your own chain" further down: log or socket
-my_engine = "note, then commit"  # or: commit, then note; loses its checkpoint
+my_engine = "log-then-commit"  # or: commit-then-log; loses its checkpoint
 my_sink = "wal"  # append, idempotent, batch_marker, wal or two_phase
 really = False  # True: also kill real Spark, which takes about a minute
 
 # %% [markdown]
-# ## Three guarantees
+# ## Three promises
 #
-# | guarantee | in the end |
+# | promise | after a crash and a restart |
 # |---|---|
-# | *at-most-once* | no record counts twice; some may be missing |
+# | **at-most-once** | no record counts twice; some may be missing |
 # | *at-least-once* | no record is missing; some may count twice |
 # | *exactly-once* | as if nothing had failed |
 #
-# "As if nothing had failed" needs care: two runs without any failure may differ, too. So it means: what a reader sees
-# could have come from *some* run without a failure.
+# "As if nothing had failed" cannot mean "the same output as the run without the failure". Two runs without any failure may
+# differ, too: records may arrive in another order. So the promise means: what a reader sees could have come from
+# *some* run without a failure.
 #
-# ## The simplest chain
+# Ask also *where* the promise holds. **State consistency** is about the engine's own memory: its counts and offsets are
+# right after a crash. An **end-to-end** guarantee is about what an outside reader finds behind the sink. In notebook 00
+# Spark's counts were right, hello = 2 and world = 1, and the store behind *append* had every row twice. State
+# consistency: exactly-once. End to end: at-least-once.
 #
-# The source is a *log*: it can be read again from any place. The engine works in batches and notes in its *checkpoint*
-# which batches are finished; after a crash it runs the last one again if it was not. The sink *append* writes each row
-# at once. The input is *hello, world, hello* in one batch, and we kill the job when all rows are written and the
-# batch is not yet noted as finished.
-#
-# How many rows will there be, and which guarantee was kept? Put your answers in place of `None`, then run the cell. It
-# runs without them, too.
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(rows=None, guarantee=None)
-
-verdict = lab.replay("pipeline.append_twice").verdict
-print(said.beside(rows=verdict.rows, guarantee=verdict.guarantee))
-assert verdict.rows == 6
-
-# %% [raw] tags=["expected"]
-#            it was
-# rows       6
-# guarantee  at-least-once
-# Nothing was predicted, so nothing is compared.
-
-# %% [markdown]
-# Three records came in, six rows came out. Step through it: choose a step on the slider or in the diagram, or press the
-# arrow keys. The frame with the bolt is what the crash takes.
-
-# %%
-from labkit import lab
-
-lab.show("pipeline.append_twice")
-
-# %% [markdown]
-# The engine did nothing wrong. It could not know whether the rows had been written, so it ran the batch again: each
-# record was *processed* twice, and that is not the mistake. *Exactly once* is about **effects, not executions**. The
-# mistake is that the sink lets the second execution have a second effect.
+# *Consistency* has other meanings. In a database it is the C of **ACID**: a transaction leads from one valid state to
+# another, so a rule such as "no negative price" holds. Of a store with several copies, *eventual consistency* says that
+# the copies agree some time after the last write. Here the word compares a run with a failure to runs without one.
 #
 # ## One run proves little
 #
-# The same chain, killed a moment later: the batch has just been noted. Which guarantee do you see in each of the two runs?
+# In notebook 00 the sink *append* doubled rows when killed at moment 4, and doubled nothing at moment 9. A promise is for
+# *every* moment. The simulator goes through every order in which the steps of the job and one crash can happen. One such
+# order is a **schedule**. All schedules together are a **search**.
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = {"before the note": None, "after the note": None}
-
-names = dict(zip(said, ("append_twice", "append_once"), strict=True))
-print(lab.table({moment: lab.replay(f"pipeline.{name}") for moment, name in names.items()}, said))
+lab.explore("pipeline", strategy="append")
 
 # %% [raw] tags=["expected"]
-#                  guarantee      lost  duplicate  jumped back
-# before the note  at-least-once  0     3          1
-# after the note   exactly-once   0     0          0
+# every schedule of pipeline: at-least-once
+#   64 states, all there are
+#   BROKEN no_duplicate, 15 steps: not exactly-once, because 1 of 3 records came out twice or more, first offset 1 ('world' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds; meanwhile a reader saw offset 1 ('world' = 1) at crash 1 without the rest of its batch.
+#   BROKEN no_fractured_read, 15 steps: not exactly-once, because 1 of 3 records came out twice or more, first offset 1 ('world' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds; meanwhile a reader saw offset 1 ('world' = 1) at crash 1 without the rest of its batch.
+#   BROKEN no_regression, 17 steps: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds; meanwhile a reader saw 'hello' jump back from 2 to 1.
 
 # %% [markdown]
-# All looks well there. But a guarantee speaks of *every* run. So let the simulator crash this chain at every step,
-# and take the worst. What is left?
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(guarantee=None)
-
-found = lab.explore("pipeline", strategy="append")
-print(said.beside(guarantee=found.guarantee))
-print(f"{found.states} states; some schedule breaks: {found.broken}")
-assert found.exhausted
-
-# %% [raw] tags=["expected"]
-#            it was
-# guarantee  at-least-once
-# Nothing was predicted, so nothing is compared.
-# 64 states; some schedule breaks: no_duplicate, no_fractured_read, no_regression
-
-# %% [markdown]
-# One run can refute a guarantee; to have one, all runs must keep it. (These are all runs of a *small* configuration: few
-# records, one crash. What breaks here can break in a larger one as well. What holds here was not seen to break.)
+# The search shows at-least-once: some schedule doubles a row, and no schedule loses one. A *state* on this card is one
+# situation in which all processes together can be, for example "one row is out and the driver is dead". The job has 64.
+# A **claim** is a sentence that must hold, such as "no row is there twice". For each claim that breaks, the card has a
+# shortest run that breaks it.
 #
-# ## Thirty chains
-#
-# Now we exchange the links.
-#
-# | link | choices |
-# |---|---|
-# | source | *log*: can be read again. *socket*: gives every record once |
-# | engine | *commit, then note*: the sink commits, then the batch is noted as finished (Spark's order). *note, then commit*: the other way round (Flink's order). *loses its checkpoint*: it lies on a disk that can be lost with the machine |
-# | sink | *append*: writes each row at once. *idempotent*: sets the value of a key. *batch_marker*: rows and the batch's number in one transaction. *wal*: into a log first, copied later. *two_phase*: into a transaction that is prepared first and committed later |
-#
-# Predict five of them: a log, and an engine that notes first. Which guarantee does each sink give?
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict({"append": None, "idempotent": None, "batch_marker": None, "wal": None, "two_phase": None})
-
-chains = lab.chains()
-print(said.beside({sink: chains["log", "note, then commit", sink].guarantee for sink in said.said}))
-
-# %% [raw] tags=["expected"]
-#               it was
-# append        at-least-once
-# idempotent    exactly-once
-# batch_marker  exactly-once
-# wal           at-least-once
-# two_phase     exactly-once
-# Nothing was predicted, so nothing is compared.
-
-# %% [markdown]
-# And here are all of them. **Choose a square**: below the grid it says how it was found out, what happens in a shortest
-# run that shows it, and which Python call repeats it.
-
-# %%
-from labkit import lab
-
-lab.chains()
-
-# %% [markdown]
-# The same as text:
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-print(lab.chains())
-
-# %% [raw] tags=["expected"]
-#                 commit, then note  note, then commit  loses its checkpoint
-# log
-#   append        at-least-once *    at-least-once *    at-least-once
-#   idempotent    exactly-once *     exactly-once *     exactly-once
-#   batch_marker  exactly-once *     exactly-once *     at-least-once
-#   wal           at-least-once *    at-least-once *    at-least-once
-#   two_phase     at-least-once *    exactly-once *     at-least-once
-# socket
-#   append        at-most-once *     at-most-once *     at-most-once
-#   idempotent    at-most-once       at-most-once       at-most-once
-#   batch_marker  at-most-once       at-most-once       at-most-once
-#   wal           at-most-once       none               none
-#   two_phase     at-most-once       at-most-once *     at-most-once
-# * also on real Spark
-
-# %% [markdown]
-# *append*, *idempotent* and *batch_marker* have nothing to commit later, so the first two columns are the same for them.
-# A star in the log's half: `labkit matrix` kills real Spark at every failpoint of that sink, and the worst outcome is
-# the same. A star in the socket's half: notebook 07 runs it.
+# One run can refute a promise. To keep one, all runs must. These are all runs of a *small* job. What breaks here can
+# break in a large job. What holds here was not seen to break.
 #
 # ## A weak source
 #
-# Look at the lower half: no square says *exactly-once*. Take the best sink, *two_phase*, and three records from a socket in
-# one batch. It is killed when all three are pre-committed and nothing is decided. How many are lost?
+# So far the source read a log, which can be read again from any offset. A **socket** is a plain network connection. It
+# gives each record once, and then forgets it. We take the best sink of notebook 00, *two_phase*, and kill the job at
+# moment 4.
+
+# %%
+lab.ask("01-socket")
+
+# %%
+socket = lab.simulate("sink.after_pre_commit", sink="two_phase", source="socket")
+socket
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
+lab.answer("01-socket", len(socket.verdict.lost))
 
-said = lab.predict(lost=None, duplicate=None)
+# %% [raw] tags=["expected"]
+# It was 3.
+# Nothing was decided, so recovery deleted the hidden rows. The batch should have run again, and the socket had nothing left to read.
 
-verdict = lab.replay("pipeline.forgetful_source").verdict
-print(said.beside(lost=len(verdict.lost), duplicate=len(verdict.duplicate)))
+# %% tags=["checked"]
+assert len(socket.verdict.duplicate) == 0
 chains = lab.chains()
 assert not any(chains[each].guarantee == "exactly-once" for each in chains if each.source == "socket")
 
-# %% [raw] tags=["expected"]
-#            it was
-# lost       3
-# duplicate  0
-# Nothing was predicted, so nothing is compared.
-
-# %%
-from labkit import lab
-
-lab.show("pipeline.forgetful_source")
-
 # %% [markdown]
-# Two-phase commit did what it should: nothing was decided, so the prepared rows were dropped, and the batch ran again.
-# But there was nothing left to read. No sink can put back what the source has forgotten. (Real Spark with its own socket
-# source lost four of six lines, in notebook 07.)
+# All three records are missing. Engine and sink did what they should, and there was nothing left to read. *No engine and
+# no sink can put back what the source has forgotten.* Behind a plain socket, at-most-once is the most that a chain can
+# promise. (Real Spark loses lines of its socket source in [notebook 07](07_crash_spark.ipynb).)
 #
 # ## A weak engine
 #
-# Now a log, the same sink *two_phase*, and both orders of commit and note. The job is killed between the two: committed
-# and not noted, or noted and not committed. Which guarantee does each run show?
-
-# %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = {"commit, then note": None, "note, then commit": None}
-
-names = dict(zip(said, ("commit_then_decide", "decide_then_commit"), strict=True))
-print(lab.table({order: lab.replay(f"pipeline.{name}") for order, name in names.items()}, said))
-
-# %% [raw] tags=["expected"]
-#                    guarantee      lost  duplicate  jumped back
-# commit, then note  at-least-once  0     3          1
-# note, then commit  exactly-once   0     0          0
+# Back to a log. A sink that commits and an engine that notes have two steps to bring into an order:
+#
+# - **commit-then-log**: the sink commits, then the engine writes its commit log. That is Spark's order.
+# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order.
+#
+# We kill the job between the two steps, with the sink *two_phase*.
 
 # %%
-from labkit import lab
+lab.ask("01-orders")
 
-lab.show("pipeline.commit_then_decide", beside="pipeline.decide_then_commit")
-
-# %% [markdown]
-# Not only the sink decides: the *order* between engine and sink does. And an engine has results of its own, the counts
-# that it keeps. Flink's barriers ([notebook 04](04_barriers.ipynb)) can be told not to align a task's inputs
-# (*at_least_once*). Is the engine's count always right after a crash? Which guarantee do the rows have, behind *two_phase*?
+# %%
+first = lab.simulate("sink.after_commit", sink="two_phase", order="engine")
+second = lab.simulate("engine.after_commit_log", sink="two_phase", order="decision")
+lab.compare(**{"commit-then-log": first, "log-then-commit": second})
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(aligned_count=None, aligned_rows=None, at_least_once_count=None, at_least_once_rows=None)
-
-came = {}
-for mode in ("aligned", "at_least_once"):
-    found = lab.explore("barriers", mode=mode, sink="two_phase", counts=1, words="hello-hello")
-    came[f"{mode}_count"] = "wrong" if "counted_once" in found.violated else "right"
-    came[f"{mode}_rows"] = found.guarantee
-print(said.beside(came))
+doubled = {bool(first.verdict.duplicate): "commit-then-log", bool(second.verdict.duplicate): "log-then-commit"}
+lab.answer("01-orders", doubled[True])
 
 # %% [raw] tags=["expected"]
-#                      it was
-# aligned_count        right
-# aligned_rows         exactly-once
-# at_least_once_count  wrong
-# at_least_once_rows   at-least-once
-# Nothing was predicted, so nothing is compared.
+# It was commit-then-log.
+# There the rows were committed and the batch was not noted, so it ran again in a new transaction. In the other order recovery knew that the batch counts, and only finished its commit.
+
+# %%
+lab.show(first.trace, beside=second.trace)
 
 # %% [markdown]
-# The best sink hands on whatever it is given, also a wrong count.
+# In commit-then-log every row is there twice; in log-then-commit every row is there once. The sink is the same. So the
+# *order* of commit and note decides, and the order belongs to engine and sink together.
+#
+# An engine can also break its own state. Flink copies its counts while records flow
+# ([notebook 04](04_barriers.ipynb)), and a setting allows it to copy carelessly. With it, a search finds a schedule in
+# which the *count itself* is wrong after a restart:
+
+# %% tags=["nbval-check-output"]
+flink = {"sink": "two_phase", "counts": 1, "words": "hello-hello"}
+lab.compare(
+    exactly_once=lab.explore("barriers", mode="aligned", **flink),
+    at_least_once=lab.explore("barriers", mode="at_least_once", **flink),
+)
+
+# %% [raw] tags=["expected"]
+#                guarantee      states  broken
+# exactly_once   exactly-once   3,418   nothing
+# at_least_once  at-least-once  5,810   no_orphan, conserved, exact, counted_once, no_duplicate
+
+# %% [markdown]
+# The second row breaks `counted_once`: the engine's state is wrong. The best sink hands on whatever it is given, also a
+# wrong count.
 #
 # ## A sink that repairs
 #
-# So the weakest link wins? Look at the third column again: the engine has lost its checkpoint and reads the whole log a
-# second time, with new batches. Which sink still keeps *exactly-once*, and why not *two_phase*?
+# So the weakest link decides? Look at three more sinks.
+#
+# | sink | what it does |
+# |---|---|
+# | *idempotent* | Every row has a key. The sink *sets* the key's value: hello = 2. An action is **idempotent** if doing it again changes nothing. |
+# | *batch_marker* | The rows and the batch's number go into one transaction. A batch whose number is there already is skipped. |
+# | *wal* | Rows go into a **write-ahead log**, a file of their own. Once the batch is decided, the sink copies them into the store. Then it notes that the copy is done. |
+#
+# Now the engine is at its weakest: its disk burns, and the checkpoint is lost. The job starts as a *new query*, which
+# counts its batches from 0 and reads the whole log again. Markers and transactions are filed under the query's name and
+# the batch's number.
+
+# %%
+lab.ask("01-raise")
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(idempotent=None, two_phase=None)
-
 chains = lab.chains()
-print(said.beside({sink: chains["log", "loses its checkpoint", sink].guarantee for sink in said.said}))
-assert "no_regression" in chains["log", "loses its checkpoint", "idempotent"].violated
+sinks = ["append", "idempotent", "batch_marker", "two_phase"]
+without = {sink: chains["log", "loses its checkpoint", sink] for sink in sinks}
+lab.compare(**without)
 
 # %% [raw] tags=["expected"]
-#             it was
-# idempotent  exactly-once
-# two_phase   at-least-once
-# Nothing was predicted, so nothing is compared.
+#               guarantee      states  broken
+# append        at-least-once  160     no_duplicate, no_fractured_read, no_regression
+# idempotent    exactly-once   160     no_fractured_read, no_regression
+# batch_marker  at-least-once  115     no_duplicate, no_regression, no_fractured_read
+# two_phase     at-least-once  710     no_orphan, no_fractured_read, no_duplicate, no_regression
+
+# %% tags=["nbval-check-output"]
+lab.answer("01-raise", [sink for sink in sinks if without[sink].guarantee == "exactly-once"])
+
+# %% [raw] tags=["expected"]
+# It was idempotent.
+# Writing the same value to the same key changes nothing. Markers and transactions are filed under the old query, so the new query does not know them.
+
+# %% tags=["checked"]
+assert "no_regression" in without["idempotent"].violated
 
 # %% [markdown]
-# Writing the same value to the same key again changes nothing, however often it comes. So *replay + idempotent
-# writes* is stronger than its engine: a sink can **raise** the level. It has a price: while the log is read
-# again, readers see old values ("a value jumps back"). *two_phase* has no chance here: its transactions
-# belong to the lost checkpoint, and the new run is another query with other transactions.
+# Only *idempotent* is still exactly-once. A sink can **raise** the level of what stands before it: the engine repeats, and
+# writing the same value to the same key again changes nothing. This has a price. While the log is read again, a reader
+# sees old values: a value jumps back. And it has a condition: the repeated run must produce the same keys and values.
+# A sink that does `n = n + 1` is not idempotent.
+#
+# *batch_marker* fails here only because the checkpoint is gone. With its checkpoint it is exactly-once in both orders,
+# on two conditions. A batch that runs again must have the same rows under the same number. And the number must be
+# stored together with the query's name, because a new query begins at 0 again. Without the name, this happens:
+
+# %% tags=["nbval-check-output"]
+lab.replay("pipeline.deleted_checkpoint_and_markers")
+
+# %% [raw] tags=["expected"]
+# simulated run of pipeline, 17 steps: at-most-once
+#   2 lost, 0 twice, 0 jumps back, 1 read without the rest of its batch; 1 row
+#   not exactly-once, because 2 of 3 records got lost, first offset 1 ('world' = 1): no effect of it is left; at-most-once still holds
+#   BROKEN no_loss, no_fractured_read
+
+# %% [markdown]
+# Two records are missing: the new query's first batch was taken for the old one, and skipped.
+#
+# And *wal*? It copies its log into the store after the decision. Kill it in the middle of the copy:
+
+# %% tags=["nbval-check-output"]
+lab.simulate("sink.mid_commit", sink="wal")
+
+# %% [raw] tags=["expected"]
+# simulated run of pipeline, 22 steps: at-least-once
+#   0 lost, 1 twice, 0 jumps back, 1 read without the rest of its batch; 4 rows
+#   a reader saw of hello: killed | 1 2
+#   not exactly-once, because 1 of 3 records came out twice or more, first offset 1 ('world' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds
+#   BROKEN no_duplicate, no_fractured_read
+
+# %% [markdown]
+# One row is there twice. Half of the log was in the store, and nobody had noted how far the copy had come. So recovery
+# copied the whole log again. A crash between the first copied row and the note "done" doubles rows: *wal* is
+# at-least-once.
 #
 # ## Two halves
 #
-# *At-most-once* says that nothing counts twice, *at-least-once* that nothing is missing. A source that gives the first and
-# a sink that gives the second: which one is left? This is the socket with *wal*.
+# At-most-once promises that nothing counts twice, at-least-once that nothing is missing. Take a source with the first
+# promise and a sink with the second: a socket and *wal*. What is left?
 
 # %% tags=["nbval-check-output"]
-from labkit import lab
-
-said = lab.predict(lost=None, duplicate=None, guarantee=None)
-
-verdict = lab.replay("pipeline.lost_and_doubled").verdict
-print(said.beside(lost=verdict.lost, duplicate=verdict.duplicate, guarantee=verdict.guarantee))
+lab.replay("pipeline.lost_and_doubled")
 
 # %% [raw] tags=["expected"]
-#            it was
-# lost       [2]
-# duplicate  [1]
-# guarantee  none
-# Nothing was predicted, so nothing is compared.
+# simulated run of pipeline, 26 steps: no guarantee
+#   1 lost, 1 twice, 0 jumps back, 1 read without the rest of its batch; 3 rows
+#   a reader saw of world: 1 | killed | 1
+#   neither at-least-once nor at-most-once, because 1 of 3 records got lost, first offset 2 ('hello' = 2): no effect of it is left, and 1 of 3 records came out twice or more, first offset 1 ('world' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0
+#   BROKEN no_loss, no_duplicate, no_fractured_read
 
 # %% [markdown]
-# None. One crash, one record twice and another one never: the two have nothing in common.
+# Nothing is left. One crash, and one record came twice while another never came. So the chain promises neither.
 #
-# > **What popular notes get wrong.** "A chain has the guarantee of its weakest link." Two runs above say otherwise. The
-# > guarantees are no ladder: at-most-once and at-least-once together leave *nothing*. And a chain can be stronger than a
-# > link: an idempotent sink makes good what the engine repeats. What is true: nobody can make good what is *lost*.
-# > Missing in most notes is the simplest good answer, *batch_marker*: store the batch's number in the same
-# > transaction as its rows. With a log and a checkpoint, it is exactly-once in both orders, and no reader sees a thing.
+# > **What popular notes get wrong.** "A chain has the guarantee of its weakest link." Two runs above say otherwise.
+# > At-most-once and at-least-once together leave *nothing*. And an idempotent sink makes good what the engine repeats.
+# > What is true: nobody can make good what is *lost*.
+#
+# ## Thirty chains
+#
+# Here is every chain of two sources, three engines and five sinks. **Choose a square**: it says how it was found out, what
+# happens in a shortest run, and which call repeats it.
 
-# %%
-from labkit import lab
+# %% tags=["nbval-check-output"]
+lab.chains()
 
-chains = lab.chains()
-assert chains["socket", "note, then commit", "wal"].guarantee == "none"
-assert chains["log", "loses its checkpoint", "idempotent"].guarantee == "exactly-once"
-assert chains["log", "commit, then note", "batch_marker"].broken == "nothing"
+# %% [raw] tags=["expected"]
+#                 commit-then-log  log-then-commit  loses its checkpoint
+# log
+#   append        at-least-once *  at-least-once *  at-least-once
+#   idempotent    exactly-once *   exactly-once *   exactly-once
+#   batch_marker  exactly-once *   exactly-once *   at-least-once
+#   wal           at-least-once *  at-least-once *  at-least-once
+#   two_phase     at-least-once *  exactly-once *   at-least-once
+# socket
+#   append        at-most-once *   at-most-once *   at-most-once
+#   idempotent    at-most-once     at-most-once     at-most-once
+#   batch_marker  at-most-once     at-most-once     at-most-once
+#   wal           at-most-once     none             none
+#   two_phase     at-most-once     at-most-once *   at-most-once
+# * also on real Spark
+
+# %% tags=["checked"]
+assert chains["socket", "log-then-commit", "wal"].guarantee == "none"
+assert chains["log", "commit-then-log", "batch_marker"].broken == "nothing"
 
 # %% [markdown]
-# ## Your turn: crash and lose nothing
+# No square in the socket's half says exactly-once. In the log's half, *batch_marker* is exactly-once in both orders, and no
+# reader ever sees a value jump back or half a batch.
+#
+# ## Your turn
 #
 # The source is a socket, the sink *two_phase*, every batch has one record. **Find a schedule with a crash, after the first
 # batch was planned, in which no record is lost.** Choose the next action below the picture until nothing is left to
-# do; a crash is among them. When does it do no harm? The cell after it says how far you have come.
+# do.
 
 # %%
-from labkit import lab
-
 mine = lab.explorer("pipeline", source="socket", records_per_batch=1)
 mine
 
 # %%
-from labkit import lab
-
-lab.need("mine", cell="the cell above")
-lost = list(lab.replay(mine.trace).verdict.lost)
-print("there was a crash:", "crash" in mine.trace, "| not come out so far:", lost)
+"crash" in mine.trace, lab.replay(mine.trace).verdict.lost
 
 # %% [markdown]
-# ## Your own chain
+# The first value says whether a crash is among your steps. The second lists the records that have not come out so far.
 #
-# Choose a chain in the first code cell (source, engine, sink), run that cell, then this one: it shows a shortest run that
-# breaks something.
+# **Your own chain.** Set source, engine and sink in the cell with the parameters near the top, and run it. Then run this
+# cell. `lab.show(chosen.counterexample())` steps through a shortest run that breaks a claim.
 
 # %%
-from labkit import lab
-
-lab.need("my_source", "my_engine", "my_sink", cell="the first code cell (the parameters)")
 chosen = lab.chains()[my_source, my_engine, my_sink]
-print(chosen.guarantee, "- some schedule breaks:", chosen.broken)
-lab.show(chosen.counterexample()) if chosen.violated else None
+chosen
 
 # %% [markdown]
-# ## For real
-#
-# With `really = True` in the first code cell, this kills real Spark, where the simulator says that it does harm, in the
-# order *note, then commit*. (It needs Java; `labkit doctor` says whether everything is there.)
+# **For real.** With `really = True` in the same cell, this kills real Spark where the simulator says that it does harm.
 
 # %%
-from labkit import lab
-
-lab.need("really", cell="the first code cell (the parameters)")
 worst = {"append": "sink.after_pre_commit", "wal": "sink.mid_commit", "two_phase": "sink.after_commit"}
-real = lab.crash_each({sink: {"sink": sink, "at": point} for sink, point in worst.items()}) if really else {}
-print("\nreal:", {sink: outcome.verdict.guarantee.value for sink, outcome in real.items()} or "not asked for")
-print("simulated:", {sink: lab.chains()["log", "note, then commit", sink].guarantee.value for sink in worst})
+real = lab.crash_each({sink: {"sink": sink, "at": at} for sink, at in worst.items()}) if really else {}
+lab.compare(**real) if really else "not asked for"
 
 # %% [markdown] tags=["task"]
 # ## Exercise: killed in the middle of a write (`01-predict`)
@@ -391,8 +347,6 @@ predicted_01 = {"lost": ..., "duplicate": ...}  # two lists of offsets
 predicted_01 = {"lost": [], "duplicate": [0, 1]}
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("01-predict")
 
 # %% [raw] tags=["expected"]
@@ -401,13 +355,13 @@ lab.check("01-predict")
 # %% [markdown] tags=["task"]
 # ## Exercise: a chain that holds (`01-links`)
 #
-# Choose one of each: a source (`"log"`, `"socket"`), an engine (`"commit, then note"`, `"note, then commit"`, `"loses its
+# Choose one of each: a source (`"log"`, `"socket"`), an engine (`"commit-then-log"`, `"log-then-commit"`, `"loses its
 # checkpoint"`), and a sink (`"append"`, `"idempotent"`, `"batch_marker"`, `"wal"`, `"two_phase"`), so that **every record
 # comes out exactly once and no value is seen to jump back**, whenever the job crashes. The check tries every schedule.
 #
 # *configure, easy, 2 points; one line.*
 #
-# <details><summary>Hint 1</summary>lab.chains() shows every chain; which squares have no hook?</details>
+# <details><summary>Hint 1</summary>lab.chains() shows every chain; which squares say exactly-once, and do not say that a value jumps back?</details>
 # <details><summary>Hint 2</summary>The source must be one that can be read again, and the sink must not show a row before
 # its batch is safe.</details>
 
@@ -417,11 +371,9 @@ links = {"source": ..., "engine": ..., "sink": ...}
 
 # %% tags=["solution"]
 # exercise 01-links
-links = {"source": "log", "engine": "note, then commit", "sink": "two_phase"}
+links = {"source": "log", "engine": "log-then-commit", "sink": "two_phase"}
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("01-links")
 
 # %% [raw] tags=["expected"]
@@ -451,65 +403,65 @@ weakest_answer = ...  # "a", "b", "c" or "d"
 weakest_answer = "c"
 
 # %% tags=["check", "nbval-check-output"]
-from labkit import lab
-
 lab.check("01-weakest")
 
 # %% [raw] tags=["expected"]
 # 01-weakest: not attempted (1 point); lab.hint("01-weakest") helps.
 
 # %% [markdown]
-# ## What remains true
-#
-# - *Exactly-once* is about effects. Records are processed again; what counts is whether that can be seen in the end.
-# - The guarantee is the whole chain's, in one order of commits, and as long as the checkpoint lives.
-# - What the source cannot give again is lost. What comes twice can be repaired, by the sink alone.
-# - *Exactly-once in the end* says nothing about what a reader saw on the way: a value may jump back, half a batch may be
-#   there. In the grid, only *batch_marker* never shows anything like that with a log and its checkpoint.
-#
-# Left out here: transactions that time out, drivers that are thought dead and are not, checkpoints that are rolled back.
-# Each can turn an *exactly-once* of this grid into something less; the next notebooks show how.
-#
 # ## Check yourself
 #
 # **1. A message queue deletes a message when it is delivered. Your engine has checkpoints, your sink two-phase commit.**
 #
-# <details><summary>a) Exactly-once: engine and sink are the best there are.</summary>The lower half of the grid: what
-# was delivered and not yet committed dies with the engine, and the queue cannot give it again.</details>
-# <details><summary>b) At-most-once.</summary>Yes. It becomes better only if the queue keeps a message until somebody
-# acknowledges it, and that is done after the result is durable.</details>
-# <details><summary>c) At-least-once: the engine runs the batch again.</summary>It does run the batch again, and finds
+# <details><summary>a) Exactly-once: engine and sink are the best there are.</summary>No. What was delivered and not yet
+# committed dies with the engine, and the queue cannot give it again.</details>
+# <details><summary>b) At-most-once.</summary>Right. It gets better only if the queue keeps a message until somebody
+# acknowledges it, and that happens after the result is on disk.</details>
+# <details><summary>c) At-least-once: the engine runs the batch again.</summary>No. It does run the batch again, and finds
 # it empty.</details>
 #
-# **2. Why is *two_phase* only at-least-once when the sink commits before the batch is noted?**
+# **2. Why is *two_phase* only at-least-once in commit-then-log?**
 #
-# <details><summary>a) A crash between the two runs the batch again, in a new transaction.</summary>Yes. The first one
-# is committed for ever, and nothing tells the second one about it.</details>
-# <details><summary>b) The prepared transaction is lost in the crash.</summary>It is durable in the store; that is what
-# prepared means.</details>
-# <details><summary>c) Spark does not support transactions.</summary>They are the sink's and the store's. What counts is
-# the order of commit and note.</details>
+# <details><summary>a) A crash between commit and note runs the batch again, in a new transaction.</summary>Right. The first
+# one is committed for good, and nothing tells the second one about it.</details>
+# <details><summary>b) The prepared transaction is lost in the crash.</summary>No. It is on disk in the store; that is what
+# pre-committed means.</details>
 #
 # **3. An idempotent sink is exactly-once in the grid. A colleague's sink does `n = n + 1` for each record. Is it, too?**
 #
-# <details><summary>a) Yes, both are upserts.</summary>An upsert is idempotent only if it writes the same value when it
-# is repeated. Adding again is a second effect.</details>
-# <details><summary>b) No.</summary>Yes: the sink here sets a value that is the same whenever the batch runs. That needs
-# the same keys and values from the engine each time.</details>
+# <details><summary>a) Yes, both write to a key.</summary>No. Adding again is a second effect.</details>
+# <details><summary>b) No.</summary>Right. The sink here sets a value that is the same whenever the batch runs.</details>
 #
 # **4. You crash a job ten times and the result is right each time. What do you know?**
 #
-# <details><summary>a) It is exactly-once.</summary>The chain with *append* survives a crash at the right moment, too.
-# Ten crashes at harmless moments say nothing about the harmful one.</details>
-# <details><summary>b) That these ten moments are harmless.</summary>Yes. To refute a guarantee, one harmful moment is
-# enough; to trust it, look at all of them.</details>
+# <details><summary>a) It is exactly-once.</summary>No. The chain with <i>append</i> survives a crash at a harmless moment,
+# too.</details>
+# <details><summary>b) That these ten moments are harmless.</summary>Right. One harmful moment is enough to refute a
+# guarantee; to trust it, look at all of them.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Spark Structured Streaming 4 | Flink 2 | Kafka Streams 4 |
+# |---|---|---|---|
+# | order of commit and note | commit-then-log | log-then-commit | one Kafka transaction holds output and offsets |
+# | promise for the state | exactly-once with a checkpoint and a replayable source | `execution.checkpointing.mode`; default `EXACTLY_ONCE` | `processing.guarantee`; default `at_least_once` |
+# | promise of a sink of your own | `foreachBatch`: at-least-once; with the batch's number you can do better | `SupportsCommitter`; in Flink 1.x `TwoPhaseCommitSinkFunction` | - |
+# | promise of its Kafka sink | at-least-once | `DeliveryGuarantee`; default `NONE` | `exactly_once_v2` |
+# | *batch_marker* | Delta's options `txnAppId` and `txnVersion` | - | - |
+#
+# ## On Monday
+#
+# **Look at** one job of yours and write down three answers. Can its source be read again? In which order do sink and engine
+# commit? What does its sink do with a batch that comes twice?
+#
+# **Set** the sink first. From a log, with Spark, into a sink that only appends, you have at-least-once. Two changes help:
+# store query name and batch number in the same transaction as the rows, or give every row a key and set its value.
 #
 # ---
-# Sources: the order of Spark's two logs is that of `MicroBatchExecution`, see the
-# [Structured Streaming guide](https://spark.apache.org/docs/latest/streaming); Flink's order is that of
-# `CheckpointCoordinator`, see
-# [Stateful Stream Processing](https://nightlies.apache.org/flink/flink-docs-stable/docs/concepts/stateful-stream-processing/).
+# Sources: Spark's order is that of `MicroBatchExecution`, see the
+# [Structured Streaming guide](https://spark.apache.org/docs/latest/streaming); Flink's is that of `CheckpointCoordinator`,
+# see [Stateful Stream Processing](https://nightlies.apache.org/flink/flink-docs-stable/docs/concepts/stateful-stream-processing/).
 # Why the ends have to help: Saltzer, Reed and Clark,
 # [End-to-End Arguments in System Design](https://doi.org/10.1145/357401.357402), 1984.
 #
-# Next: [Has it arrived?](02_delivery.ipynb) A single step between two processes, and why it is already hard.
+# Next: [Has it arrived?](02_delivery.ipynb) One step between two processes, and why it is already hard.

@@ -194,7 +194,7 @@ def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
         (
             "01-links",
             '{"source": "log", "engine": "spark", "sink": "wal"}',
-            "choose from 'commit, then note'",
+            "choose from 'commit-then-log'",
         ),
         ("01-weakest", '"e"', "choose from 'a', 'b', 'c', 'd'"),
         ("01-weakest", '"a"', "No. a)"),

@@ -19,9 +19,9 @@ ALL = {
 }
 RIGHT = {
     "01-links": {
-        ("log", "commit, then note", "batch_marker"),
-        ("log", "note, then commit", "batch_marker"),
-        ("log", "note, then commit", "two_phase"),
+        ("log", "commit-then-log", "batch_marker"),
+        ("log", "log-then-commit", "batch_marker"),
+        ("log", "log-then-commit", "two_phase"),
     },
     "02-chain": {(True, "durable", "derived")},
     "04-settings": {

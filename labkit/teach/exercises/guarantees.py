@@ -83,7 +83,7 @@ EXERCISES = (
         task="Choose source, engine and sink so that every record comes out exactly once and no value is seen to jump "
         "back, with a crash at any step.",
         hints=(
-            "lab.chains() shows every chain; which squares have no hook?",
+            "lab.chains() shows every chain; which squares say exactly-once, and do not say that a value jumps back?",
             "The source must be one that can be read again, and the sink must not show a row before its batch is safe.",
         ),
         lines=1,

@@ -4,7 +4,7 @@ A script says what goes wrong and at which failpoint; between its cues the drive
 know what should come out: that is `labkit/runs/expected.toml`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.core.errors import JobFailed
@@ -84,13 +84,21 @@ def crashed(
     store: str,
     points: Sequence[Crash],
     words: Sequence[str] = (),
+    *,
+    source: Mapping[str, object] | None = None,
 ) -> Replay:
     """The small job (hello, world, hello in one batch), killed at each point in turn, the nth for the nth driver.
 
-    With `words` another input, still in one batch. Raises `JobFailed` for a point that is never reached, and
-    `InvalidInput` for a store that is not modelled or an input that is too long for it.
+    `source` is chosen of the pipeline for another source than a log. With `words` another input, still in one batch.
+    Raises `JobFailed` for a point that is never reached, and `InvalidInput` for a store that is not modelled or an input
+    that is too long for it.
     """
-    parameters = {"strategy": strategy, "store": store, "crashes": len(points)}
+    parameters: dict[str, object] = {
+        "strategy": strategy,
+        "store": store,
+        "crashes": len(points),
+        **(source or {}),
+    }
     if words:
         parameters["words"] = "-".join(words)
     if order is not Order.NONE:
