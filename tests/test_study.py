@@ -110,7 +110,7 @@ def test_a_walk_can_be_ended_early_and_says_what_may_follow():
     ):
         walk.until("start(3)")
     with pytest.raises(InvalidInput, match="no outside reader"):
-        _ = lab.replay("barriers.epochs").seen
+        _ = lab.replay("barriers.source_reads_on").seen
 
 
 def test_a_job_with_checkpoints_says_what_the_latest_holds():

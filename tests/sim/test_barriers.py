@@ -277,7 +277,7 @@ EXACT = (Guarantee.EXACTLY_ONCE, set())
 
 
 NAMED = {
-    "offset_three": ("hello=2 world=1", *EXACT),
+    "three_records": ("hello=2 world=1", *EXACT),
     "crash_at_the_third": ("hello=2 world=1", *EXACT),
     "before_the_first_checkpoint": ("hello=2 world=1", *EXACT),
     "alignment": ("hello=3 world=1", *EXACT),
@@ -289,9 +289,9 @@ NAMED = {
     "no_alignment_one_input": ("hello=2 world=1", *EXACT),
     "overtaking": ("hello=3 world=1", *EXACT),
     "channel_state_skipped": ("world=1", Guarantee.AT_MOST_ONCE, LOST),
-    "sink_offset_twice": ("hello=3 world=1", Guarantee.EXACTLY_ONCE, TWICE),
-    "sink_offset_lost": ("hello=1 world=1", Guarantee.AT_MOST_ONCE, LOST),
-    "epochs": ("hello=2 world=1", *EXACT),
+    "sink_offset_a": ("hello=3 world=1", Guarantee.EXACTLY_ONCE, TWICE),
+    "sink_offset_b": ("hello=1 world=1", Guarantee.AT_MOST_ONCE, LOST),
+    "source_reads_on": ("hello=2 world=1", *EXACT),
     "complete_not_announced": ("hello=2 world=1", *EXACT),
     "announced_first": (
         "hello=2 world=1",
@@ -357,9 +357,9 @@ def counted(given: dict, held: int) -> str:
     return build(**given).settings.totals(held)
 
 
-def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_counts():
-    [checkpoint] = after("offset_three", "complete(1)").coordinator.completed
-    given = SCENARIOS["offset_three"].parameters
+def test_after_hello_hello_world_the_checkpoint_holds_three_records_and_both_counts():
+    [checkpoint] = after("three_records", "complete(1)").coordinator.completed
+    given = SCENARIOS["three_records"].parameters
     assert checkpoint.offsets == (3,)
     assert [counted(given, state) for state in checkpoint.states[:-1]] == [
         "hello=2",
@@ -407,7 +407,7 @@ def test_what_is_overtaken_is_in_the_checkpoint_and_comes_first_after_a_restart(
 
 def test_a_row_belongs_to_the_transaction_of_its_epoch():
     """Two-phase commit holds what came before the barrier, and what came after it, each in a transaction of its own."""
-    committed = after("epochs", "announce")
+    committed = after("source_reads_on", "announce")
     assert (committed.visible, committed.prepared) == (once(0), ())
     [sink] = committed.operators[-1:]
     assert sink.sealed == once(0)

@@ -50,10 +50,10 @@ def test_a_wrong_name_gets_one_sentence(text: str, complaint: str):
 @pytest.mark.parametrize(
     ("name", "accounts", "channels"),
     [
-        ("money_vanishes", [100, 200], 0),
-        ("money_appears", [200, 300], 0),
+        ("copied_on_the_way", [100, 200], 0),
+        ("copied_before_and_after", [200, 300], 0),
         ("markers_flow", [200, 100, 200], 100),
-        ("went_back_alone", None, None),
+        ("one_goes_back", None, None),
     ],
 )
 def test_a_bank_says_what_its_last_snapshot_holds(
@@ -107,6 +107,7 @@ def test_two_phase_commit_ends_as_its_scenario_says(name: str):
             "one_says_no",
             "no_answer",
             "dies_before_deciding",
+            "dies_before_writing",
             "dies_before_voting",
         )
         assert outcomes == {Phase.ABORTED if name in aborted else Phase.COMMITTED}

@@ -41,7 +41,7 @@ _JOIN = {"counts": 1, "words": "hello-hello-hello-world"}
 """Source 0 has hello and hello, source 1 hello and world, and one task counts them."""
 
 SCENARIOS: dict[str, Scenario[str]] = {
-    "offset_three": Scenario(
+    "three_records": Scenario(
         "The barrier follows hello, hello, world: the checkpoint holds offset 3, the next to read, hello=2, world=1.",
         {**_ONE, "crashes": 0},
         "read(0) read(0) read(0) trigger inject(0) settle",
@@ -81,17 +81,17 @@ SCENARIOS: dict[str, Scenario[str]] = {
         {**_JOIN, "mode": "unaligned", "broken": "skip_channel_state"},
         "read(0) read(0) read(1) trigger inject(0) take_barrier(0) process(1) inject(1) settle crash restore",
     ),
-    "sink_offset_twice": Scenario(
+    "sink_offset_a": Scenario(
         "The sink has put out nothing of offset 1, but its hello is in the count already: it will count twice.",
         {**_ONE, "broken": "sink_offset"},
         "read(0) read(0) process(0) process(0) process(2) copy crash restore",
     ),
-    "sink_offset_lost": Scenario(
+    "sink_offset_b": Scenario(
         "The row of world is out, so the checkpoint reads on behind it: hello, still on its way, is lost.",
         {**_ONE, "words": "hello-world-hello", "broken": "sink_offset"},
         "read(0) read(0) process(1) process(3) copy crash restore",
     ),
-    "epochs": Scenario(
+    "source_reads_on": Scenario(
         "Checkpoint 1 makes the row before its barrier visible; the row behind it is in the next transaction.",
         {**_ONE},
         "read(0) trigger inject(0) read(0) settle crash restore",

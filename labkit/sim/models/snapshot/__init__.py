@@ -20,12 +20,13 @@ __all__ = ["BLUEPRINT"]
 def facts(walk: Replay) -> Mapping[str, Fact]:
     """What the last completed snapshot holds, who stood still for it, and whether things ever were as it says."""
     held = walk.state.completed
+    step = moment(walk.states)
     return {
         "snapshot_accounts": [part.account.balance for part in held] if held else None,
         "snapshot_channels": AMOUNT * in_channels(held).bit_count() if held else None,
         "paused_steps": list(paused(walk.states)),
         "stood_still_steps": stood_still(walk.states),
-        "moment": moment(walk.states),
+        "moment": step if step is not None or not held else "never",
     }
 
 
@@ -43,6 +44,6 @@ BLUEPRINT = Blueprint(
         "snapshot_channels": "money under way in the last completed snapshot",
         "paused_steps": "steps for which each process was told to pause",
         "stood_still_steps": "steps for which everybody stood still",
-        "moment": "the step after which everything was as the last snapshot says; none: never",
+        "moment": "the step after which the bank was as the last snapshot says",
     },
 )

@@ -7,17 +7,17 @@ _STOP = {"algorithm": "stop_the_world", "processes": 2}
 _TWO = {"processes": 2}
 
 SCENARIOS: dict[str, Scenario[str]] = {
-    "money_vanishes": Scenario(
+    "copied_on_the_way": Scenario(
         "100 is under way while both copy: the snapshot holds 300 of 400.",
         _NAIVE,
         "transfer(12) copy(1) copy(2) receive(12)",
     ),
-    "money_appears": Scenario(
+    "copied_before_and_after": Scenario(
         "Process 1 copies before it pays, process 2 after it was paid: the snapshot holds 500 of 400.",
         _NAIVE,
         "copy(1) transfer(12) receive(12) copy(2)",
     ),
-    "wrong_and_conserved": Scenario(
+    "two_transfers": Scenario(
         "100 vanishes and 100 appears: the sum is right, and yet no run leads to what the snapshot holds.",
         {**_NAIVE, "transfers": 2},
         "transfer(21) copy(1) transfer(12) receive(12) copy(2) receive(21)",
@@ -37,12 +37,12 @@ SCENARIOS: dict[str, Scenario[str]] = {
         {},
         "transfer(21) record(1) receive(21) receive(12) receive(13) receive(21) receive(23) receive(31) receive(32)",
     ),
-    "never_was": Scenario(
+    "crossing_transfers": Scenario(
         "The snapshot is right, and at no step were things as it says: a consistent cut is not a moment.",
         {**_TWO, "transfers": 2},
         "record(1) transfer(12) transfer(21) receive(12) receive(12) receive(21) receive(21)",
     ),
-    "money_in_a_channel": Scenario(
+    "all_go_back": Scenario(
         "The power fails after the snapshot: the 100 that were under way are put back into their channel.",
         _TWO,
         "transfer(21) record(1) receive(12) receive(21) receive(21) crash(2) restore receive(21)",
@@ -82,7 +82,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
         {**_STOP, "broken": "forget_pause"},
         "pause(1) pause(2) copy(1) transfer(12) receive(12) copy(2) resume(1) resume(2)",
     ),
-    "went_back_alone": Scenario(
+    "one_goes_back": Scenario(
         "Only who died goes back: process 1 forgets that it has paid, and process 2 keeps the 100.",
         {**_TWO, "broken": "restore_alone"},
         "transfer(12) receive(12) crash(1) restore",

@@ -7,7 +7,7 @@ _DECIDED = f"{_VOTES} decide_commit"
 _TOLD = "read(0) read(1) hear(0) hear(1)"
 
 SCENARIOS: dict[str, Scenario[str]] = {
-    "everybody_commits": Scenario(
+    "nothing_fails": Scenario(
         "Both vote yes, and the decision is one record in the coordinator's log: nobody commits before it is there.",
         {},
         f"{_DECIDED} announce {_TOLD}",
@@ -28,7 +28,12 @@ SCENARIOS: dict[str, Scenario[str]] = {
         "start read(0) read(1) crash_coordinator restart_coordinator hear(0) hear(1) inquire(0) inquire(1) hear(0) "
         "hear(1) read(0) read(1)",
     ),
-    "dies_after_deciding": Scenario(
+    "dies_before_writing": Scenario(
+        "The coordinator has heard both votes and dies before it writes: its log is empty, so it answers abort.",
+        {},
+        f"{_VOTES} crash_coordinator restart_coordinator inquire(0) inquire(1) hear(0) hear(1) read(0) read(1)",
+    ),
+    "dies_after_writing": Scenario(
         "The coordinator dies between its decision and the first word of it: the record survives, so it commits.",
         {},
         f"{_DECIDED} crash_coordinator restart_coordinator announce {_TOLD}",
