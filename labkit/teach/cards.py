@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee, Verdict
-from labkit.core.words import columns
+from labkit.core.words import columns, nearest
 from labkit.host.doctor import Finding
 from labkit.sim.models.kafka_log.timeouts import Examination, Fit
-from labkit.sim.scenarios import say
+from labkit.sim.scenarios import Fact, say
 from labkit.sim.trace import blueprint
 from labkit.view import seen, verdict_parts
 from labkit.view.card import (
@@ -273,11 +273,14 @@ class Comparison:
     """Named results side by side: real or simulated runs by their verdicts, or searches by what they found."""
 
     def __init__(
-        self, named: "Mapping[str, Outcome | Walk | Search | CopyOutcome]"
+        self,
+        named: "Mapping[str, Outcome | Walk | Search | CopyOutcome]",
+        facts: Sequence[str] = (),
     ) -> None:
         self.named = dict(named)
         self.rows: dict[str, Mapping[str, str]] = {
-            name: _compared(each) for name, each in named.items()
+            name: {**_told(each, facts), **_compared(each)}
+            for name, each in named.items()
         }
 
     @property
@@ -345,6 +348,28 @@ def _guarantee(result: "Outcome | Walk | Search | CopyOutcome") -> Guarantee | N
         return None
 
 
+def _told(
+    result: "Outcome | Walk | Search | CopyOutcome", facts: Sequence[str]
+) -> Mapping[str, str]:
+    """These facts of a simulated run, in the order in which they were asked for."""
+    if not facts:
+        return {}
+    known: Mapping[str, Fact] = getattr(result, "facts", {})
+    if missing := [name for name in facts if name not in known]:
+        raise InvalidInput(
+            f"lab.compare(): no fact {missing[0][:40]!r} in such a run; {nearest(missing[0][:40], list(known))}"
+            if known
+            else "lab.compare(): facts are those of simulated runs; leave facts= out."
+        )
+    return {name.replace("_", " "): _short(known[name]) for name in facts}
+
+
+def _short(fact: Fact) -> str:
+    if isinstance(fact, list):
+        return ", ".join(map(str, fact))
+    return "-" if fact is None else str(fact)
+
+
 def _compared(result: "Outcome | Walk | Search | CopyOutcome") -> Mapping[str, str]:
     from labkit.teach.study import Search, Walk
 
@@ -363,11 +388,14 @@ def _compared(result: "Outcome | Walk | Search | CopyOutcome") -> Mapping[str, s
 def compare(
     results: "Mapping[str, Outcome | Walk | Search | CopyOutcome] | None" = None,
     /,
+    *,
+    facts: Sequence[str] = (),
     **named: "Outcome | Walk | Search | CopyOutcome",
 ) -> Comparison:
     """Results side by side, `lab.compare(append=outcome, two_phase=second)`; names with blanks go into a dict.
 
-    Raises `InvalidInput` for nothing, and for what has no verdict.
+    `facts` are columns of simulated runs (`facts=["counts"]`). Raises `InvalidInput` for nothing, for what has no
+    verdict, and for a fact that a run does not have.
     """
     from labkit.runs.outcome import Outcome
     from labkit.teach.hands_on import CopyOutcome
@@ -383,4 +411,4 @@ def compare(
             raise InvalidInput(
                 f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash or lab.explore gave."
             )
-    return Comparison(chosen)
+    return Comparison(chosen, facts)
