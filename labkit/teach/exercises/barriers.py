@@ -8,6 +8,7 @@ from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
 from labkit.sim.models.barriers.operators import is_blocked, take
 from labkit.sim.models.barriers.parts import BARRIER, ENDED, Operator
+from labkit.sim.models.barriers.scenarios import play
 from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -157,36 +158,48 @@ SETTINGS = Settings(
 )
 
 
-def _third(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay("barriers.crash_at_the_third")
-    stored = walk.until("crash")
-    offsets = stored.facts["checkpoint_offsets"]
+TWO_OFFSETS: dict[str, object] = {
+    "words": "hello-world-world-hello-hello",
+    "sources": 2,
+    "counts": 1,
+    "crashes": 0,
+}
+"""Source 0 has hello, world, hello; source 1 world, hello."""
+_BARRIERS_APART = "read(0) trigger inject(0) read(0) read(1) read(1) inject(1) settle"
+
+
+def _apart(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    model = make("barriers", TWO_OFFSETS)
+    assert isinstance(model, Barriers)
+    walk = replay(str(play(model, _BARRIERS_APART).trace))
+    stored = walk.until("complete").facts
+    offsets = stored["checkpoint_offsets"]
     assert isinstance(offsets, list)
     return {
-        "offset": offsets[0],
-        "counts": str(stored.facts["checkpoint_counts"]),
+        "offsets": list(offsets),
+        "counts": str(stored["checkpoint_counts"]),
     }, str(walk.trace)
 
 
-PREDICTION = Prediction("predicted_04", {"offset": int, "counts": str}, _third)
+PREDICTION = Prediction("predicted_04", {"offsets": list, "counts": str}, _apart)
 
 EXERCISES = (
     Exercise(
         name="04-predict",
         notebook=NOTEBOOK,
-        title="what the checkpoint holds",
+        title="two offsets",
         kind=Kind.PREDICT,
         level=Level.EASY,
         points=1,
         answer="predicted_04",
-        task="hello, world, hello; a checkpoint completes after two records, and the job dies at the third. Which is "
-        "the next offset in the checkpoint, and which counts does it hold?",
+        task="Source 0 reads hello, world, hello and puts its barrier behind the first; source 1 reads world, hello "
+        "and puts it behind the second. Which offsets and which counts does the checkpoint hold?",
         hints=(
-            "An offset in a checkpoint is the next one to read.",
-            'Counts are written as "hello=1 world=1".',
+            "An offset in a checkpoint is the next one to read, and each source has its own.",
+            'Which records lie before the barriers? Counts are written as "hello=1 world=1".',
         ),
         lines=1,
-        public=(Variant("barriers.crash_at_the_third"),),
+        public=(Variant("two offsets"),),
         judge=PREDICTION.judge,
     ),
     Exercise(

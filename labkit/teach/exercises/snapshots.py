@@ -86,24 +86,36 @@ TWO: dict[str, object] = {"processes": 2, "transfers": 2, "crashes": 0}
 THREE: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
 
 
-def _vanished(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay("snapshot.money_vanishes")
-    accounts = walk.facts["snapshot_accounts"]
+ON_THE_WAY = (
+    "snapshot~1~transfers.2~~transfer-12.transfer-23.record-3.receive-23.receive-12.receive-31.receive-32."
+    "receive-12.receive-21.receive-13.receive-23"
+)
+"""Two transfers and three markers: one transfer ends in an account, the other one in a channel."""
+
+
+def _two_on_their_way(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    walk = replay(ON_THE_WAY)
+    accounts, under_way = (
+        walk.facts["snapshot_accounts"],
+        walk.facts["snapshot_channels"],
+    )
     assert isinstance(accounts, list)
-    return {"accounts": list(accounts), "sum": sum(accounts)}, str(walk.trace)
+    assert isinstance(under_way, int)
+    return {"accounts": list(accounts), "under_way": under_way}, str(walk.trace)
 
 
-PREDICTION = Prediction("predicted_03", {"accounts": list, "sum": int}, _vanished)
+PREDICTION = Prediction(
+    "predicted_03", {"accounts": list, "under_way": int}, _two_on_their_way
+)
 
 STATEMENTS = Statements(
     "moment_answer",
     {
-        "a": "In snapshot.never_was the bank was never in the state that the snapshot holds, and the snapshot is "
-        "right: it could have been, from the same beginning, by the same transfers in another order.",
-        "b": "The sum can be right by chance: in snapshot.wrong_and_conserved one transfer is counted too early and "
-        "another one too late.",
-        "c": "It is what makes a copy usable: everything received in it was sent in it, and what was sent and not "
-        "received lies in its channels. A restore then continues a run that could have happened.",
+        "a": "Nobody can tell afterwards. In snapshot.crossing_transfers the bank was never in the state that the "
+        "snapshot holds, and the snapshot is right: another order of the same steps leads to it.",
+        "b": "Both tasks go back. The first one counts the orders 71 and 72 again, and sends their payments again.",
+        "c": "Whatever was received in it was sent in it: 69 payments and the one in the channel make 70. So some run "
+        "leads to this state, and a restore continues that run.",
         "d": "Stopping everybody is one way to such a copy and not a demand: markers reach it while all go on.",
     },
     "c",
@@ -113,19 +125,19 @@ EXERCISES = (
     Exercise(
         name="03-predict",
         notebook=NOTEBOOK,
-        title="money under way",
+        title="two transfers on their way",
         kind=Kind.PREDICT,
         level=Level.EASY,
         points=1,
         answer="predicted_03",
-        task="Two branches with 200 each. Process 1 sends 100 to process 2; while it is under way both copy their "
-        "accounts, naively. What do the copies hold, account by account, and in all?",
+        task="Three branches with 200 each; 1 pays 2 and 2 pays 3, both under way. Process 3 begins a snapshot with "
+        "markers; the money arrives before its markers do. What do the accounts and the channels of the snapshot hold?",
         hints=(
-            "When does the money leave the account of process 1?",
-            "Nobody copies the channel.",
+            "Each process copies its account at its first marker. Who has paid, and who was paid, by then?",
+            "Process 3 has copied when the 100 come, and the marker of process 2 has not come yet.",
         ),
         lines=1,
-        public=(Variant("snapshot.money_vanishes"),),
+        public=(Variant("two transfers on their way"),),
         judge=PREDICTION.judge,
     ),
     Exercise(
@@ -138,7 +150,7 @@ EXERCISES = (
         answer="consistent",
         task="consistent(parts) says whether a snapshot holds a state that the bank could have reached.",
         hints=(
-            "A right sum is not enough: snapshot.wrong_and_conserved.",
+            "A right sum is not enough: snapshot.two_transfers.",
             "Follow one transfer. In which places of the snapshot may it appear, and in how many at once?",
             "What is received or in a channel was sent; what was sent is in exactly one of these two places.",
         ),
@@ -206,15 +218,16 @@ EXERCISES = (
     Exercise(
         name="03-moment",
         notebook=NOTEBOOK,
-        title="what a snapshot promises",
+        title="a shop goes back",
         kind=Kind.EXPLAIN,
         level=Level.MEDIUM,
         points=1,
         answer="moment_answer",
-        task="Which of these does a consistent snapshot promise?",
+        task="A snapshot holds 70 orders, 69 payments and one payment in the channel, and the job never was in that "
+        "state. May it go back to it?",
         hints=(
-            "Three of them are true of some snapshot, or help, and are not the promise.",
-            "What does a restore need?",
+            "Is everything received that was sent, or in the channel?",
+            "What does the first task do again after it has gone back?",
         ),
         lines=1,
         public=(Variant("statements"),),
