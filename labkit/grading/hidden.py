@@ -469,6 +469,72 @@ def _sink(chance: Random) -> Drawn:
     )
 
 
+def _orphans(chance: Random) -> Drawn:
+    """Names that are easily mixed up, batches of one and of two digits, a quote, another database, nobody's names."""
+    job = chance.choice(("sum_1", "week_2", "top_5"))
+    quoted = chance.choice(("o'clock", "today's", "x'y"))
+    nine = chance.choice((9, 99))
+    first = chance.randrange(3)
+    return (
+        (
+            "decided and undecided",
+            {
+                "job": job,
+                "decided": nine,
+                "prepared": (
+                    f"{job}/{nine}/0",
+                    f"{job}/{nine}/1",
+                    f"{job}/{nine + 1}/0",
+                ),
+            },
+        ),
+        (
+            "jobs with names alike",
+            {
+                "job": job,
+                "decided": first,
+                "prepared": (
+                    f"{job}/{first}/0",
+                    f"{job}/{first + 1}/0",
+                    f"{job}0/{first}/0",
+                    f"{job.replace('_', 'x')}/{first}/0",
+                    f"{job}-old/{first + 1}/0",
+                ),
+            },
+        ),
+        (
+            "a quote in the name, and people's names",
+            {
+                "job": quoted,
+                "decided": first,
+                "prepared": (
+                    f"{quoted}/{first}/{chance.randrange(4)}",
+                    f"{quoted}/{first + 1}/0",
+                    "by hand",
+                    "transfer-south",
+                ),
+            },
+        ),
+        (
+            "another database",
+            {
+                "job": job,
+                "decided": 5,
+                "prepared": (f"{job}/5/0", f"{job}/6/1"),
+                "elsewhere": (f"{job}/5/2", f"{job}/6/0"),
+            },
+        ),
+        (
+            "nothing was decided",
+            {
+                "job": job,
+                "decided": -1,
+                "prepared": (f"{job}/0/0", f"{job}/0/1", f"{job}s/0/0"),
+            },
+        ),
+    )
+
+
 def _timeout(chance: Random) -> Drawn:
     names = ("interval", "checkpoint", "tolerated", "downtime")
     drawn = (
@@ -507,6 +573,7 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "06-recover": _resolution,
     "06-jump": _jump,
     "07-sink": _sink,
+    "08-finish": _orphans,
     "09-timeout": _timeout,
 }
 """Who draws the variants of an exercise: one line for each that is judged by what it does."""

@@ -9,21 +9,19 @@
 # %% [markdown]
 # # Can a transaction outlive the program that wrote it?
 #
-# A bank moves 100 from its northern branch to its southern branch. Each branch has its own system, and the power can fail at any moment.
-# Two-phase commit asks each system for something unusual: a transaction that is finished, and not yet decided.
-# It must wait for the decision, even if the program dies.
-#
-# PostgreSQL has such transactions. First you make them by hand, in SQL. Then a real Spark job is killed in the middle of them.
+# A bank moves 100 from its northern branch to its southern branch, and the power can fail at any moment.
+# Two-phase commit asks each branch for a transaction that is finished, not yet decided, and waits for the decision even if the program dies.
+# PostgreSQL has such transactions. You make them by hand, in SQL; then a real Spark job is killed in the middle of them.
 #
 # {head}
 #
 # You will be able to
 #
 # - prepare a transaction, find it again, and finish it from another program,
-# - say what a forgotten one does to everybody else,
+# - say what a forgotten one does to others,
 # - write a sink for one database that is exactly-once without any of this.
 #
-# The server is a real PostgreSQL: yours, if `LABKIT_POSTGRES` names one, or else a private one that is gone when this notebook's kernel ends.
+# The server is a real PostgreSQL: yours, if `LABKIT_POSTGRES` names one, or a private one that ends with this notebook's kernel.
 
 # %% tags=["parameters"]
 failpoint = "sink.after_pre_commit"  # where Spark's two_phase is killed further down: moment 4
@@ -36,8 +34,8 @@ server = lab.postgres()
 # %% [markdown]
 # ## Two branches of a bank
 #
-# *North* and *south* have 500 each. A **session** is one connection to the server, as one program would have it. Each branch has a session of its own,
-# and can only commit its own part. (Both tables are in one database, so that a reader can add them up.)
+# *North* and *south* have 500 each. A **session** is one connection to the server, as one program would have it. Each branch has its own,
+# and commits only its own part. (One database, so that a reader can add them up.)
 
 # %% tags=["nbval-check-output"]
 north, south, reader = server.session("north"), server.session("south"), server.session("reader")
@@ -50,8 +48,8 @@ reader.run(total)
 # ?
 
 # %% [markdown]
-# First the naive way: one branch after the other. The program takes 100 in the north, and dies before it gives 100 in the south.
-# For the server, a program's death is a connection that breaks. `crash()` does just that.
+# First the naive way. The program takes 100 in the north, and dies before it gives 100 in the south.
+# For the server, a program's death is a connection that breaks: `crash()` does just that.
 
 # %% tags=["nbval-check-output"]
 north.run("UPDATE north SET balance = balance - 100")
@@ -62,7 +60,7 @@ reader.run(total)
 # ?
 
 # %% [markdown]
-# 100 are gone. Now less naive: both branches open a transaction and do their work. Only then does each commit.
+# 100 are gone. Now both branches open a transaction and do their work, and only then commit.
 # The program dies between the two commits.
 
 # %% tags=["nbval-check-output"]
@@ -78,7 +76,7 @@ reader.run(total)
 # ?
 
 # %% [markdown]
-# The reader finds 900 again. A plain transaction belongs to its session and dies with it. Nothing is left that anybody could commit later.
+# 900 again. A plain transaction belongs to its session and dies with it. Nothing is left that anybody could commit later.
 #
 # ## Prepare, then decide
 #
@@ -114,8 +112,7 @@ lab.answer("08-prepared", f"{len(waiting.rows)} waiting, total {reader.run(total
 # ?
 
 # %% [markdown]
-# The view `pg_prepared_xacts` lists what waits. A broken connection is a mild death, though. The next cell sends SIGKILL to
-# **every process of the server** and starts it again (only if it is the private one):
+# The view `pg_prepared_xacts` lists what waits. Now SIGKILL for **every process of the server**, and a new start (only if it is the private one):
 
 # %% tags=["nbval-check-output"]
 print(server.kill())
@@ -126,8 +123,7 @@ reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER 
 # ?
 
 # %% [markdown]
-# Both names are still there, after the death of their programs and of the server. (SIGKILL is not a power cut: what the operating system
-# has not yet written to disk survives a SIGKILL. PostgreSQL waits for the disk as well, which this run cannot show.)
+# Both names are still there. (SIGKILL is not a power cut. PostgreSQL waits for the disk as well, which this run cannot show.)
 #
 # ## Somebody else commits
 #
@@ -148,7 +144,7 @@ print(inside, stranger, sep="\n")
 # ?
 
 # %% [markdown]
-# Both are refused, and nothing was harmed. As the same user and outside a transaction, the session may commit, one branch after the other. A reader looks in between:
+# Both are refused. As the same user and outside a transaction, the session may commit, one branch after the other. A reader looks in between:
 
 # %% tags=["nbval-check-output"]
 other.run("COMMIT PREPARED 'transfer-north'")
@@ -163,13 +159,12 @@ print(between, reader.run(total), sep="\n")
 assert (between.value, reader.run(total).value) == (900, 1000)
 
 # %% [markdown]
-# The first total shows a **fractured read**: 900 for a moment, part of the transfer without the rest. If the session that commits dies in between, the moment lasts until
-# somebody recovers. Two-phase commit promises all or nothing *in the end*. It does not promise that both parts become visible at once.
+# The first total shows a **fractured read**: part of the transfer without the rest. If the session that commits dies in between, this lasts until
+# somebody recovers. Two-phase commit promises all or nothing *in the end*, and not that both parts become visible at once.
 #
 # ### May a commit come twice?
 #
-# Recovery often cannot know how far the dead program came, so it commits again. Compare PostgreSQL's answer to a second commit
-# with its answer for a name that never was:
+# Recovery cannot know how far the dead program came, so it commits again. Compare the answer with that for a name that never was:
 
 # %% tags=["nbval-check-output"]
 again = other.run("COMMIT PREPARED 'transfer-north'")
@@ -196,12 +191,10 @@ reader.run("SELECT name FROM done")
 # ?
 
 # %% [markdown]
-# Only *first* has its row, and only *first* was committed.
-#
 # ### One database needs no two-phase commit
 #
-# If all rows of a batch go to **one** database, the marker row alone is enough. Rows and marker travel in one plain transaction.
-# This is what Spark would call for each micro-batch, through `foreachBatch`. The key of the marker is (query, batch):
+# If all rows of a batch go to **one** database, the marker row alone is enough: rows and marker travel in one plain transaction.
+# Spark would call this function for each micro-batch, through `foreachBatch`. The key of the marker is (query, batch):
 
 # %% tags=["nbval-check-output"]
 other.run("CREATE TABLE batches (query text, batch int, PRIMARY KEY (query, batch))")
@@ -226,7 +219,7 @@ reader.run("SELECT word, n FROM counts")
 # ?
 
 # %% [markdown]
-# Three rows came out of four: the second call found its marker and skipped the batch. Two-phase commit is needed where this is not possible: several tasks
+# The second call found its marker and skipped the batch. Two-phase commit is needed where one transaction is not possible: several tasks
 # write through their own sessions, or the batch goes to two systems.
 #
 # ## The price: who is locked out?
@@ -234,7 +227,7 @@ reader.run("SELECT word, n FROM counts")
 # A program updates a row, prepares, and dies. Nobody comes to decide: its transaction is an **orphan**.
 # A transaction that has changed a row holds a lock on that row until it ends. Readers take the last committed value and need no such lock.
 #
-# Another program wants to update the same row, and a third one only reads it. The writer gives up after 0.3 seconds.
+# Another program wants to update the same row, and gives up after 0.3 seconds. A third one only reads it.
 
 # %%
 lab.ask("08-locked")
@@ -276,16 +269,14 @@ reader.run(held)
 # ?
 
 # %% [markdown]
-# The first answer is empty. On this server, PostgreSQL 18, the join of the manual finds an orphan only after a restart.
-# The second answer shows both locks: one on the transaction's own id, which writers wait for, and one on the table.
-# The column `pid` is empty: the owner is no process.
-#
-# Before a restart, join through the lock on the own id: `own.transactionid = transaction`, and then `held.virtualtransaction = own.virtualtransaction`.
+# The first answer is empty: on this server, PostgreSQL 18, the manual's join finds an orphan only after a restart.
+# The second shows both locks: one on the transaction's own id, which writers wait for, and one on the table. `pid` is empty: the owner is no process.
+# (Before a restart, find its lock by `transactionid = transaction`; all its locks have the same `virtualtransaction`.)
 #
 # ### Finish the orphan
 #
-# A real server has many jobs, so names must say whose transaction this is: `job/batch/task`, for example. SQL takes such a name apart,
-# and SQL can write the statements that somebody must send:
+# Names should say whose transaction this is: `job/batch/task`, for example. SQL takes such a name apart,
+# and writes the statements that somebody must send:
 
 # %% tags=["nbval-check-output"]
 north, other = server.session("north"), server.session("other")
@@ -300,9 +291,9 @@ print(statements, reader.run("SELECT gid FROM pg_prepared_xacts"), sep="\n")
 # ?
 
 # %% [markdown]
-# The job *nightly* had one transaction, which is gone; *orphan* was not touched. `split_part(gid, '/', 1)` is the first part of the name.
-# `format` with `%L` puts a value into quotes, also one that has a quote inside. The view lists all databases of the server, and only those of
-# `current_database()` can be finished here.
+# The transaction of *nightly* is gone; *orphan* was not touched. `split_part(gid, '/', 1)` is the first part of the name.
+# `format` with `%L` puts a value into quotes, even one that has a quote inside. The view lists all databases of the server; here
+# you can finish only those of `current_database()`.
 
 # %% tags=["nbval-check-output"]
 other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1")
@@ -313,10 +304,10 @@ other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1"
 # %% [markdown]
 # Now the writer gets through.
 #
-# > **What popular notes get wrong.** "*Two-phase commit is perfect.*" The orphan above blocked everybody who wanted to write that
+# > **What popular notes get wrong.** "*Two-phase commit is perfect.*" The orphan blocked everybody who wanted to write that
 # > row, and would have done so for a year. It also keeps PostgreSQL from cleaning up old rows. That is why prepared
 # > transactions are **off** by default: `max_prepared_transactions = 0`, and `PREPARE TRANSACTION` fails with error 55000.
-# > For recovery it means: *first* finish every orphan of your own, *then* write the batch again. In the other order the new write waits
+# > For recovery it means: *first* finish your own orphans, *then* write the batch again, or the new write waits
 # > for its own dead predecessor.
 #
 # ## A transaction that may not stay open
@@ -336,32 +327,27 @@ print(late, reader.run("SELECT count(*) FROM words"), sep="\n")
 # ?
 
 # %% [markdown]
-# The server ended the session, and with it the open transaction: no row, no prepared transaction. Such a job never prepares. It loses nothing,
-# doubles nothing, and never gets further. The timeout ends sessions. A prepared transaction has none, so no such timeout reaches it.
-# (PostgreSQL 17 and later also have `transaction_timeout`. It spares prepared transactions, too.)
+# The server ended the session, and with it the open transaction: no row. Such a job never prepares. It loses nothing,
+# doubles nothing, and never gets further. A prepared transaction has no session, so such timeouts do not reach it.
+# (Nor does `transaction_timeout`, which PostgreSQL 17 brought.)
 #
-# | two-phase commit demands | PostgreSQL | seen above |
-# |---|---|---|
-# | transactions | yes | |
-# | open for a whole interval | yes, unless a timeout for sessions is shorter | *slow* never prepares |
-# | pending until the decision is known | yes, without a timeout, through a SIGKILL of the server | two waited |
-# | another process can finish it | yes: by name, in the same database, as the same user or a superuser | *other* did |
-# | a second commit changes nothing | an error, the same as for a name that never was | a marker row tells |
+# | two-phase commit demands | PostgreSQL |
+# |---|---|
+# | transactions | yes |
+# | open for a whole interval | yes, unless a timeout for sessions is shorter: *slow* |
+# | pending until the decision is known | yes, without a timeout: two waited |
+# | another process can finish it | yes, by name: *other* did |
+# | a second commit changes nothing | an error; a marker row tells |
 
 # %% [markdown]
 # ## Now under Spark
 #
-# A real PySpark job counts *hello*, *world*, *hello* into this server. It is killed by SIGKILL and restarted from its
-# checkpoint, four times. Its order is log-then-commit: `commits/0` is the decision, and the sink commits afterwards.
+# A real PySpark job counts *hello*, *world*, *hello* into this server, and is killed by SIGKILL. Four runs:
+# *append* and *batch_marker* die when their rows are visible and Spark has not noted the batch.
+# *two_phase* dies when both tasks have prepared and `commits/0` is not there; and, at moment 6, when `commits/0` is there and one of two tasks has committed.
+# Its order is log-then-commit: `commits/0` is the decision.
 #
-# | sink | killed when |
-# |---|---|
-# | append | all rows are written and visible; Spark has not noted the batch |
-# | batch_marker | rows and marker are committed; Spark has not noted the batch |
-# | two_phase | all tasks have prepared, and `commits/0` is not there |
-# | two_phase, moment 6 | `commits/0` is there, and one of two tasks has committed |
-#
-# Recovery runs before the query starts again. In the third case it finds two prepared transactions of the dead driver.
+# Recovery runs before the query starts again. In the third run it finds two prepared transactions of the dead driver.
 
 # %%
 lab.ask("08-recovery")
@@ -375,7 +361,7 @@ cases = {
     "two_phase, moment 6": {"at": "sink.mid_commit", "sink": "two_phase"},
 }
 runs = lab.crash_each({name: case | {"store": "postgres"} for name, case in cases.items()})
-lab.compare(**runs)
+lab.compare(runs)
 
 # %% tags=["nbval-check-output"]
 did = {name: [step.split()[0] for step in run.crashes[0]["recovery"]] for name, run in runs.items()}
@@ -396,13 +382,12 @@ assert [run.verdict.guarantee for run in runs.values()] == ["at-least-once"] + 3
 assert [run.crashes[0]["commit_log"] for run in runs.values()] == [[], [], [], [0]]
 
 # %% [markdown]
-# The first two rows of the table show the same crash with and without a marker. *append* and *batch_marker* both died with visible rows and without `commits/0`,
-# so both batches ran again. *batch_marker* found its marker and skipped the batch.
+# The first two rows show the same crash without and with a marker: visible rows, no `commits/0`, so the batch ran again. *batch_marker* found its marker and skipped it.
 #
-# The last two rows show the rule of recovery. Without `commits/0` nothing was decided: both transactions are rolled back, and the batch runs again.
-# With `commits/0` recovery commits both by name. One of them was committed already, and its marker row says so.
+# The last two rows show the rule of recovery. Without `commits/0` nothing was decided: both are rolled back, and the batch runs again.
+# With `commits/0` recovery commits both by name. One was committed already, and its marker row says so.
 #
-# In that last run the driver was dead between two commits. This is what a reader saw, in order:
+# This is what a reader saw in the last run, in order:
 
 # %% tags=["nbval-check-output"]
 runs["two_phase, moment 6"].seen
@@ -415,7 +400,7 @@ assert list(runs["two_phase, moment 6"].verdict.fractured_read) == [1]
 assert not runs["batch_marker"].verdict.fractured_read  # one transaction has no halves
 
 # %% [markdown]
-# *world* was visible without the rest of its batch for as long as the driver was dead: a fractured read. The same crash **simulated**, to step through:
+# *world* was visible alone for as long as the driver was dead: a fractured read. The same crash **simulated**, to step through:
 
 # %%
 lab.show("pipeline.half_committed")
@@ -423,8 +408,8 @@ lab.show("pipeline.half_committed")
 # %% [markdown]
 # ### Back with fewer tasks
 #
-# Four tasks prepare a transaction each. Two of the four are committed, then the driver dies, and the job comes back with
-# **two** tasks. In its second batch it dies at the same moment once more.
+# Four tasks prepare a transaction each. Two are committed, then the driver dies, and the job comes back with
+# **two** tasks. In its second batch it dies there once more.
 
 # %%
 case = {"sink": "two_phase", "store": "postgres", "input": lab.TWELVE_WORDS, "records_per_batch": 4}
@@ -442,11 +427,9 @@ assert all(crash["signal"] == 9 for crash in rescaled.crashes)
 assert rescaled.verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# Four transactions were committed after the first crash, and two after the second. A transaction is finished by its name and needs no task:
-# the driver that came back had two tasks and finished four transactions.
+# A transaction is finished by its name and needs no task: the driver that came back had two tasks and finished four transactions.
 #
-# The number of tasks does matter to Spark's *state*. The restart asked for two partitions, and the third batch was planned then.
-# Its plan says what Spark used:
+# The number of tasks matters to Spark's *state*. The restart asked for two partitions, and planned the third batch. Its plan says what Spark used:
 
 # %% tags=["nbval-check-output"]
 import json
@@ -465,8 +448,8 @@ assert 2 not in rescaled.crashes[0]["offset_log"]  # the first driver had not pl
 #
 # ## Your turn: break it
 #
-# **Simulated**, and you choose each step: *let the job die between its two commits, then let its
-# recovery die as well, and finish.* Can you find an order of steps in which a row comes twice, or never? `?` shows the keys.
+# **Simulated**, and you choose each step. Let the job die between its two commits, then let its
+# recovery die as well, and finish. Can you find an order of steps in which a row comes twice, or never?
 
 # %%
 steering = lab.explorer("pipeline", strategy="two_phase", crashes=2)
@@ -476,16 +459,15 @@ steering
 lab.replay(steering.trace)
 
 # %% [markdown]
-# And on the real server: leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another
-# session. What you leave behind is rolled back when `lab.postgres()` is called again, or with the private server.
+# On the real server: leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another
+# session.
 
 # %% [markdown] tags=["task"]
-# ## Exercise: two commits and a crash between them (`08-predict`)
+# ## Exercise: a crash between two commits (`08-predict`)
 #
 # *two_phase* on PostgreSQL counts **five** records, `hello world hello world world`, in **one** batch. Two tasks write: one has all *hello*, the other
 # all *world*. `commits/0` is written. Then the task with *world* commits, and the driver dies before the other commit.
-# How many rows does a reader find while the job is down, how many in the end, and how many transactions does recovery still have to commit
-# for real?
+# How many rows does a reader find while the job is down, and how many in the end?
 #
 # *predict, easy, 1 point for predicting, right or wrong; one line.*
 #
@@ -494,11 +476,11 @@ lab.replay(steering.trace)
 
 # %% tags=["exercise"]
 # exercise 08-predict
-predicted_08 = {"rows_while_down": ..., "rows_in_the_end": ..., "still_to_commit": ...}  # three numbers
+predicted_08 = {"rows_while_down": ..., "rows_in_the_end": ...}  # two numbers
 
 # %% tags=["solution"]
 # exercise 08-predict
-predicted_08 = {"rows_while_down": 3, "rows_in_the_end": 5, "still_to_commit": 1}
+predicted_08 = {"rows_while_down": 3, "rows_in_the_end": 5}
 
 # %% tags=["check", "nbval-check-output"]
 lab.check("08-predict")
@@ -525,8 +507,8 @@ lab.check("08-predict")
 # *complete, medium, 4 points; about 5 lines.*
 #
 # <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan", and read job and number from the table `job`.</details>
-# <details><summary>Hint 2</summary><code>CASE WHEN ... THEN 'COMMIT' ELSE 'ROLLBACK' END</code> chooses the verb. A part of a name is text: 10 comes after
-# 9 only as a number, <code>split_part(gid, '/', 2)::int</code>.</details>
+# <details><summary>Hint 2</summary><code>CASE WHEN ... THEN ... ELSE ... END</code> chooses the verb;
+# <code>split_part(gid, '/', 2)::int</code> is the batch, a number.</details>
 
 # %% tags=["exercise"]
 # exercise 08-finish
@@ -535,7 +517,8 @@ finish_sql = ...  # a text in quotes; three of them on each side, if it has seve
 # %% tags=["solution"]
 # exercise 08-finish
 finish_sql = """
-SELECT format(CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END, gid)
+SELECT format(CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
+              gid)
 FROM pg_prepared_xacts, job
 WHERE database = current_database() AND split_part(gid, '/', 1) = name
 """
@@ -581,31 +564,15 @@ lab.check("08-orphan")
 #
 # **1. A program prepares and is never started again. When does PostgreSQL end its transaction?**
 #
-# <details><summary>a) When the connection breaks.</summary>No. PREPARE TRANSACTION has taken it away from its connection. Both
-# connections broke above, and both transactions waited.</details>
-# <details><summary>b) After idle_in_transaction_session_timeout.</summary>No. That ends sessions. A prepared transaction has no
-# session.</details>
+# <details><summary>a) When the connection breaks.</summary>No. Both connections broke above, and both transactions waited.</details>
+# <details><summary>b) After idle_in_transaction_session_timeout.</summary>No. That ends sessions.</details>
 # <details><summary>c) Never.</summary>Yes. Somebody must say COMMIT PREPARED or ROLLBACK PREPARED.</details>
 #
 # **2. Recovery says COMMIT PREPARED and gets error 42704, "does not exist". What should it do?**
 #
-# <details><summary>a) Treat it as committed.</summary>No. It may have been rolled back, or never prepared. Then its rows would be
-# missing.</details>
-# <details><summary>b) Run the batch again.</summary>No. If it had been committed, its rows would come twice.</details>
+# <details><summary>a) Treat it as committed.</summary>No. It may have been rolled back; then its rows would be missing.</details>
+# <details><summary>b) Run the batch again.</summary>No. It may have been committed; then its rows would come twice.</details>
 # <details><summary>c) Look for the marker row.</summary>Yes. That row was written in the same transaction.</details>
-#
-# **3. After a crash a job first writes its upserts again and then looks for orphans. What happens?**
-#
-# <details><summary>a) It waits for its own dead predecessor.</summary>Yes. The orphan holds the locks of the same
-# keys.</details>
-# <details><summary>b) The new values win.</summary>No. They cannot be written before the orphan lets go of its
-# locks.</details>
-#
-# **4. All rows of a batch go to one PostgreSQL through one connection. Which is the simplest exactly-once?**
-#
-# <details><summary>a) PREPARE TRANSACTION.</summary>No. It works, and leaves orphans to look after.</details>
-# <details><summary>b) One plain transaction with a marker row.</summary>Yes. That was <i>batch_marker</i> above: the same kill, no prepared
-# transaction.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -613,26 +580,23 @@ lab.check("08-orphan")
 # |---|---|---|---|---|
 # | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`) | `DataWriter.commit` in the task | a flush; there is no vote |
 # | the name by which it is finished | gid, under 200 bytes | committable | `WriterCommitMessage`, which Spark does not store | transactional id, producer id, epoch |
-# | commit | `COMMIT PREPARED` | `Committer.commit` (up to 1.x `commit`) | `BatchWrite.commit` | `EndTxn` |
+# | commit | `COMMIT PREPARED` | `Committer.commit` | `BatchWrite.commit` | `EndTxn` |
 # | list of what waits | `pg_prepared_xacts` | state of the committer | - | `ListTransactions` |
-# | may it be open? | `max_prepared_transactions`, default 0, set by the database's owner, needs a restart | - | - | `transaction.timeout.ms` |
+# | owner's setting | `max_prepared_transactions`, default 0 | - | - | `transaction.timeout.ms` |
 # | marker row | a table of yours | - | `batchId` in `foreachBatch`; Delta's `txnAppId`, `txnVersion` | - |
 #
-# Up to Flink 1.x the base class was `TwoPhaseCommitSinkFunction`. Flink 2.0 took it out of the public API; today it is `Sink` with `SupportsCommitter`.
+# (Flink's base class was `TwoPhaseCommitSinkFunction` until 2.0 took it out of the public API. Today it is `Sink` with `SupportsCommitter`.)
 #
 # ## On Monday
 #
-# - Run `SELECT gid, prepared, owner, database FROM pg_prepared_xacts ORDER BY prepared`. Whatever is older than an hour needs an owner, or an alarm.
-# - Before you finish one by hand, look for the decision: the job's checkpoint, not your feeling.
-# - Set `lock_timeout` in programs that write the same tables, so that they fail loudly instead of waiting.
-# - Ask whether the job needs two-phase commit at all: for one database, a marker row is enough.
+# - `SELECT gid, prepared, owner, database FROM pg_prepared_xacts ORDER BY prepared`: watch what is old.
+# - Before you finish one by hand, look for the decision in the job's checkpoint.
+# - Set `lock_timeout` in programs that write the same tables.
+# - For one database, choose the marker row: it leaves no orphans.
 #
-# ## Sources
-#
-# PostgreSQL 18's manual: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html),
+# Sources: PostgreSQL 18's manual on [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html),
 # [COMMIT PREPARED](https://www.postgresql.org/docs/current/sql-commit-prepared.html),
-# [pg_prepared_xacts](https://www.postgresql.org/docs/current/view-pg-prepared-xacts.html) and
-# [pg_locks](https://www.postgresql.org/docs/current/view-pg-locks.html). Apache Flink: `Committer`, whose contract says that a commit
-# may be asked for twice; release notes of 2.0. Apache Spark 4.2: `pyspark.sql.streaming.query.StreamingCheckpointManager`.
+# [pg_prepared_xacts](https://www.postgresql.org/docs/current/view-pg-prepared-xacts.html),
+# [pg_locks](https://www.postgresql.org/docs/current/view-pg-locks.html); Flink's release notes of 2.0; PySpark 4.2, `StreamingCheckpointManager`.
 #
 # Next: [09, when does a reader of Kafka see a record?](09_kafka.ipynb)

@@ -1,4 +1,4 @@
-"""Exercises of notebook 09: how long a transaction must be allowed to be open, silent loss, and whose offsets count."""
+"""Exercises of notebook 09: a half visible transaction, how long one may be open, and whose offsets count."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -121,25 +121,29 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
     return next((each for each in found.violations if each.property == "no_loss"), None)
 
 
-def _burst(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay("kafka_log.burst_then_silence")
-    return {"lost": list(walk.verdict.lost), "restarts": walk.state.failures}, str(
-        walk.trace
-    )
+def _half_visible(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    walk = replay("kafka_log.half_visible")
+    down, end = walk.until("poll_committed(0)").verdict.rows, walk.verdict.rows
+    told: dict[str, Plain] = {"records_while_down": down, "records_in_the_end": end}
+    return told, str(walk.trace)
 
 
-PREDICTION = Prediction("predicted_09", {"lost": list, "restarts": int}, _burst)
+PREDICTION = Prediction(
+    "predicted_09",
+    {"records_while_down": int, "records_in_the_end": int},
+    _half_visible,
+)
 
 STATEMENTS = Statements(
     "offsets_answer",
     {
         "a": "It would be so if the job asked the group where to go on. A job that recovers from its checkpoint does "
-        "not, which the four copies above show.",
+        "not, which the four copies above show: its offset is in the checkpoint.",
         "b": "The offsets in the checkpoint go with the transactions that it decided. The group's offsets tell a "
-        "dashboard how far the job is; falsified, they change nothing.",
-        "c": "A consume-transform-produce loop without a checkpoint must do that; a job with checkpoints has them "
-        "there already, and the two would have to agree.",
-        "d": "read_committed says which records a reader gets to see, and not where it goes on after a crash.",
+        "dashboard how far the job is; falsified or deleted, they change nothing.",
+        "c": "A consume-transform-produce loop without a checkpoint must put them there. A job with checkpoints has "
+        "them in its checkpoint already.",
+        "d": "auto.offset.reset is asked by a consumer that has no offset at all. This job has one, in its checkpoint.",
     },
     "b",
 )
@@ -148,19 +152,19 @@ EXERCISES = (
     Exercise(
         name="09-predict",
         notebook=NOTEBOOK,
-        title="a burst, and then silence",
+        title="two partitions, one marker",
         kind=Kind.PREDICT,
         level=Level.EASY,
         points=1,
         answer="predicted_09",
-        task="Two records at once, then nothing; the transaction is aborted after 5 s, the checkpoint comes after 10 s "
-        "and completes. Which offsets are lost in the end, and how often does the job restart?",
+        task="A committed transaction has a record in each of two partitions, and the coordinator dies when one of them "
+        "has its marker. How many records does a reader at read_committed get then, and how many in the end?",
         hints=(
-            "Who notices that the transaction is gone, and when?",
-            "The refused commit is only logged.",
+            "Which partition's last stable offset has moved?",
+            "Is the commit in the coordinator's log?",
         ),
         lines=1,
-        public=(Variant("kafka_log.burst_then_silence"),),
+        public=(Variant("kafka_log.half_visible"),),
         judge=PREDICTION.judge,
     ),
     Exercise(
@@ -215,9 +219,10 @@ EXERCISES = (
         level=Level.EASY,
         points=1,
         answer="offsets_answer",
-        task="A job with checkpoints copies from Kafka to Kafka. What are the offsets of its consumer group for?",
+        task="A job with checkpoints copies from Kafka to Kafka. Its consumer group is deleted, and the job crashes. What "
+        "happens at its restart?",
         hints=(
-            "Which of them did the job look at when it started again?",
+            "Which offsets did the job look at when it started again?",
             "Look at the four copies above.",
         ),
         lines=1,

@@ -65,6 +65,12 @@ class Topic:
             self.store.expire_after(timeout)
         self._numbers, self._open = count(), dict[str, Transaction]()
 
+    @property
+    def name(self) -> str:
+        """The topic's name on the broker, for clients of your own; from now on the topic is there."""
+        self.store.topic.writer().close()
+        return self.store.topic.name()
+
     def begin(self, name: str) -> str:
         """Initialises a producer under this name (lower-case letters, digits, _) and begins its transaction."""
         try:

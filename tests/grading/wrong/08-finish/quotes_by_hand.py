@@ -1,0 +1,7 @@
+# misconception: two quotes around a text make a literal
+# says: A statement of yours was refused:
+finish_sql = """
+SELECT CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT' ELSE 'ROLLBACK' END || ' PREPARED ''' || gid || ''''
+FROM pg_prepared_xacts, job
+WHERE database = current_database() AND split_part(gid, '/', 1) = name
+"""

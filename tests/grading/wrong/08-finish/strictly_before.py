@@ -1,0 +1,8 @@
+# misconception: the last decided batch is not decided yet
+# says: A decided batch was rolled back, or an undecided one was committed.
+finish_sql = """
+SELECT format(CASE WHEN split_part(gid, '/', 2)::int < decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
+              gid)
+FROM pg_prepared_xacts, job
+WHERE database = current_database() AND split_part(gid, '/', 1) = name
+"""
