@@ -72,7 +72,7 @@ assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
 assert [outcome.verdict.guarantee for outcome in same_moment.values()] == ["at-least-once"] + 4 * ["exactly-once"]
 
 # %% [markdown]
-# Four sinks end *exactly-once*. Did they look alike to a reader? The card of one run says what a reader saw:
+# Four sinks end *exactly-once*. Did they look alike? The card of one run says what a reader saw:
 
 # %%
 same_moment["idempotent"]
@@ -83,7 +83,7 @@ assert [point.value for point in seen["idempotent"].points] == [1, 2, 1, 2]
 assert [point.value for point in seen["two_phase"].points] == [1, 2]
 
 # %% [markdown]
-# The line of *hello* shows a jump back: 1, 2, and after the kill 1, 2 again. *Idempotent* repairs the end of the story, not the way there.
+# The line of *hello* shows a jump back: 1, 2, and after the kill 1, 2 again.
 # Spark goes back by one micro-batch at most; an engine with longer checkpoints goes back further.
 # (Two modes differ: with asynchronous progress tracking, and in Real-Time Mode since Spark 4.1, a batch that runs again may hold other offsets.)
 #
@@ -157,7 +157,7 @@ lab.panel("wal")
 # ### A source that forgets
 #
 # A socket cannot repeat a line. Our server sends six lines, each once: two to the first driver, four to the second.
-# The first driver plans batch 0 with lines 0 and 1, writes `offsets/0`, and is killed before it writes a row.
+# The first driver plans lines 0 and 1, writes `offsets/0`, and is killed before it writes a row.
 # Spark's socket source numbers the lines of **every connection** from 0. And `offsets/0` says: numbers 0 and 1 are planned already.
 
 # %%
@@ -211,7 +211,7 @@ assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 #
 # ### foreachBatch, and what Spark ships
 #
-# None of the five sinks is Spark's own. Spark ships these:
+# None of the five is Spark's own. Spark ships:
 #
 # | Spark's own | what it promises |
 # |---|---|
@@ -230,7 +230,7 @@ lab.code("batch_marker")
 #
 # A count is state. The part of Spark that keeps it is called a **state store provider**. `hdfs`, the default, keeps a map in memory; `rocksdb` keeps a database on the local disk.
 # On a cluster both are in the **executors**, the processes that run the tasks. (In this lab executor and driver are one process.)
-# After each batch both write their changes into the checkpoint folder. We count a poem and kill in the second batch:
+# After each batch both write their changes into the checkpoint. We count a poem and kill in the second batch:
 
 # %%
 poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "records_per_batch": 18}
@@ -365,7 +365,7 @@ lab.check("07-why")
 # |---|---|---|---|
 # | plan | `offsets/N` | source offsets in the checkpoint | - |
 # | note | `commits/N` | completed checkpoint | `PrepareCommit` in the coordinator's log |
-# | folder | `checkpointLocation`, an option of the query | checkpoint storage | - |
+# | folder | `checkpointLocation`, the query's | checkpoint storage | - |
 # | state store provider | `spark.sql.streaming.stateStore.providerClass`; default `HDFSBackedStateStoreProvider`, or `RocksDBStateStoreProvider` | state backend | - |
 # | *wal* | - | `GenericWriteAheadSink` (1.x) | - |
 # | *two_phase* | - | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | transactional producer |
@@ -379,7 +379,6 @@ lab.check("07-why")
 # - If a checkpoint must go, expect its rows twice.
 #
 # Sources: Spark 4.2's `MicroBatchExecution`, `TextSocketMicroBatchStream`, `FileStreamSink` and guide (*State Store*);
-# [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018; Flink's release notes of 2.0;
-# [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
+# [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018; Flink's release notes of 2.0.
 #
 # Next: [08, can a transaction outlive the program that wrote it?](08_postgres.ipynb)
