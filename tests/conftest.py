@@ -18,6 +18,7 @@ from labkit.host.doctor import find_chromium
 from labkit.host.java import Java, find_java
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.tethered import tethered_postgres
+from labkit.teach.exercises import orphans
 
 MARKER = "LABKIT_TEST_SESSION"
 GRACE_SECONDS = 5.0
@@ -88,6 +89,13 @@ def postgres() -> Iterator[str]:
     ):
         patch.setenv(addresses.POSTGRES, server.address)
         yield server.address
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _server_of_a_judge() -> Iterator[None]:
+    """Ends the PostgreSQL on which 08-finish is judged, if any test has started it."""
+    yield
+    orphans.end()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@
 #
 # You will be able to
 #
-# - read a checkpoint folder and say what the next start will do,
+# - read a checkpoint folder like Spark does,
 # - say which sinks survive which crash, and what none can repair.
 
 # %% tags=["parameters"]
@@ -64,7 +64,8 @@ lab.compare(same_moment)
 lab.answer("07-twice", [sink for sink, outcome in same_moment.items() if outcome.verdict.duplicate])
 
 # %% [raw] tags=["expected"]
-# ?
+# It was append.
+# The batch ran again in all five. append had shown its rows already and wrote them once more; idempotent wrote the same values over the old ones; the other three had shown nothing yet.
 
 # %% tags=["checked"]
 assert all(outcome.crashes[0]["signal"] == 9 for outcome in same_moment.values())
@@ -97,7 +98,7 @@ assert [point.value for point in seen["two_phase"].points] == [1, 2]
 # | **commit-then-log** (`order="engine"`) | Spark's | the sink commits, then `commits/0` is written |
 # | **log-then-commit** (`order="decision"`) | Flink's | the decision is written, then the sink commits |
 #
-# (Flink's decision is a completed checkpoint. Here `commits/0` plays that part.)
+# (Flink's decision is a completed checkpoint; here `commits/0` is.)
 
 # %%
 lab.ask("07-order")
@@ -116,7 +117,8 @@ doubled = [name.split(", ")[1] for name, run in other_moments.items() if "two" i
 lab.answer("07-order", doubled)
 
 # %% [raw] tags=["expected"]
-# ?
+# It was commit-then-log.
+# In commit-then-log order commits/0 comes after the sink's commit, so it was missing and the batch ran again. In log-then-commit order it was written before the commit.
 
 # %% [markdown]
 # This lay in the checkpoint while everything was dead:
@@ -125,7 +127,9 @@ lab.answer("07-order", doubled)
 {name: {log: run.crashes[0][log] for log in ("offset_log", "commit_log")} for name, run in other_moments.items()}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'wal, moment 6': {'offset_log': [0], 'commit_log': [0]},
+#  'two_phase, commit-then-log': {'offset_log': [0], 'commit_log': []},
+#  'two_phase, log-then-commit': {'offset_log': [0], 'commit_log': [0]}}
 
 # %% tags=["checked"]
 assert list(other_moments["wal, moment 6"].verdict.duplicate) == [1]
@@ -172,7 +176,8 @@ lab.compare(from_socket)
 lab.answer("07-socket", len(from_socket["two_phase"].verdict.lost))
 
 # %% [raw] tags=["expected"]
-# ?
+# It was 4.
+# Lines 0 and 1 died with the first driver. Lines 2 and 3 were numbers 0 and 1 of the new connection, and offsets/0 said that these were planned already.
 
 # %% tags=["checked"]
 assert [list(outcome.verdict.lost) for outcome in from_socket.values()] == 2 * [[0, 1, 2, 3]]
@@ -241,7 +246,7 @@ lab.compare(providers)
 {name: [file for file in run.crashes[0]["state_files"] if "state/0/0/1" in file] for name, run in providers.items()}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'hdfs': ['state/0/0/1.delta'], 'rocksdb': ['state/0/0/1.zip']}
 
 # %% tags=["checked"]
 assert {outcome.verdict.guarantee for outcome in providers.values()} == {"exactly-once"}
@@ -259,7 +264,10 @@ lives = lab.memory_sink()
 [{"rows": life.rows, "left on disk": life.left} for life in lives]
 
 # %% [raw] tags=["expected"]
-# ?
+# [{'rows': [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)],
+#   'left on disk': []},
+#  {'rows': [(0, 'hello', 1), (1, 'world', 1), (2, 'hello', 2)],
+#   'left on disk': []}]
 
 # %% tags=["checked"]
 assert lives[0].left == []

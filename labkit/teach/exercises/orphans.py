@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 from labkit.host.servers.postgres_connection import Connection, connect
 from labkit.host.servers.tethered import tethered_postgres
 from labkit.teach.exercises.asking import Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 
 ROLE = "learner"
 MOST_STATEMENTS = 50
@@ -89,7 +89,7 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     return _finding(case, statements, refused, committed, left)
 
 
-def _query(value: object) -> str:
+def _query(value: Plain) -> str:
     if type(value) is not str or not value.strip():
         raise Unusable(
             f"finish_sql is {shown(value)}; it must be a text with one SELECT."
@@ -234,17 +234,25 @@ def _said(error: psycopg.Error) -> str:
     return text.splitlines()[0][:200] if text else type(error).__name__
 
 
-_ending = ExitStack()
-_running: dict[int, str] = {}
-atexit.register(_ending.close)
+_servers: dict[int, tuple[str, ExitStack]] = {}
 
 
 def _server() -> str:
     """The address of this process's own server, started when it is first asked for."""
-    if os.getpid() not in _running:
-        address = _ending.enter_context(tethered_postgres("--no-sync")).address
+    if os.getpid() not in _servers:
+        ending = ExitStack()
+        address = ending.enter_context(tethered_postgres("--no-sync")).address
+        _servers[os.getpid()] = address, ending
         with connect(address) as connection:
             for statement in LIMITS:
                 connection.execute(statement.encode())
-        _running[os.getpid()] = address
-    return _running[os.getpid()]
+    return _servers[os.getpid()][0]
+
+
+def end() -> None:
+    """Ends this process's server, if there is one; the next answer gets a fresh one."""
+    _, ending = _servers.pop(os.getpid(), ("", ExitStack()))
+    ending.close()
+
+
+atexit.register(end)

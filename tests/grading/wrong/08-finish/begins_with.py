@@ -1,5 +1,5 @@
 # misconception: a name that begins like the job's is the job's
-# says: A transaction was finished that is not this job's.
+# says: committed: day_1/3/0, day_11/3/0
 finish_sql = """
 SELECT format(CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

@@ -1,5 +1,5 @@
 # misconception: what is prepared has voted yes, so it is committed
-# says: A decided batch was rolled back, or an undecided one was committed.
+# says: committed: counts/6/0, counts/7/0, counts/8/0
 finish_sql = """
 SELECT format(CASE WHEN true THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

@@ -1,5 +1,5 @@
 # misconception: an orphan is an orphan, whoever prepared it
-# says: A transaction was finished that is not this job's.
+# says: left waiting: nothing
 finish_sql = """
 SELECT format(CASE WHEN gid LIKE '%/%' AND split_part(gid, '/', 2)::int <= decided
               THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,

@@ -1,5 +1,5 @@
 # misconception: the job is dead, so nothing of it counts
-# says: A decided batch was rolled back, or an undecided one was committed.
+# says: left waiting: sales/7/0; committed: nothing
 finish_sql = """
 SELECT format(CASE WHEN false THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

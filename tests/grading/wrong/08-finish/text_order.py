@@ -1,5 +1,5 @@
 # misconception: numbers in a text compare as numbers
-# says: A decided batch was rolled back, or an undecided one was committed.
+# says: committed: counts/10/0, counts/9/0
 finish_sql = """
 SELECT format(CASE WHEN split_part(gid, '/', 2) <= decided::text THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)
