@@ -280,6 +280,11 @@ def test_two_watched_folders_are_told_apart() -> None:
         ("create table/_delta_log/00000000000000000000.json", "decision"),
         ("create table/metadata/v3.metadata.json", "decision"),
         ("write table/metadata/snap-1.avro", "data"),
+        ("mkdir checkpoints/x/chk-3", "state"),
+        ("write out/.part-00000-c000.snappy.parquet.crc", "data"),
+        ("rename x out/.part-00000-c000.snappy.parquet.crc", "visible"),
+        ("write out/._SUCCESS.crc", "decision"),
+        ("write checkpoints/..metadata.tmp.crc", "other"),
         ("unlink rows.db-journal", "decision"),
         ("write rows.db-journal", "plan"),
         ("send 127.0.0.1:5432", "send"),
@@ -300,6 +305,8 @@ def test_lanes_of_ones_own_come_first() -> None:
     effects = named(["rename x manifests/7", "send 127.0.0.1:9092", "write rows"])
     assert [lanes.of(each) for each in effects] == ["decision", "broker", "other"]
     assert lanes.names()[-1] == "broker"
+    sums = Lanes(["sums=*.crc"])
+    assert sums.of(named(["write out/.part-00000.crc"])[0]) == "sums"
 
 
 @pytest.mark.parametrize("text", ["manifests/*", "=x", "decision=", ""])

@@ -6,6 +6,7 @@ not guess from contents.
 """
 
 import fnmatch
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -34,6 +35,9 @@ LANES = {
 }
 """Every lane with what it holds, from top to bottom."""
 
+_CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
+"""How Hadoop names the file of checksums beside a file: it shares the lane of that file."""
+
 
 class Shape(NamedTuple):
     """One row: effects of these kinds (none: of all) on such a path belong to a lane."""
@@ -56,6 +60,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(STATE, "*.changelog", "Spark's state store"),
     Shape(DECISION, "*_metadata", "Flink: a checkpoint is complete"),
     Shape(STATE, "chk-<n>/*", "Flink's state"),
+    Shape(STATE, "chk-<n>", "Flink's folder of a checkpoint"),
     Shape(STATE, "shared/*", "Flink's state"),
     Shape(STATE, "taskowned/*", "Flink's state"),
     Shape(DATA, ".*.inprogress*", "Flink's file sink: pending files", frozenset(CallKind) - _RENAMES),
@@ -112,7 +117,8 @@ def _own(text: str) -> Shape:
 
 def _fits(pattern: str, effect: Effect) -> bool:
     """Whether a path, or any end of it that begins with a whole name, has this shape."""
-    for path in {effect.where, effect.file, family(effect.where)}:
+    named = {effect.where, effect.file, family(effect.where)}
+    for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")
         ends = ("/".join(parts[place:]) for place in range(len(parts)))
         if any(fnmatch.fnmatchcase(end, pattern) for end in ends):
