@@ -4,7 +4,7 @@ import json
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,11 +21,18 @@ _TAIL = 10
 
 def effects(
     command: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--command", metavar="CMD", help="How the pipeline is run, by a shell."
         ),
-    ],
+    ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Run nothing; put what --out has kept in DIR beside another such record. Named twice or more.",
+        ),
+    ] = None,
     watch: Annotated[
         list[Path] | None,
         typer.Option(
@@ -57,19 +64,26 @@ def effects(
     from labkit.crashtest.blackbox.lanes import Lanes
     from labkit.crashtest.blackbox.xray import xray
 
+    if beside:
+        if command is not None or watch or lane:
+            raise InvalidInput(
+                "--beside runs nothing; leave --command, --watch and --lane out."
+            )
+        return _beside(beside, out, as_json=as_json)
+    if command is None:
+        raise InvalidInput(
+            "Missing option '--command'; or name two records with --beside."
+        )
     folders = [_folder(each) for each in watch or [Path()]]
     lanes = Lanes(lane or ())
-    if out is not None and out.exists():
-        raise InvalidInput(
-            f"{out}: this folder is there already; name a new one with --out."
-        )
+    _check_new(out)
     with ExitStack() as stack:
         place = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         place.mkdir(parents=True, exist_ok=True)
         log = place / "command.log"
         found = xray(command, folders, log, lanes=lanes, limit=limit)
         if out is not None:
-            _keep(found, out)
+            _keep(out, found.text(), found.to_json(), found.picture())
         print(json.dumps(found.to_json()) if as_json else found.text())
         return _code(found, log)
 
@@ -82,12 +96,35 @@ def _folder(path: Path) -> Path:
     return path.resolve()
 
 
-def _keep(found: "XRay", out: Path) -> None:
-    (out / "effects.txt").write_text(found.text() + "\n", encoding="utf-8")
-    (out / "effects.json").write_text(
-        json.dumps(found.to_json(), indent=2), encoding="utf-8"
-    )
-    (out / "effects.svg").write_text(found.picture(), encoding="utf-8")
+def _check_new(out: Path | None) -> None:
+    if out is not None and out.exists():
+        raise InvalidInput(
+            f"{out}: this folder is there already; name a new one with --out."
+        )
+
+
+def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
+    """Shows several records on one page."""
+    from labkit.crashtest.blackbox.beside import Beside, read_record
+
+    found = Beside([read_record(each) for each in records])
+    _check_new(out)
+    if out is not None:
+        out.mkdir(parents=True)
+        _keep(out, found.text(), found.to_json(), found.picture(), name="beside")
+    print(json.dumps(found.to_json()) if as_json else found.text())
+    return 0
+
+
+def _keep(
+    out: Path, text: str, plain: dict[str, Any], picture: str, name: str = "effects"
+) -> None:
+    for end, said in (
+        ("txt", f"{text}\n"),
+        ("json", json.dumps(plain, indent=2)),
+        ("svg", picture),
+    ):
+        (out / f"{name}.{end}").write_text(said, encoding="utf-8")
 
 
 def _code(found: "XRay", log: Path) -> int:

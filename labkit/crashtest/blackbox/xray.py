@@ -55,12 +55,6 @@ class Line(NamedTuple):
         )
         return f"{kind} {place}{size}{times}"
 
-    def lasts(self) -> str:
-        """Whether a loss of power may take it, in words."""
-        if self.synced is None:
-            return ""
-        return "synced" if self.synced else "not synced"
-
 
 @dataclass(frozen=True)
 class XRay:
@@ -114,7 +108,7 @@ class XRay:
         lines = self.lines()
         wide = max([4, *(len(line.lane) for line in lines)])
         shown = [
-            f"{line.first.call.seconds:9.3f} s  {line.lane:<{wide}}  {_with_state(line)}"
+            f"{line.first.call.seconds:9.3f} s  {line.lane:<{wide}}  {with_state(line.said(), line.synced)}"
             for line in lines
         ]
         return "\n".join(
@@ -168,9 +162,8 @@ class XRay:
         used = {line.lane for line in shown}
         names = {name: name for name in self.lanes.names() if name in used}
         steps = tuple(
-            Step(line.lane, _UNSYNCED if line.synced is False else _SYNCED, (), told)
+            drawn(line.lane, with_state(line.said(), line.synced), synced=line.synced)
             for line in shown
-            for told in [_with_state(line)]
         )
         legend = LEGEND
         if len(every) > len(shown):
@@ -178,8 +171,16 @@ class XRay:
         return _document(Diagram(names, steps), legend, self.command, self.text())
 
 
-def _with_state(line: Line) -> str:
-    return f"{line.said()} [{line.lasts()}]" if line.lasts() else line.said()
+def with_state(said: str, synced: bool | None) -> str:
+    """What was done, and whether a loss of power may take it."""
+    if synced is None:
+        return said
+    return f"{said} [{'synced' if synced else 'not synced'}]"
+
+
+def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
+    """An effect as a space-time diagram draws it."""
+    return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
 def _document(diagram: Diagram, legend: str, command: str, described: str) -> str:

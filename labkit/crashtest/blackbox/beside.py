@@ -1,0 +1,226 @@
+"""Records of several pipelines on one page: the same lanes in the same order, so that their protocols can be compared.
+
+A record is what `labkit effects --out DIR` keeps as `effects.json`. Names are masked, since ids and temporary names tell
+nothing about a protocol, and writes of a file are one effect, since how often a buffer is full tells nothing either.
+Each pipeline keeps its own order: this module must not align effects of two pipelines, and must not run anything.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import wrap as broken
+from typing import Any
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.lanes import LANES
+from labkit.crashtest.blackbox.xray import LEGEND, MOST_STEPS, drawn, with_state
+from labkit.view.layout import TEXT
+from labkit.view.measure import wrap
+from labkit.view.spacetime import Diagram, body, size
+from labkit.view.svg import document, number, words
+
+COLUMN = 76
+"""Characters of a pipeline's column of text."""
+_LANE = 9
+_BETWEEN = "  |  "
+_WRITE = "write"
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """One effect of a record; what else the record says of it is not needed here."""
+
+    lane: str
+    name: str
+    kind: str
+    path: str
+    target: str
+    synced: bool | None
+
+    @property
+    def said(self) -> str:
+        """What was done to which file, without which one of that kind it was."""
+        return self.name.rpartition(" #")[0] or self.name
+
+    @property
+    def file(self) -> str:
+        """The file or peer, by the name that it has afterwards."""
+        return self.target or self.path
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One run of a pipeline without a crash."""
+
+    command: str
+    effects: tuple[Seen, ...]
+    notes: tuple[str, ...]
+
+    def folded(self) -> list[Seen]:
+        """The effects in order; all writes of a file up to the next other effect on it stand at the first of them."""
+        kept: list[Seen] = []
+        writing: dict[str, int] = {}
+        for each in self.effects:
+            first = writing.get(each.file) if each.kind == _WRITE else None
+            if first is not None:
+                both = bool(kept[first].synced and each.synced)
+                kept[first] = msgspec.structs.replace(kept[first], synced=both)
+                continue
+            # A rename ends the writes of the file that it moves, too.
+            for file in (each.path, each.target):
+                writing.pop(file, None)
+            if each.kind == _WRITE:
+                writing[each.file] = len(kept)
+            kept.append(each)
+        return kept
+
+
+def read_record(path: Path) -> Record:
+    """The record in a file, or in a folder of `--out`. Raises `InvalidInput`."""
+    file = path / "effects.json" if path.is_dir() else path
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Record)
+    except OSError:
+        raise InvalidInput(
+            f"--beside {path}: there is no such record; labkit effects --command CMD --out DIR writes one."
+        ) from None
+    except msgspec.DecodeError:
+        raise InvalidInput(
+            f"--beside {path}: this is no record of labkit effects; name a folder that its --out has written."
+        ) from None
+
+
+class Beside:
+    """Several records on one page."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        """Raises `InvalidInput` for fewer than two."""
+        if len(records) < 2:
+            raise InvalidInput(
+                "--beside: name two records or more, as --beside spark --beside flink."
+            )
+        self._records = records
+        self._folded = [each.folded() for each in records]
+        used = {each.lane for effects in self._folded for each in effects}
+        own = sorted(used - set(LANES))
+        self._lanes = [name for name in (*LANES, *own) if name in used]
+
+    def text(self) -> str:
+        """A column for each pipeline: how much of each lane is synced, then the effects in order."""
+        return "\n".join(self._rows())
+
+    def _rows(self) -> Iterator[str]:
+        yield from _row([_cell("", each.command) for each in self._records])
+        yield ""
+        for lane in self._lanes:
+            yield from _row([_cell(lane, _count(each, lane)) for each in self._folded])
+        yield ""
+        for line in zip_longest(*self._folded):
+            yield from _row(
+                [_cell(each.lane, _told(each)) if each else [] for each in line]
+            )
+        for place, record in enumerate(self._records, start=1):
+            yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "lanes": self._lanes,
+            "pipelines": [
+                {
+                    "command": record.command,
+                    "synced": {lane: _count(effects, lane) for lane in self._lanes},
+                    "effects": [
+                        {"lane": each.lane, "said": each.said, "synced": each.synced}
+                        for each in effects
+                    ],
+                    "notes": list(record.notes),
+                }
+                for record, effects in zip(self._records, self._folded, strict=True)
+            ],
+        }
+
+    def picture(self) -> str:
+        """A diagram for each pipeline, one below the other, all with the same lanes; then every effect in words."""
+        names = {name: name for name in self._lanes}
+        diagrams = [
+            Diagram(
+                names,
+                tuple(
+                    drawn(each.lane, _told(each), synced=each.synced)
+                    for each in effects[:MOST_STEPS]
+                ),
+            )
+            for effects in self._folded
+        ]
+        wide = max(size(diagram)[0] for diagram in diagrams)
+        page = _Page(wide)
+        for record, diagram in zip(self._records, diagrams, strict=True):
+            page.say(record.command)
+            page.draw(diagram)
+        page.say(LEGEND)
+        for record, effects, diagram in zip(
+            self._records, self._folded, diagrams, strict=True
+        ):
+            page.say("")
+            page.say(record.command)
+            for place, step in enumerate(diagram.steps, start=1):
+                page.say(f"{place}. {step.lane}: {step.sentence}")
+            if len(effects) > MOST_STEPS:
+                page.say(f"The first {MOST_STEPS} of {len(effects)} are shown.")
+        return page.whole(self.text())
+
+
+class _Page:
+    """Pieces of a picture from top to bottom."""
+
+    def __init__(self, wide: float) -> None:
+        self._wide, self._high = wide, 8.0
+        self._parts: list[str] = []
+
+    def say(self, text: str) -> None:
+        for line in wrap(text, TEXT, self._wide - 32) or [""]:
+            self._high += 16
+            self._parts.append(words(16, self._high, line))
+
+    def draw(self, diagram: Diagram) -> None:
+        place = f"translate(0 {number(self._high + 4)})"
+        self._parts.append(f'<g transform="{place}">{body(diagram)}</g>')
+        self._high += size(diagram)[1] + 12
+
+    def whole(self, described: str) -> str:
+        inside = "".join(self._parts)
+        title = "Durable effects of several pipelines"
+        return document(
+            inside, self._wide, self._high + 12, title=title, desc=described
+        )
+
+
+def _told(each: Seen) -> str:
+    return with_state(each.said, each.synced)
+
+
+def _count(effects: Sequence[Seen], lane: str) -> str:
+    """How many effects of a lane there are, and how many of those that a power cut may take are synced."""
+    there = [each for each in effects if each.lane == lane]
+    open_ = [each for each in there if each.synced is not None]
+    if not open_:
+        return f"{len(there)} effects"
+    synced = sum(each.synced is True for each in open_)
+    return f"{len(there)} effects; {synced} of {len(open_)} synced"
+
+
+def _cell(lane: str, said: str) -> list[str]:
+    """The lines of one cell; the lane stands before the first."""
+    lines = broken(said, COLUMN - _LANE, break_on_hyphens=False)
+    heads = [lane, *[""] * len(lines)]
+    return [
+        f"{head:<{_LANE}}{line}"
+        for head, line in zip(heads, lines or [""], strict=False)
+    ]
+
+
+def _row(cells: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of one row; a column is as wide as all others."""
+    for line in zip_longest(*cells, fillvalue=""):
+        yield _BETWEEN.join(f"{part:<{COLUMN}}" for part in line).rstrip()

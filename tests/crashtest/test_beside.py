@@ -1,0 +1,165 @@
+"""Records of several pipelines on one page: nothing is lost, each keeps its order, and what is no record is refused."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from labkit.cli import execute
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.beside import Beside, Record, Seen, read_record
+from labkit.host.syscalls.support import supported
+
+
+def seen(text: str) -> Seen:
+    """As `write part-0 yes`: what was done, to which file, and whether it is synced (`-`: no question)."""
+    kind, path, synced = text.split()
+    last = {"yes": True, "no": False, "-": None}[synced]
+    lane = "decision" if path == "mark" else "data"
+    return Seen(lane, f"{kind} {path} #1", kind, path, "", last)
+
+
+def record(*texts: str, command: str = "job") -> Record:
+    return Record(command, tuple(map(seen, texts)), ())
+
+
+def folded(*texts: str) -> list[str]:
+    return [f"{each.said} {each.synced}" for each in record(*texts).folded()]
+
+
+def test_writes_of_a_file_are_one_until_something_else_happens_to_it() -> None:
+    assert folded(
+        "create a no", "write a yes", "write mark yes", "write a yes", "sync a -"
+    ) == ["create a False", "write a True", "write mark True", "sync a None"]
+    assert folded("write a yes", "sync a -", "write a no") == [
+        "write a True",
+        "sync a None",
+        "write a False",
+    ]
+
+
+def test_writes_of_which_one_is_not_synced_are_not_synced() -> None:
+    assert folded("write a yes", "write a no", "write a yes") == ["write a False"]
+
+
+def test_a_file_that_takes_the_name_of_another_is_written_anew() -> None:
+    moved = Seen("data", "rename a #1", "rename", "b", "a", None)
+    effects = (seen("write a yes"), moved, seen("write a no"))
+    assert len(Record("job", effects, ()).folded()) == 3
+
+
+def test_each_pipeline_keeps_its_order_and_its_lanes() -> None:
+    two = Beside([record("write a yes", "write mark no"), record("write mark yes")])
+    lines = two.text().splitlines()
+    assert "data     1 effects; 1 of 1 synced" in lines[2]
+    assert lines[2].endswith("data     0 effects")
+    assert lines[3].count("decision 1 effects") == 2
+    assert lines[5].startswith("data     write a [synced]")
+    assert lines[5].endswith("decision write mark [synced]")
+    assert lines[6].startswith("decision write mark [not synced]")
+    assert [each["effects"] for each in two.to_json()["pipelines"]] == [
+        [
+            {"lane": "data", "said": "write a", "synced": True},
+            {"lane": "decision", "said": "write mark", "synced": False},
+        ],
+        [{"lane": "decision", "said": "write mark", "synced": True}],
+    ]
+
+
+def test_the_picture_has_a_diagram_for_each_with_the_same_lanes() -> None:
+    pipelines = [
+        record("write a yes", "write mark no", command="spark"),
+        record("write mark yes", command="flink"),
+    ]
+    tree = ET.fromstring(Beside(pipelines).picture())
+    space = "{http://www.w3.org/2000/svg}"
+    drawings = tree.findall(f"{space}g")
+    assert len(drawings) == 2
+    for drawing in drawings:
+        told = [each.text for each in drawing.iter(f"{space}text")]
+        assert told[:2] == ["data", "decision"]
+    said = [each.text for each in tree.findall(f"{space}text")]
+    assert said.count("spark") == said.count("flink") == 2
+    assert "2. decision: write mark [not synced]" in said
+
+
+def test_two_commands_that_were_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if why := supported():
+        pytest.skip(why)
+    for name, command in (
+        ("spark", "echo 0 > offsets/0; echo row > part-0; echo ok > commits/0"),
+        (
+            "flink",
+            "echo row > .p.inprogress; sync .p.inprogress; mv .p.inprogress part-0",
+        ),
+    ):
+        folder = tmp_path / name
+        for each in ("offsets", "commits"):
+            (folder / each).mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        kept = str(tmp_path / f"{name}.out")
+        assert execute(["effects", "--command", command, "--out", kept]) == 0
+    capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
+    both = ["--beside", "spark.out", "--beside", "flink.out/effects.json"]
+    assert execute(["effects", *both, "--json", "--out", "both"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads(Path("both/beside.json").read_text())
+    spark, flink = (
+        [f"{each['lane']} {each['said']}" for each in pipeline["effects"]]
+        for pipeline in told["pipelines"]
+    )
+    assert [each for each in spark if "create" in each] == [
+        "plan create offsets/<n>",
+        "data create part-0",
+        "decision create commits/<n>",
+    ]
+    assert flink == [
+        "data create .p.inprogress",
+        "data write .p.inprogress",
+        "data sync .p.inprogress",
+        "visible rename part-0",
+        "other exit",
+    ]
+    assert {each.name for each in Path("both").iterdir()} == {
+        *("beside.txt", "beside.json", "beside.svg")
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--beside", "a"], "name two records or more"),
+        (["--beside", "a", "--beside", "b"], "--beside b: there is no such record"),
+        (["--beside", "a", "--beside", "c"], "--beside c: this is no record"),
+        (["--beside", "a", "--command", "true"], "--beside runs nothing"),
+        (["--beside", "a", "--beside", "a", "--out", "a"], "is there already"),
+        ([], "Missing option '--command'"),
+    ],
+)
+def test_what_is_no_record_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a").mkdir()
+    Path("a/effects.json").write_text('{"command": "x", "effects": [], "notes": []}')
+    Path("c").write_text('{"command": "x"}')
+    assert execute(["effects", *words]) == 64
+    captured = capsys.readouterr()
+    assert said in captured.out + captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_record_is_found_by_its_folder_or_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "effects.json"
+    file.write_text('{"command": "x", "effects": [], "notes": ["n"]}')
+    assert read_record(tmp_path) == read_record(file) == Record("x", (), ("n",))
+    with pytest.raises(InvalidInput, match="no such record"):
+        read_record(tmp_path / "nothing")
