@@ -13,7 +13,7 @@ from labkit.core.judge import Guarantee
 from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, Point
 from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
-from labkit.crashtest.settings import VARIANTS
+from labkit.crashtest.settings import INSTRUMENTS, KERNEL, VARIANTS
 from labkit.crashtest.verdict import Group, Result
 from labkit.view.effects import SHADES, Row, What, effect_line
 
@@ -26,6 +26,11 @@ td,th{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bo
 .g{color:#fff;border-radius:.3rem;padding:.1rem .5rem;white-space:nowrap}figure{margin:0;overflow-x:auto}
 """
 
+SEEN_BY = {
+    INSTRUMENTS: "instruments, wrappers around Python's libraries",
+    KERNEL: "the kernel, system calls of every program",
+}
+
 
 def page(report: Report) -> str:
     """The page, an HTML document; it shows lines of the sink's file as that is now."""
@@ -33,7 +38,7 @@ def page(report: Report) -> str:
     title = f"Crash test of {report.settings.subject}"
     parts = [
         f"<h1>{escape(title)}: {_verdict(report.guarantee)}</h1>",
-        f"<p>{escape(report.door)}; the reader returns {escape(report.shape)}; {escape(str(summary.coverage))}.</p>",
+        f"<p>{escape('; '.join(_facts(report)))}.</p>",
         *_why(report),
         _section("Again", f"<pre>{escape(report.replay())}</pre>"),
         _section("What holds", _axes(report)),
@@ -50,6 +55,13 @@ def page(report: Report) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{STYLE}</style>{''.join(parts)}</html>\n"
     )
+
+
+def _facts(report: Report) -> Iterator[str]:
+    yield report.door
+    yield f"eyes: {SEEN_BY[report.eyes]}"
+    yield f"the reader returns {report.shape}"
+    yield str(report.summary.coverage)
 
 
 def _section(title: str, body: str) -> str:

@@ -40,6 +40,8 @@ class Report:
     settings: Asked
     door: str
     """By which way rows go into what is under test: an adapter's name, or a command."""
+    eyes: str
+    """Who saw its effects and killed it, one of `labkit.crashtest.settings.EYES`."""
     shape: Shape
     summary: Summary
     effects: tuple[Mapping[str, Any], ...]
@@ -140,6 +142,7 @@ class Report:
         return {
             "subject": str(self.settings.subject),
             "door": self.door,
+            "eyes": self.eyes,
             "reader_returns": self.shape.value,
             "guarantee": self.guarantee.value,
             "in_these_runs": summary.guarantee.value if self.settings.only else None,

@@ -11,7 +11,7 @@ from labkit.crashtest.instrument.effects import check_id
 from labkit.crashtest.instrument.project import Project
 from labkit.crashtest.spark_options import SparkOptions, spark_options
 
-EYES = ("instruments", "kernel")
+EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
 """Who sees what the sink does: wrappers around Python's libraries, or the kernel that every program asks."""
 
 MOST_BATCHES = 5

@@ -11,7 +11,7 @@ from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.settings import Settings
+from labkit.crashtest.settings import INSTRUMENTS, Settings
 from labkit.crashtest.verdict import Summary
 
 UNTESTED = (
@@ -31,6 +31,7 @@ def sink_report(
     return Report(
         settings,
         str(adapter),
+        INSTRUMENTS,
         shape,
         summary,
         tuple(each.to_json() for each in log),

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.page import effect_rows, page
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.settings import settings
+from labkit.crashtest.settings import KERNEL, settings
 from labkit.crashtest.sink_report import sink_report
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.view.effects import SHADES, Row, What, effect_line
@@ -83,6 +84,11 @@ def test_the_page_is_whole_and_asks_nobody(report: Report) -> None:
     assert "url(" not in text
     assert "labkit crashtest" in text
     assert "--only b0.call.2.after" in text
+
+
+def test_the_page_says_whose_eyes_saw_the_effects(report: Report) -> None:
+    assert "eyes: instruments, wrappers" in page(report)
+    assert "eyes: the kernel, system calls" in page(replace(report, eyes=KERNEL))
 
 
 def test_every_kill_stands_where_it_was(report: Report) -> None:

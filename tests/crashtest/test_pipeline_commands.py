@@ -62,6 +62,7 @@ def refused(command: list[str], *sentences: str) -> None:
         assert sentence in last
     assert last.startswith("labkit: ")
     assert done.stdout == ""
+    assert "run 2 of" not in done.stderr  # refused before the first crash
     assert "Traceback" not in done.stderr
 
 
@@ -145,6 +146,10 @@ def test_a_reader_that_cannot_be_relied_on(kind: str) -> None:
         (["--expected", "empty"], "there is no row in it"),
         (["--expected", "broken"], "line 2: write one JSON value a line"),
         (["--only", "write nowhere #1"], "has no such point"),
+        (
+            ["--only", "exit", "--only", "rename store/part-1 #2"],
+            "did you mean 'rename store/part-1 #1'?",
+        ),
     ],
 )
 def test_what_stands_beside_the_pipeline_is_checked_too(
@@ -184,6 +189,7 @@ def test_rows_may_be_printed_by_a_command_and_files_be_kept(tmp_path: Path) -> N
     assert done.returncode == 1
     report = json.loads(done.stdout)
     assert report["in_these_runs"] == "at-most-once"
+    assert report["eyes"] == "kernel"
     assert report["runs"][0]["lost"] == [0]
     assert any("no --expected" in note for note in report["notes"])
     assert "run 2 of 2, about" in done.stderr

@@ -381,6 +381,7 @@ def test_the_badge_says_what_was_measured(tmp_path: Path) -> None:
 
 def test_every_point_of_a_report_can_be_asked_for_again(tmp_path: Path) -> None:
     plain = report(results(TWO, GOOD, "", ""), tmp_path).to_json()
+    assert plain["eyes"] == "instruments"
     assert {each["id"] for each in plain["runs"]} == {
         point.id for point in points(TWO, [0])
     }

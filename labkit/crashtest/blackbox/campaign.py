@@ -7,6 +7,7 @@ This module decides what is run and in which order; the runs are `labkit.crashte
 `labkit.core.judge`.
 """
 
+import difflib
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
@@ -249,7 +250,23 @@ class Campaign:
             yield from self.second_crashes()
             yield from self.outages()
         for name in self.settings.only:
+            self._check(name, jobs)
+        for name in self.settings.only:
             yield from self._one(name, jobs)
+
+    def _check(self, name: str, jobs: Sequence[Job]) -> None:
+        """Refuses a name before the first run is paid for. Raises `InvalidInput`."""
+        if any(job.id == name for job in jobs):
+            return
+        place = name.partition(THEN)[0]
+        if self.settings.power_cut:
+            place = place.removeprefix(POWER).partition(STATE)[0]
+        if place not in self.points:
+            close = difflib.get_close_matches(place, self.points, n=1, cutoff=0.5)
+            or_else = f"; did you mean {close[0]!r}?" if close else "."
+            raise InvalidInput(
+                f"--only {name}: the run without a crash has no such point{or_else}"
+            )
 
     def _recalled(self) -> Iterator[Job]:
         """Places at files that were taken for logs, and that somebody read after all."""
@@ -276,11 +293,7 @@ class Campaign:
                 yield outage_job(self.points[place])
                 return
         first, then, second = name.partition(THEN)
-        point = self.points.get(first)
-        if point is None:
-            raise InvalidInput(
-                f"--only {name}: the run without a crash has no such point; a report lists those it has."
-            )
+        point = self.points[first]
         yield single_job(point)
         if then:
             recovered = {

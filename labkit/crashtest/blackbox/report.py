@@ -8,6 +8,7 @@ from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.story import plain
 from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.report import Report
+from labkit.crashtest.settings import KERNEL
 from labkit.crashtest.timeline import Line, picture
 from labkit.crashtest.verdict import Result, Summary
 
@@ -57,6 +58,7 @@ def pipeline_report(
     return Report(
         settings,
         "a command",
+        KERNEL,
         healthy.expectation.shape,
         summary,
         tuple(plain(healthy.effects)),
