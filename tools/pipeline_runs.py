@@ -22,7 +22,7 @@ from pipeline_environments import ENGINES, PROJECT, interpreter, jars
 from psycopg.conninfo import conninfo_to_dict
 
 from labkit.cli import execute
-from labkit.core.errors import JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.host.java import find_java
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 from labkit.host.syscalls.calls import Answer
@@ -85,7 +85,19 @@ class Prepared:
         expected = ["--expected", str(ENGINES / "expected.jsonl")]
         words = ["crashtest", "--command", self.command, *self._reading(), *expected]
         patient = ["--limit", str(LIMIT_SECONDS), *self.pipeline.options]
-        return execute([*words, *patient, *options])
+        return execute([*words, *patient, *map(self.named, options)])
+
+    def named(self, point: str) -> str:
+        """A point's name in this run: the broker's address, which every run has another of, stands for `<kafka>`."""
+        return point.replace("<kafka>", os.environ.get("KAFKA", "<kafka>"))
+
+    def telling(self) -> list[str]:
+        """Options that ask for the places in `shown_by` alone. Raises `InvalidInput` if there is none."""
+        if self.pipeline.shown_by:
+            return [f"--only={point}" for point in self.pipeline.shown_by]
+        raise InvalidInput(
+            f"{self.pipeline.name}: engines.toml names no place in shown_by."
+        )
 
     def report(self, options: Sequence[str]) -> Report:
         """What `labkit crashtest` keeps of a test for a program. Raises `JobFailed` where it keeps nothing."""

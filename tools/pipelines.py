@@ -4,6 +4,7 @@
     python tools/pipelines.py NAME [OPTIONS]      labkit crashtest --command for it; OPTIONS go to labkit crashtest
     python tools/pipelines.py NAME --healthy      runs it once, without a crash, and compares what came out
     python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
+    python tools/pipelines.py A,B --telling       the same, killed only where a kill tells most (`shown_by`)
 
 Each needs an interpreter, jars and servers of its own (`pipeline_runs`); they are made where they are missing,
 and servers end with this process. What must come out of a test is written down in data/pipelines/engines/engines.toml.
@@ -55,7 +56,9 @@ def one(pipeline: Pipeline, options: Sequence[str], *, healthy: bool) -> int:
         return check_healthy(chosen) if healthy else chosen.crash_test(options)
 
 
-def compare(chosen: Sequence[Pipeline], options: Sequence[str]) -> int:
+def compare(
+    chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool
+) -> int:
     """Tests these pipelines, with a line of a Markdown table for each; exits 1 where one is not what was expected."""
     print("| pipeline | expected | measured | violated | weakest at | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
@@ -63,7 +66,8 @@ def compare(chosen: Sequence[Pipeline], options: Sequence[str]) -> int:
     for pipeline in chosen:
         begun = time.monotonic()
         with prepared(pipeline) as ready:
-            report = ready.report(options)
+            only = ready.telling() if telling else []
+            report = ready.report([*only, *options])
         row = measured(pipeline, report, time.monotonic() - begun)
         differing += not fits(pipeline, report)
         print(f"| {' | '.join(row)} |", flush=True)
@@ -107,7 +111,7 @@ def main() -> int:
     """Reads the command line."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [NAME[,NAME...]] [--healthy | --compare] [OPTIONS]",
+        usage="%(prog)s [NAME[,NAME...]] [--healthy | --compare | --telling] [OPTIONS]",
         description="Crash a pipeline of a real engine with labkit crashtest.",
         epilog="Other options are handed to labkit crashtest.",
     )
@@ -118,6 +122,11 @@ def main() -> int:
     parser.add_argument(
         "--compare", action="store_true", help="test A,B (or all), and compare"
     )
+    parser.add_argument(
+        "--telling",
+        action="store_true",
+        help="compare, with kills where they tell most only",
+    )
     said, others = parser.parse_known_args()
     if said.names is None:
         print(listing())
@@ -125,8 +134,8 @@ def main() -> int:
     names = list(pipelines()) if said.names == "all" else said.names.split(",")
     try:
         chosen = [_named(name) for name in names]
-        if said.compare:
-            return compare(chosen, others)
+        if said.compare or said.telling:
+            return compare(chosen, others, telling=said.telling)
         return max(one(each, others, healthy=said.healthy) for each in chosen)
     except LabError as error:
         print(error, file=sys.stderr)

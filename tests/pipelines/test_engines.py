@@ -16,7 +16,13 @@ from pipeline_environments import (
     environment_folder,
     jar_sets,
 )
-from pipeline_runs import expected_rows, pipelines, prepared, spark_settings
+from pipeline_runs import (
+    Prepared,
+    expected_rows,
+    pipelines,
+    prepared,
+    spark_settings,
+)
 from pipelines import fits, measured
 
 from labkit.core.errors import InvalidInput
@@ -25,6 +31,8 @@ from labkit.host.syscalls.support import supported
 
 TOOL = Path(__file__).parents[2] / "tools" / "pipelines.py"
 READERS = {path.name for path in ENGINES.glob("read_*.py")}
+SHARED = {"flink_job.py"}
+"""What several pipelines import."""
 
 
 def told(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -33,7 +41,7 @@ def told(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_every_pipeline_is_in_the_table_and_every_reader_is_used() -> None:
-    programs = {path.name for path in ENGINES.glob("*.py")} - READERS
+    programs = {path.name for path in ENGINES.glob("*.py")} - READERS - SHARED
     assert {each.program.name for each in pipelines().values()} == programs
     assert {each.reader for each in pipelines().values()} == READERS
 
@@ -94,6 +102,21 @@ def test_without_a_name_the_pipelines_are_listed() -> None:
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(pipelines())
 
 
+@pytest.mark.parametrize("name", pipelines())
+def test_every_pipeline_names_a_place_where_a_kill_tells_most(name: str) -> None:
+    assert pipelines()[name].shown_by
+
+
+def test_the_address_of_the_broker_has_a_name_that_lasts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAFKA", "127.0.0.1:9092")
+    chosen = Prepared(pipelines()["flink_kafka_sink"], "true", "", tmp_path)
+    assert [*map(chosen.named, chosen.telling())] == [
+        "--only=send 127.0.0.1:9092 EndTxn #2"
+    ]
+
+
 HERE = [each.name for each in pipelines().values() if each.is_ours and each.shown_by]
 """Pipelines for which nothing has to be installed, and whose points have names that every run has."""
 
@@ -107,9 +130,10 @@ def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
         pytest.skip(why)
     pipeline = pipelines()[name]
     with prepared(pipeline) as chosen:
-        report = chosen.report([f"--only={point}" for point in pipeline.shown_by])
+        points = list(map(chosen.named, pipeline.shown_by))
+        report = chosen.report(chosen.telling())
     runs = {run["id"]: run["unknown"] for run in report["runs"]}
-    assert {point: runs[point] for point in pipeline.shown_by if runs[point]} == {}
+    assert {point: runs[point] for point in points if runs[point]} == {}
     assert fits(pipeline, report), measured(pipeline, report, 0)
 
 

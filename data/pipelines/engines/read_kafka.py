@@ -27,7 +27,8 @@ def read():
 
 def reset():
     """Makes both topics anew, and puts the orders into the first."""
-    shutil.rmtree("checkpoint", ignore_errors=True)
+    for folder in ("inbox", "checkpoint"):
+        shutil.rmtree(folder, ignore_errors=True)
     producer = KafkaProducer(bootstrap_servers=SERVER, transactional_id="copy")
     producer.init_transactions()  # ends what a killed run has left open
     producer.close()
