@@ -394,6 +394,20 @@ def test_a_pipeline_under_x_rays(place: Path) -> None:
     check(seen(place))
 
 
+def test_entries_whose_order_is_chance_have_the_names_of_a_crash_test(
+    place: Path,
+) -> None:
+    command = "for n in 2 1; do touch offsets/$n; done; for n in 1 2; do touch commits/$n; done"
+    found = xray(command, [place], place.parent / "log", lanes=Lanes())
+    assert [each.name for each in found.effects] == [
+        "create offsets/2 #1",
+        "create offsets/1 #1",
+        "create commits/<n> #1",
+        "create commits/<n> #2",
+        "exit",
+    ]
+
+
 MUTANTS: dict[str, Callable[[list[Call]], list[Call]]] = {
     "none": lambda calls: calls,
     "drops a call": lambda calls: calls[:4] + calls[5:],

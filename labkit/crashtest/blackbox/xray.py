@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.durability import CONTENTS, NAMES, synced_by
-from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.effects import Effect, Namer, unordered
 from labkit.crashtest.blackbox.lanes import LANES, Lanes
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
@@ -208,6 +208,15 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
     return sync is not None if effect.kind in CONTENTS | NAMES else None
 
 
+def _named_again(
+    effects: Sequence[Effect], folders: Sequence[Path]
+) -> tuple[Effect, ...]:
+    """The effects under the names that a crash test has for them: by now it is known whose order is chance."""
+    namer = Namer(folders, numbered=unordered(effects))
+    found = (namer.name(effect.call) for effect in effects)
+    return tuple(effect for effect in found if effect is not None)
+
+
 class Recorder:
     """Names the calls of a run, and ends one that does nothing more."""
 
@@ -257,7 +266,7 @@ def xray(
     return XRay(
         command,
         tuple(folders),
-        tuple(recorder.effects),
+        _named_again(recorder.effects, folders),
         lanes,
         watched,
         recorder.silent,
