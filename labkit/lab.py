@@ -37,6 +37,7 @@ from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
 from labkit.teach.cards import Examined, Findings, compare
 from labkit.teach.chains import Chains, chains
+from labkit.teach.glossary import word
 from labkit.teach.hands_on import CopyOutcome, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
 from labkit.teach.name_errors import install
@@ -117,6 +118,7 @@ __all__ = [
     "timeouts",
     "try_timeouts",
     "until_visible",
+    "word",
     "words",
 ]
 

@@ -37,6 +37,8 @@ notebook that `make test` should leave to `make test-all` begins with
     #     slow: true
     # ---
 
+Besides, docs/glossary.md is written from `labkit/teach/glossary.toml`.
+
 This script must not run a notebook, except for `--accept`, which takes over what the checked cells print.
 """
 
@@ -57,6 +59,7 @@ from outputs import said
 from reading import minutes
 
 from labkit.teach.questions.notes import UNATTENDED
+from labkit.teach import glossary
 from labkit.teach.shipped import STEM, of_course
 
 TAGS = {
@@ -81,6 +84,7 @@ NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
 HEAD = "{head}"
 """The line of a source in whose place stand the minutes and the needs."""
+GLOSSARY = Path("docs") / "glossary.md"
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -360,14 +364,17 @@ def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def out_of_step(root: Path, *, write_it: bool) -> list[str]:
-    """What is wrong with the file of stubs, unless it is to be written; nothing where there is no exercise."""
-    path, wanted = root / STUBS, stubs(root)
-    if not path.parent.exists():
-        return []
-    if write_it:
-        path.write_text(wanted, encoding="utf-8")
-    there = path.read_text(encoding="utf-8") if path.exists() else ""
-    return [] if there == wanted else [f"{path}: not what the sources give"]
+    """What is wrong with the stubs and the glossary's page, unless they are to be written; nothing without their folders."""
+    wrong = []
+    for place, wanted in ((STUBS, stubs(root)), (GLOSSARY, glossary.page())):
+        path = root / place
+        if not path.parent.exists():
+            continue
+        if write_it:
+            path.write_text(wanted, encoding="utf-8")
+        there = path.read_text(encoding="utf-8") if path.exists() else ""
+        wrong += [] if there == wanted else [f"{path}: not what the sources give"]
+    return wrong
 
 
 def printed(source: Path, folder: Path) -> list[str]:

@@ -1,0 +1,183 @@
+"""The glossary: every word of the course and of the project, and the card that shows one.
+
+The words lie in `glossary.toml`, from which docs/glossary.md is made as well. This module must not write files, and must
+not know a notebook's text.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import columns
+from labkit.view.card import DIM, Card, Cell, para, table
+
+FILE = Path(__file__).with_suffix(".toml")
+OTHERS = {
+    "flink": "Flink",
+    "spark": "Spark",
+    "kafka": "Kafka",
+    "postgresql": "PostgreSQL",
+    "literature": "elsewhere",
+}
+"""Whose names stand beside a word."""
+
+
+WIDTH = 110
+"""Characters of a line of the list of words."""
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A word with its one meaning; the comments in the file say what each field is for."""
+
+    word: str
+    section: str
+    meaning: str
+    flink: str = ""
+    spark: str = ""
+    kafka: str = ""
+    postgresql: str = ""
+    literature: str = ""
+    notebook: str = ""
+    see: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    ordinary: dict[str, str] = {}
+
+    def elsewhere(self) -> dict[str, str]:
+        """What others call it, by who they are; without those who have no such thing."""
+        named = {name: getattr(self, field) for field, name in OTHERS.items()}
+        return {name: said for name, said in named.items() if said not in {"", "-"}}
+
+
+def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
+    """The sections in their order, and every entry by its word. Raises `msgspec.ValidationError`."""
+    found: dict[str, Any] = tomllib.loads(text)
+    sections = tuple(found.pop("sections"))
+    return sections, {
+        word: msgspec.convert({"word": word, **fields}, Entry)
+        for word, fields in found.items()
+    }
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Every entry by its word."""
+    return read(FILE.read_text(encoding="utf-8"))[1]
+
+
+def word(name: str | None = None) -> Card:
+    """The card of one word, or of all that the course explains. Raises `InvalidInput` with the nearest one."""
+    known = entries()
+    if name is None:
+        return _all([entry for entry in known.values() if entry.notebook])
+    wanted = name.strip().lower()
+    for entry in known.values():
+        if wanted in _forms(entry):
+            return _card(entry)
+    raise InvalidInput(f"the glossary has no {name[:40]!r}; {_near(wanted[:40])}")
+
+
+def _near(wanted: str) -> str:
+    """The end of the sentence on a word that is not there."""
+    close = difflib.get_close_matches(wanted, list(entries()), n=3, cutoff=0.5)
+    if not close:
+        return "lab.word() lists all."
+    return f"did you mean {' or '.join(map(repr, close))}?"
+
+
+def _forms(entry: Entry) -> set[str]:
+    """What somebody may type who means an entry."""
+    forms = {entry.word, f"{entry.word}s", *entry.forms}
+    return {form.lower() for form in forms}
+
+
+def _card(entry: Entry) -> Card:
+    others = entry.elsewhere()
+    origin = _introduced(entry)
+    plain = [f"{entry.word}: {entry.meaning}"]
+    plain += columns(list(others.items())).splitlines() if others else []
+    plain += [f"See also: {', '.join(entry.see)}."] if entry.see else []
+    plain += [origin] if origin else []
+    return Card(
+        entry.word,
+        para(_unmarked(entry.meaning)),
+        table(("", ""), [(who, _unmarked(said)) for who, said in others.items()]),
+        para(f"See also: {', '.join(entry.see)}.") if entry.see else "",
+        para(origin, kind="lkc-under") if origin else "",
+        plain=plain,
+    )
+
+
+def _introduced(entry: Entry) -> str:
+    """The sentence on where learners meet a word."""
+    return f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
+
+
+def _all(known: Sequence[Entry]) -> Card:
+    """Every word with its meaning; as text the words alone, since there are many."""
+    inside = sorted(known, key=lambda entry: entry.word.lower())
+    rows = [
+        (entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM))
+        for entry in inside
+    ]
+    words = ", ".join(entry.word for entry in inside)
+    return Card(
+        "",
+        table(("word", "meaning", "explained in"), rows),
+        title=f"{len(rows)} words",
+        plain=[f"{len(rows)} words:", *wrap(words, WIDTH, break_on_hyphens=False)],
+    )
+
+
+def _unmarked(text: str) -> str:
+    """A sentence without Markdown's marks, which a card does not read."""
+    return text.replace("`", "").replace("*", "")
+
+
+def page() -> str:
+    """docs/glossary.md."""
+    sections, known = read(FILE.read_text(encoding="utf-8"))
+    tables = [
+        _table([entry for entry in known.values() if entry.section == section])
+        for section in sections
+    ]
+    parts = [
+        f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)
+    ]
+    return "\n\n".join([HEAD, *parts]) + "\n"
+
+
+def _table(inside: Sequence[Entry]) -> str:
+    """The entries of a section as a table of Markdown, with the columns that any of them fills."""
+    names = {**OTHERS, "notebook": "explained in"}
+    fields = [
+        field for field in names if any(getattr(entry, field) for entry in inside)
+    ]
+    rows = [
+        ["word here", "meaning", *(names[field] for field in fields)],
+        *(
+            [
+                entry.word,
+                entry.meaning,
+                *(getattr(entry, field) or "-" for field in fields),
+            ]
+            for entry in inside
+        ),
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+
+
+HEAD = """\
+# Glossary: one word, one meaning
+
+The left column holds the words of this project's notebooks, code, pages and messages. Beside each stands what Flink, Spark
+Structured Streaming, Kafka and PostgreSQL call the same thing, or the nearest thing that they have. A dash means that there
+is no such thing. Names of classes are those of Flink 1.x and 2.x, Spark 4.x, Kafka 4.x. In a notebook, `lab.word("offset")`
+shows a row of this page; `make notebooks` writes the page from `labkit/teach/glossary.toml`."""
