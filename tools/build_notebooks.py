@@ -58,8 +58,8 @@ from nbformat import NotebookNode, v4
 from outputs import said
 from reading import minutes
 
-from labkit.teach.questions.notes import UNATTENDED
 from labkit.teach import glossary
+from labkit.teach.questions.notes import UNATTENDED
 from labkit.teach.shipped import STEM, of_course
 
 TAGS = {

@@ -125,7 +125,11 @@ def _readable(text: str, *, is_first: bool) -> str:
     text = _CODE.sub(
         lambda found: found[0] if _is_name(found[1]) else _blank(found), text
     )
-    return re.sub(r"^- .*(?:\n  .*)*", _blank, text, flags=re.MULTILINE) if is_first else text
+    return (
+        re.sub(r"^- .*(?:\n  .*)*", _blank, text, flags=re.MULTILINE)
+        if is_first
+        else text
+    )
 
 
 def _is_name(code: str) -> bool:
