@@ -139,6 +139,27 @@ def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     assert not (tmp_path / "labkit" / "teach" / "exercises" / "registry.py").exists()
 
 
+def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
+    """What questions expect would answer exercises; a cell that asks does nothing there."""
+    import subprocess
+
+    root_layout.copy_lab(tmp_path, [])
+    assert list(tmp_path.rglob("*.toml")) == [
+        tmp_path / "labkit" / "runs" / "expected.toml"
+    ]
+    told = subprocess.run(
+        [
+            *(sys.executable, "-P", "-c"),
+            'from labkit import lab\nprint(lab.ask("00-rows"), lab.answer("00-rows", 6))',
+        ],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert told.stdout == "None None\n"
+
+
 def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) -> None:
     """Tables of rules and registries are built when a module is imported, also from what is not there."""
     import subprocess

@@ -125,6 +125,8 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
     )
     page.wait_for_function(driving._IDLE)
+    form.get_by_role("button", name="Change my prediction").press("Enter")
+    status.get_by_text("Not noted yet: the kernel is busy, or").wait_for()
     run(page, 0)
     status.get_by_text("Noted: 3. You can change it").wait_for()
     assert form.get_by_role("radio", name="3", exact=True).is_checked()

@@ -68,7 +68,8 @@ function render({ model, el: host }) {
   const made = form(model.get("shown"), (message) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => made.tell(words.waiting), PATIENCE);
-    model.send(message);
+    // A channel whose kernel was restarted refuses at once.
+    try { model.send(message); } catch { made.tell(words.waiting); }
   });
   const draw = () => { clearTimeout(waiting); made.fill(model.get("shown")); };
   host.replaceChildren(made.root);
