@@ -56,7 +56,8 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode, v4
 from outputs import said
-from reading import minutes
+from reading import minutes, table
+from reading import read as reading_of
 
 from labkit.teach import glossary
 from labkit.teach.questions.notes import UNATTENDED
@@ -377,6 +378,22 @@ def out_of_step(root: Path, *, write_it: bool) -> list[str]:
     return wrong
 
 
+def hard_to_read(root: Path) -> list[str]:
+    """Prints how every notebook reads; what is beyond the limits in those that are told in the new way."""
+    readings, wrong = {}, []
+    for source in sources(root):
+        cells, _, lab = read(source)
+        shown = [cell for cell in cells if not {SOLUTION, CHECKED} & tags(cell)]
+        readings[source.stem] = reading_of(shown)
+        if lab.get("told"):
+            wrong += [
+                f"{source}: {each}" for each in readings[source.stem].complaints()
+            ]
+    if readings:
+        print(table(readings))
+    return wrong
+
+
 def printed(source: Path, folder: Path) -> list[str]:
     """Run a notebook; what each of its checked cells printed, in order."""
     from nbclient import NotebookClient
@@ -420,7 +437,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="only compare the learners' copies; write the checked ones",
+        help="only compare the learners' copies; write the checked ones; say how the notebooks read",
     )
     parser.add_argument(
         "--accept",
@@ -448,10 +465,12 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stderr.writelines(f"{line}\n" for line in wrong)
     if wrong:
         sys.stderr.write("Run `make notebooks` and commit what it writes.\n")
+    hard = hard_to_read(root) if options.check else []
+    sys.stderr.writelines(f"{line}\n" for line in hard)
     print(
         f"{len(built)} notebooks, {'in step with their sources' if not wrong else 'out of step'}"
     )
-    return 1 if wrong else 0
+    return 1 if wrong or hard else 0
 
 
 if __name__ == "__main__":
