@@ -6,23 +6,39 @@ from typing import Annotated
 import typer
 
 from labkit import __version__
+from labkit.core.errors import InvalidInput
+from labkit.core.words import columns
 
 
 def course(
-    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    folder: Annotated[Path | None, typer.Argument(help="A new folder.")] = None,
     package: Annotated[
         str,
         typer.Option(
             help="What pip installs where the course is used: a version, a wheel in the folder, or git+https://..."
         ),
     ] = f"labkit=={__version__}",
+    as_list: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="Only list the notebooks: question, and what to read before."
+        ),
+    ] = False,
 ) -> int:
     """Write the course into a folder: notebooks, inputs, a page for learners, and files for Binder, devcontainers, GitHub.
 
     Needs no checkout. It holds no solution; `labkit lab FOLDER` opens it.
     """
-    from labkit.teach.course import write
+    from labkit.teach.course import listed, write
 
+    if as_list:
+        rows = [
+            (name, question, ", ".join(needs)) for name, question, needs in listed()
+        ]
+        print(columns([("notebook", "question", "read before"), *rows]))
+        return 0
+    if folder is None:
+        raise InvalidInput("labkit course: name a new folder, or say --list.")
     written = write(folder, package)
     print(f"{folder}: {len(written)} notebooks; labkit lab {folder} opens the first.")
     return 0

@@ -154,3 +154,32 @@ def test_the_command_writes_what_the_installed_version_is(
         .read_text()
         .startswith(f"labkit=={__version__}\n")
     )
+
+
+def test_the_list_says_what_each_notebook_asks_and_needs(
+    tmp_path: Path, capsys, monkeypatch
+) -> None:
+    assert execute(["course", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert [line.split()[0] for line in lines[1:]] == names
+    assert "What is left after a crash?" in lines[1]
+    for name, needs in (("01_a", []), ("02_b", ["01_a"])):
+        cells = [{"cell_type": "markdown", "source": [f"# Why {name}?\n", "Text."]}]
+        metadata = {"labkit": {"needs": needs}}
+        (tmp_path / f"{name}.ipynb").write_text(
+            json.dumps({"cells": cells, "metadata": metadata})
+        )
+    monkeypatch.setattr(course, "notebooks", lambda: tmp_path)
+    assert execute(["course", "--list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "notebook  question   read before",
+        "01_a      Why 01_a?",
+        "02_b      Why 02_b?  01_a",
+    ]
+    assert "| [02_b](notebooks/02_b.ipynb) | Why 02_b? | 01_a |" in course._table()
+
+
+def test_without_a_folder_one_sentence_says_what_to_name(capsys) -> None:
+    assert execute(["course"]) == 64
+    assert "name a new folder, or say --list" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.spark.options import shipped
@@ -84,13 +85,33 @@ def filled(name: str, words: Mapping[str, str]) -> str:
     return Template(text).substitute({**known, **words})
 
 
-def _table() -> str:
-    """The notebooks with their questions, as rows of a table."""
-    rows = ["| notebook | question |", "|---|---|"]
+class Listed(NamedTuple):
+    """A notebook of the course."""
+
+    name: str
+    question: str
+    needs: tuple[str, ...]
+    """The notebooks that it builds on."""
+
+
+def listed() -> list[Listed]:
+    """Every notebook with its question and what it needs, as its own head says."""
+    found = []
     for source in of_course(notebooks()):
-        first = json.loads(source.read_text(encoding="utf-8"))["cells"][0]["source"]
-        question = "".join(first).splitlines()[0].lstrip("# ")
-        rows.append(f"| [{source.stem}](notebooks/{source.name}) | {question} |")
+        notebook = json.loads(source.read_text(encoding="utf-8"))
+        question = "".join(notebook["cells"][0]["source"]).splitlines()[0].lstrip("# ")
+        needs = notebook["metadata"].get("labkit", {}).get("needs", ())
+        found.append(Listed(source.stem, question, tuple(needs)))
+    return found
+
+
+def _table() -> str:
+    """The notebooks with their questions and needs, as rows of a table."""
+    rows = ["| notebook | question | read before |", "|---|---|---|"]
+    for name, question, needs in listed():
+        rows.append(
+            f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |"
+        )
     return "\n".join(rows)
 
 
