@@ -62,7 +62,7 @@ def code_items() -> list[str]:
     return [
         name
         for name, exercise in EXERCISES.items()
-        if exercise.kind in {Kind.COMPLETE, Kind.INVARIANT} or name == "09-timeout"
+        if exercise.kind in {Kind.COMPLETE, Kind.INVARIANT} or name == "09b-timeout"
     ]
 
 

@@ -551,12 +551,69 @@ def _timeout(chance: Random) -> Drawn:
     short, long = (chance.randrange(5, 20), chance.randrange(25, 60))
     tolerated, downtime = chance.choice((2, 3)), chance.randrange(20, 90)
     jobs = (
-        (short, long, tolerated, 0),
-        (long, short, 0, downtime),
-        (short, long, tolerated, downtime),
-        (long, short, tolerated, downtime),
+        (short, long, tolerated, 0, 0),
+        (long, short, 0, downtime, 0),
+        (short, long, tolerated, downtime, 0),
+        (long, short, tolerated, downtime, 0),
     )
-    return [*small, ("longer times", {"jobs": jobs})]
+    pause = chance.randrange(30, 50)
+    paused = (
+        (short, long, 0, 0, pause),
+        (4 * long, short, tolerated, 0, chance.randrange(1, 20)),
+        (short, long, tolerated, downtime, pause),
+    )
+    return [
+        *small,
+        ("longer times", {"jobs": jobs}),
+        ("a pause", {"jobs": paused}),
+    ]
+
+
+def _demands(chance: Random) -> Drawn:
+    limits = [
+        (interval, checkpoint, downtime)
+        for interval, checkpoint, downtime in (
+            (chance.randrange(4, 9), chance.randrange(1, 4), chance.randrange(10, 30)),
+            (chance.randrange(40, 90), chance.randrange(5, 9), 0),
+            (chance.randrange(2, 4), chance.randrange(30, 60), chance.randrange(2, 9)),
+        )
+    ]
+    return [
+        (
+            f"interval {interval}, checkpoint {checkpoint}, downtime {downtime}",
+            {
+                "interval": interval,
+                "checkpoint": checkpoint,
+                "downtime": downtime,
+            },
+        )
+        for interval, checkpoint, downtime in limits
+    ]
+
+
+def _early(chance: Random) -> Drawn:
+    table: dict[str, object] = {"store": "sqlite", "reader": "table"}
+    good: list[System] = [
+        ("hidden rows", {"words": chance.choice(WORDS)}),
+        ("append", {"words": chance.choice(WORDS[:3]), "strategy": "append"}),
+        ("an open table, and no crash", {**table, "crashes": 0}),
+    ]
+    bad: list[System] = [
+        ("an open table", {**table, "words": chance.choice(("hello", "stream-table"))}),
+        (
+            "an open table, small batches",
+            {
+                **table,
+                "words": chance.choice(("hello-world", "spark-spark")),
+                "records_per_batch": 1,
+            },
+        ),
+    ]
+    rows = {"transactions": 2, "rows": chance.choice((3, 4))}
+    return [
+        *_systems(chance, good, bad),
+        *_assembled({"words": chance.choice(WORDS)}, **rows),
+    ]
 
 
 _DRAW: dict[str, Callable[[Random], Drawn]] = {
@@ -574,6 +631,8 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "06-jump": _jump,
     "07-sink": _sink,
     "08-finish": _orphans,
-    "09-timeout": _timeout,
+    "09b-timeout": _timeout,
+    "09c-demands": _demands,
+    "09c-early": _early,
 }
 """Who draws the variants of an exercise: one line for each that is judged by what it does."""

@@ -32,7 +32,7 @@ sink = "wal"  # what you begin with in "Your turn": wal, two_phase, batch_marker
 # | sink | what it does with a row | when a reader can see the row |
 # |---|---|---|
 # | append | adds it to the end | at once |
-# | idempotent | replaces the value of its key | at once |
+# | **idempotent** | replaces the value of its key; doing it twice changes no more than doing it once | at once |
 # | wal | keeps it in a log of its own, and copies the log later | when the copy is made |
 # | batch_marker | puts it into one transaction, with the number of the batch | when that transaction commits |
 # | two_phase | puts it into a transaction of its task | when that transaction commits |
@@ -73,9 +73,8 @@ assert not append.verdict.lost
 # The card shows six rows where there should be three. The first driver had written all three, nothing on disk said so, and the
 # second driver wrote them again.
 #
-# The sink *idempotent* writes *hello = 2* under the key *hello*. An **upsert** inserts the row of a key, or updates the row if the
-# key is there. A write is **idempotent** if doing it twice changes no more than doing it once. Nothing can be there twice, then.
-# The kill is the same one.
+# The sink *idempotent* writes *hello = 2* under the key *hello*. Such a write is an **upsert**: it inserts the row of a key, or
+# updates the row if the key is there. So nothing can be there twice. The kill is the same one.
 
 # %%
 lab.ask("06-hello")
@@ -104,7 +103,7 @@ assert upsert.verdict.regression == (0,)
 
 # %% [markdown]
 # The answer shows the value going back. The table is right in the end, so the guarantee is exactly-once. On the way, a
-# dashboard that had shown 2 showed 1 again. This is a **jump back**: a reader sees a value, and later an older value of the same key.
+# dashboard that had shown 2 showed 1 again. That is a jump back.
 # We try every order of steps: once with one record in each batch, once with all three in one batch.
 
 # %% tags=["nbval-check-output"]
@@ -285,9 +284,9 @@ lab.replay("pipeline.deleted_checkpoint_and_markers")
 # in [notebook 05](05_two_phase_commit.ipynb). Two participants take part here: one has *world*, the other has both *hello*. Who comes first, the
 # sink's commit or Spark's note?
 #
-# - **commit-then-log** (`order="engine"`), Spark's order: the sink commits, then Spark writes `commits/0`.
-# - **log-then-commit** (`order="decision"`), Flink's order: the note is written first and is the decision, then the sink
-#   commits.
+# - **commit-then-log** (`order="engine"`), Spark's order: `offsets/0`, rows, pre-commit, the sink commits, `commits/0`.
+# - **log-then-commit** (`order="decision"`), Flink's order: `offsets/0`, rows, pre-commit, votes, `commits/0`, the sink
+#   commits. The note is the decision.
 #
 # We take Spark's order, and kill the job at moment 8: both transactions are committed, `commits/0` is not there.
 
@@ -403,7 +402,7 @@ for way, kept_in in {"append": "files", "idempotent": "sqlite", "batch_marker": 
 # | batch_marker | is skipped | exactly-once | each batch at once | one transaction for rows and marker, and waiting |
 # | two_phase, log-then-commit | does not come again once decided | exactly-once | part of a batch while commits go on | a store that keeps its promise, and waiting |
 #
-# For a PostgreSQL table with all rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where
+# Two ways are exactly-once without two-phase commit: a key, or a marker in the transaction. For a PostgreSQL table with all rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where
 # the commit is a rename. An e-mail gateway has no key and no transaction: it is *append*, and some mails come twice. Only a
 # gateway that drops a second mail with the same number can be *idempotent*.
 #
@@ -453,8 +452,8 @@ lab.check("06-predict")
 # key by which a row is upserted: a number, a text, or a list of these. The row is a dict with `"offset"` (of the input
 # record), `"word"`, `"count"` (the running count of the word), `"batch"` and `"attempt"` (which driver wrote it).
 #
-# After any crash, and even if somebody deletes the checkpoint folder so that everything runs again in other batches, the
-# table must end with **one row for every record**.
+# The table must end with **one row for every record**: after any crash, and even if somebody deletes the checkpoint folder.
+# Then everything runs again, in other batches.
 #
 # An example of another key: if the table had to hold one row for each *word*, then
 # `key({"offset": 4, "word": "hello", "count": 2, "batch": 1, "attempt": 1})` would return `"hello"`.
@@ -538,7 +537,7 @@ lab.check("06-wal")
 # asked before the query starts. `decided` is the last batch with `commits/N` (-1: none). `stored` are the votes that were
 # stored before the decision, as `{"batch": 3, "handles": [...]}`. `found` are the handles of all transactions of this query
 # in the store that are open or pre-committed. Return a list of `["commit", handle]` and `["abort", handle]`. A handle names
-# query, batch, partition and driver, as `"q0-b3-p1-i2"`; you need not take it apart. A task that was tried twice has a
+# query, batch, task and driver, as `"q0-b3-p1-i2"`; you need not take it apart. A task that was tried twice has a
 # second transaction (`"q0-b3-p1-i2-a1"`), for which nobody has voted.
 #
 # For example, `recover_and_commit(3, [{"batch": 3, "handles": ["q0-b3-p0-i1"]}], ["q0-b3-p0-i1"])` returns
@@ -632,7 +631,7 @@ lab.check("06-jump")
 #
 # **3. You have one database with transactions, and all rows of a batch go through the driver. Which sink?**
 #
-# <details><summary>a) two_phase.</summary>It needs prepared transactions and a recovery. It is for several writers that cannot
+# <details><summary>a) two_phase.</summary>It needs a recovery and a store that waits. It is for several writers that cannot
 # share one transaction.</details>
 # <details><summary>b) batch_marker.</summary>Yes: rows and marker in one transaction.</details>
 # <details><summary>c) wal.</summary>Its window stays. Flush and confirmation in one transaction would close the window, and that

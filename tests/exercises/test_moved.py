@@ -99,7 +99,7 @@ def test_the_command_takes_the_name_before(tmp_path, capsys):
 def test_a_number_with_a_letter_is_a_notebook_of_its_own(capsys, monkeypatch):
     from dataclasses import replace
 
-    other = replace(EXERCISES["09-timeout"], name="09b-x", notebook="09b_timeouts")
+    other = replace(EXERCISES["09-offsets"], name="09b-x", notebook="09b_timeouts")
     monkeypatch.setitem(EXERCISES, "09b-x", other)
     lab.progress("09")
     assert "09b-x" not in capsys.readouterr().out
@@ -107,4 +107,4 @@ def test_a_number_with_a_letter_is_a_notebook_of_its_own(capsys, monkeypatch):
         lab.progress(asked)
         said = capsys.readouterr().out
         assert "09b-x" in said
-        assert "09-timeout" not in said
+        assert "09-offsets" not in said

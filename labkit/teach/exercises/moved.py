@@ -6,7 +6,9 @@ course is left alone. This module must not know any exercise.
 
 from collections.abc import Container
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "09-timeout": "09b-timeout",
+}
 """The name now, by the name before. A line stays for good: a learner may come back after a year."""
 
 

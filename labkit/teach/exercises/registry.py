@@ -7,11 +7,13 @@ from labkit.teach.exercises import (
     commitment,
     crashes,
     delivery,
+    demands,
     guarantees,
     kafka,
     postgres,
     sinks,
     snapshots,
+    timeouts,
 )
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.moved import now
@@ -30,6 +32,8 @@ EXERCISES: dict[str, Exercise] = {
         crashes,
         postgres,
         kafka,
+        timeouts,
+        demands,
     )
     for exercise in module.EXERCISES
 }

@@ -1,0 +1,223 @@
+"""Exercises of notebook 09c: which demands a store breaks, and the first of them as a property."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from labkit.sim.model import Model
+from labkit.sim.models.pipeline.model import Pipeline
+from labkit.sim.models.pipeline.parts import Handle, Status, Transaction, VisibleRow
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
+from labkit.teach.exercises.invariants import Watch
+from labkit.teach.exercises.searching import steady, unusable
+
+NOTEBOOK = "09c_store_demands"
+SHOWS, ENDS = ("committed", "everything"), ("anybody", "its session")
+AGAIN = ("nothing", "error", "next")
+DEMANDS = {
+    1: "Nothing is visible before the commit.",
+    2: "A transaction may stay open for a whole interval.",
+    3: "A pre-committed transaction stays until it is ended, also across a restart.",
+    4: "Another process can end it.",
+    5: "A second commit changes nothing.",
+}
+Store = dict[str, Plain]
+Job = dict[str, int]
+
+
+def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
+    """The demands that a store breaks. `tests/exercises/test_demands.py` holds it against the simulators."""
+    kept = {
+        1: store["shows"] == "committed",
+        2: store["open"] is None or store["open"] > job["interval"],
+        3: store["sealed"] is None
+        or store["sealed"] > job["checkpoint"] + job["downtime"],
+        4: store["ends"] == "anybody",
+        5: store["again"] == "nothing",
+    }
+    return [number for number, is_kept in kept.items() if not is_kept]
+
+
+def _stores(job: Job) -> Iterator[Store]:
+    """Every store whose limits lie next to what the job needs, or far from it; the harmless ones first."""
+    needed = job["downtime"] + job["checkpoint"]
+    open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1)
+    sealed = (None, needed + 1, needed, job["checkpoint"], job["downtime"] + 1, 1)
+    names = ("shows", "open", "sealed", "ends", "again")
+    for values in product(SHOWS, open_for, sealed, ENDS, AGAIN):
+        yield dict(zip(names, values, strict=True))
+
+
+def judge_demands(answer: Answer, variant: Variant) -> Finding:
+    """Asks about every store that can be put together for one job."""
+    ask = Asker(answer, "broken")
+    job: Job = {
+        name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")
+    }
+    asked = 0
+    try:
+        for store in _stores(job):
+            asked += 1
+            if finding := _wrong(ask, store, job):
+                return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"It is right about {asked} stores")
+
+
+def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
+    said, right = ask(store, dict(job)), really_broken(store, job)
+    if type(said) is not list or any(type(each) is not int for each in said):
+        raise Unusable(
+            f"{ask.call(store, dict(job))} returned {shown(said)}; return a list of numbers from 1 to 5."
+        )
+    if said == right:
+        return None
+    told = ask.told(store, dict(job))
+    differing = sorted({each for each in said if type(each) is int} ^ set(right))
+    if not differing:
+        return Finding(
+            False,
+            f"{told}: each demand once, in order.",
+            told,
+            str(right),
+            general="A demand is named twice, or they are not in order.",
+        )
+    first = differing[0]
+    verb = "breaks" if first in right else "keeps"
+    sentence = DEMANDS.get(first, "There is no such demand.")
+    return Finding(
+        False,
+        f"{told}, and this store {verb} demand {first} for this job: {sentence}",
+        told,
+        str(right),
+        general=f"About demand {first} one of the answers is wrong: {sentence}",
+    )
+
+
+def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
+    """What was read with its transaction, and how each transaction stands."""
+    del model
+    names = [str(each.handle) for each in state.store.transactions]
+    read = [
+        [row.offset, names[row.transaction] if row.transaction >= 0 else ""]
+        for row in state.store.seen
+        if row.offset >= 0
+    ]
+    ends = {
+        name: str(each.status)
+        for name, each in zip(names, state.store.transactions, strict=True)
+    }
+    return read, ends
+
+
+def _readings(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+    """Transactions that stand in any way, and rows that were read of any of them, or of none."""
+    assert isinstance(model, Pipeline)
+    state, records = model.initial(), len(model.settings.words)
+    handles = [Handle(0, 0, number, 1) for number in range(said["transactions"])]
+    for stands in product(Status, repeat=len(handles)):
+        transactions = tuple(
+            Transaction(handle, status, ())
+            for handle, status in zip(handles, stands, strict=True)
+        )
+        for count in range(said["rows"] + 1):
+            for read in product(range(-1, len(handles)), repeat=count):
+                seen = tuple(
+                    VisibleRow(place % records, 0, 1, of)
+                    for place, of in enumerate(read)
+                )
+                store = state.store._replace(seen=seen, transactions=transactions)
+                yield state._replace(store=store)
+
+
+WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
+OPEN_TABLE: dict[str, object] = {"store": "sqlite", "reader": "table"}
+
+EXERCISES = (
+    Exercise(
+        name="09c-demands",
+        notebook=NOTEBOOK,
+        title="which demands does this store break?",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="broken",
+        task="broken(store, job) reads the data sheet of a store and returns the demands, from 1 to 5, that it breaks "
+        "for this job.",
+        hints=(
+            "Each demand needs one field of the store, and two of them need the job.",
+            "20 is not more than 2 + 30. And what about None?",
+            "Demand 2 compares open with the interval, demand 3 compares sealed with checkpoint and downtime together.",
+        ),
+        lines=13,
+        public=(
+            Variant(
+                "a short interval",
+                (("interval", 10), ("checkpoint", 2), ("downtime", 30)),
+            ),
+            Variant(
+                "a long interval, never down",
+                (("interval", 60), ("checkpoint", 5), ("downtime", 0)),
+            ),
+        ),
+        judge=judge_demands,
+    ),
+    Exercise(
+        name="09c-early",
+        notebook=NOTEBOOK,
+        title="read too early",
+        kind=Kind.INVARIANT,
+        level=Level.EASY,
+        points=3,
+        answer="clean",
+        task="clean(read, ends) says whether nobody read a row of a transaction that is aborted now.",
+        hints=(
+            "An aborted transaction alone is no harm; nobody may have read it.",
+            "Go through all that was read, and look up how the transaction stands.",
+            'A row with "" belongs to no transaction that could still be aborted.',
+        ),
+        lines=2,
+        public=(
+            Variant(
+                "an open table",
+                (
+                    (
+                        "good",
+                        (
+                            ("hidden rows", {}),
+                            (
+                                "an open table, and no crash",
+                                {**OPEN_TABLE, "crashes": 0},
+                            ),
+                        ),
+                    ),
+                    (
+                        "bad",
+                        (("an open table", {**OPEN_TABLE, "words": "hello-world"}),),
+                    ),
+                ),
+            ),
+            Variant(
+                "any two transactions",
+                (
+                    (
+                        "assembled",
+                        (("any two", {}, {"transactions": 2, "rows": 2}),),
+                    ),
+                ),
+            ),
+        ),
+        judge=WATCH.judge,
+        withheld=("labkit.core.judge", "labkit.core.judge_large"),
+    ),
+)

@@ -1,0 +1,442 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [04_barriers, 06_sinks, 09_kafka]
+#     slow: true
+#     told: true
+# ---
+
+# %% [markdown]
+# # What do three timeouts cost?
+#
+# The shop's job writes its orders to Kafka. One night two orders go missing. No machine has crashed, no job has restarted, and
+# every checkpoint is complete. A broker has ended a transaction that was open for too long.
+#
+# {head}
+#
+# You will be able to
+#
+# - name the three timeouts of such a job, their owners and their defaults;
+# - derive how long a transaction must be allowed to stay open;
+# - tell which traffic loses records silently, and which traffic makes a noise.
+#
+# The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The very
+# first time its program is fetched, 44 MB.) Where a cell works on a simulator, the text says so.
+
+# %% tags=["parameters"]
+timeout = 5  # seconds that a transaction may be open, in the sample configuration
+
+# %% [markdown]
+# ## Three timeouts, three owners
+#
+# | what is limited | property | who sets it | default |
+# |---|---|---|---|
+# | how long a checkpoint may take | `execution.checkpointing.timeout` | the Flink job | 10 minutes |
+# | how long a transaction may be open | `transaction.timeout.ms` | the producer; in Flink, the connector | 1 minute; in Flink's `KafkaSink` 1 hour |
+# | which timeout a producer may ask for | `transaction.max.timeout.ms` | the broker | 15 minutes |
+#
+# The **transaction timeout** is the second one: when it is over, the broker aborts the transaction, pre-committed or not. Two
+# settings of the job come into it as well: `execution.checkpointing.interval`, which is off by default, and
+# `execution.checkpointing.min-pause`, the least time between the end of a checkpoint and the start of the next (0 by default).
+#
+# Look at the defaults: Flink's sink asks for an hour, the broker allows a quarter of an hour. This producer asks a real
+# broker for an hour:
+
+# %% tags=["nbval-check-output"]
+from labkit import lab
+
+kafka = lab.kafka()
+print(kafka.topic(timeout=3600).begin("orders").replace("maximum: ", "maximum:\n"))
+
+# %% [raw] tags=["expected"]
+# orders: refused, a transaction timeout of 3600 s is more than the broker's maximum:
+# shorten it, or raise transaction.max.timeout.ms there.
+
+# %% [markdown]
+# The broker refuses the producer when it starts. (The sentence is the lab's, the refusal is Kafka's: `INVALID_TRANSACTION_TIMEOUT`.) Nobody
+# loses data here, and nobody can miss it. The other mistake is quiet.
+#
+# ## A sample configuration
+#
+# Many course notes show these settings. A transaction may be open for 5 s. A checkpoint comes every 10 s and may take 5 s. Between
+# two checkpoints is a pause of at least 15 s. Three rules say what follows:
+#
+# - The clock of a transaction starts with its **first record**, not with its beginning and not with its pre-commit.
+# - A write into an aborted transaction is refused. The job then starts again from its last checkpoint.
+# - A commit of an aborted transaction is refused, too. Flink's connector logs that error and goes on.
+#
+# The same job gets three kinds of traffic between two barriers: *steady* (a record all the time), *burst* (three records right
+# behind the barrier, then silence) and *late* (three records just before the next barrier).
+
+# %%
+lab.ask("09b-traffic")
+
+# %%
+trials = lab.try_timeouts(interval=10, transaction=timeout)  # really waits: about half a minute
+
+# %% tags=["nbval-check-output"]
+found = [
+    (kind, str(trial.failures), str(trial.outcome or "-"), str(len(trial.verdict.lost)))
+    for kind, trial in trials.items()
+]
+print(lab.columns([("traffic", "failed writes", "commit", "lost"), *found]))
+
+# %% [raw] tags=["expected"]
+# traffic  failed writes  commit     lost
+# steady   2              -          0
+# burst    0              lost       3
+# late     0              committed  0
+
+# %% tags=["nbval-check-output"]
+lab.answer("09b-traffic", [kind for kind, trial in trials.items() if trial.verdict.lost])
+
+# %% [raw] tags=["expected"]
+# It was burst.
+# After the burst nobody wrote, so nobody met a refusal. The checkpoint was complete, and only the commit was refused.
+
+# %% [markdown]
+# The table shows three outcomes of one mistake:
+#
+# - *steady*: the next write was refused. The job started again from its checkpoint, and again. Nothing is lost, and nothing gets done,
+#   until somebody gives the job a longer timeout.
+# - *burst*: the pre-commit had nothing to send, so nobody noticed. The checkpoint was complete, and the commit came too late.
+#   The coordinator has raised the producer's epoch and refuses the old handle as if it came from a zombie: the producer is *fenced*.
+# - *late*: the clock had just started, so all went well.
+#
+# The quiet one is the dangerous one. This is what the broker and the job said about it:
+
+# %%
+print(trials["burst"])
+
+# %% [markdown]
+# A broker looks for such transactions every 10 s by default (`transaction.abort.timed.out.transaction.cleanup.interval.ms`), and the
+# lab's private one every second. So a timeout is a time after which the broker *may* abort. The same three **simulated**, with
+# a **tick** of five seconds (one step of the simulator's clock):
+
+# %% tags=["nbval-check-output"]
+steady, burst = lab.replay("kafka_log.steady_traffic"), lab.replay("kafka_log.burst_then_silence")
+late = lab.replay("kafka_log.just_before_the_barrier")
+lab.compare(steady=steady, burst=burst, late=late)
+
+# %% [raw] tags=["expected"]
+#         guarantee     lost  twice  jumps back  rows
+# steady  exactly-once  0     0      0           2
+# burst   at-most-once  2     0      0           0
+# late    exactly-once  0     0      0           2
+
+# %% tags=["checked"]
+assert (steady.state.failures, burst.state.failures, late.state.failures) == (1, 0, 0)
+
+# %% [markdown]
+# ## Is an error better than a line in the log?
+#
+# The job could take the refused commit as an error. (Flink's older class `TwoPhaseCommitSinkFunction` does that.) Or the sink could commit before
+# the decision, as in Spark's order. We let a simulated store drop one transaction, and nobody crashes. Then we search every order of steps,
+# for both orders and both reactions.
+
+# %%
+lab.ask("09b-error")
+
+# %% tags=["nbval-check-output"]
+searches = {}
+for order, name in {"decision": "log-then-commit", "engine": "commit-then-log"}.items():
+    for dropped, reaction in {"ignore": "logs the error", "raise": "raises the error"}.items():
+        searches[f"{name}, {reaction}"] = lab.explore("pipeline", order=order, dropped=dropped, expiries=1, crashes=0)
+lab.compare(searches)
+
+# %% [raw] tags=["expected"]
+#                                    guarantee      states  broken
+# log-then-commit, logs the error    at-most-once   112     no_loss, no_fractured_read
+# log-then-commit, raises the error  exactly-once   107     ends
+# commit-then-log, logs the error    at-most-once   82      no_loss, no_fractured_read
+# commit-then-log, raises the error  at-least-once  88      no_duplicate
+
+# %% tags=["nbval-check-output"]
+lab.answer("09b-error", list(searches["log-then-commit, raises the error"].violated))
+
+# %% [raw] tags=["expected"]
+# It was: It restarts for ever.
+# Each restart takes the same checkpoint, and its transaction is gone. So the new job meets the same refusal.
+
+# %% tags=["checked"]
+assert [list(search.violated) for search in searches.values()] == [
+    ["no_loss", "no_fractured_read"],
+    ["ends"],
+    ["no_loss", "no_fractured_read"],
+    ["no_duplicate"],
+]
+
+# %% [markdown]
+# The table shows four lines, and none is clean. In log-then-commit an ignored error loses rows (`no_loss`). A raised error
+# comes back at every restart (`ends`), because the checkpoint says that the rows are done. In commit-then-log a raised error makes
+# the batch run again: nothing is lost, and what the other task had committed comes twice (`no_duplicate`).
+#
+# Here are two single runs with the same timeout. In the first the drop comes after the decision. In the second it comes before
+# the decision:
+
+# %% tags=["nbval-check-output"]
+lab.compare(
+    log_then_commit=lab.replay("pipeline.transaction_timeout"),
+    commit_then_log=lab.replay("pipeline.timeout_before_the_commit"),
+)
+
+# %% [raw] tags=["expected"]
+#                  guarantee     lost  twice  jumps back  rows
+# log_then_commit  at-most-once  1     0      0           2
+# commit_then_log  exactly-once  0     0      0           3
+
+# %% [markdown]
+# The first line shows a loss: nobody runs a batch again that counts as done. The second line shows none: nothing was decided yet, so
+# the batch ran again. So no reaction repairs a timeout that is too short. The timeout must be long enough.
+#
+# ## How long is long enough?
+#
+# Follow one transaction from its first record. The record comes right after a barrier. The next checkpoint starts after
+# the interval. That checkpoint takes up to its own timeout. Then the job may crash before it commits, and be down. All of that
+# counts. The simulator finds the smallest timeout by search, in ticks:
+
+# %% tags=["nbval-check-output"]
+def loses(timeout, **job):
+    """Whether some order of steps loses a record."""
+    kafka_log = {"partitions": 1, "isolation": "read_committed", "ticks": 9, "crashes": 0}
+    return "no_loss" in lab.explore("kafka_log", timeout=timeout, **kafka_log | job).violated
+
+
+jobs = {
+    "interval 2, checkpoint 1": {"records": 1, "interval": 2},
+    "and down for 2": {"records": 1, "interval": 2, "crashes": 1, "downtime": 2},
+    "and one checkpoint may expire": {"records": 1, "interval": 2, "lapses": 1},
+    "interval 1, checkpoint 3": {"interval": 1, "checkpoint_timeout": 3},
+}
+{name: next(ticks for ticks in range(1, 12) if not loses(ticks, **job)) for name, job in jobs.items()}
+
+# %% [raw] tags=["expected"]
+# {'interval 2, checkpoint 1': 4,
+#  'and down for 2': 6,
+#  'and one checkpoint may expire': 6,
+#  'interval 1, checkpoint 3': 7}
+
+# %% [markdown]
+# The result shows four sums, and each timeout must be longer than its sum:
+#
+# - 2 + 1 = 3, so 4 is enough.
+# - 2 + 1 + 2 = 5, so 6.
+# - 2 + 2 + 1 = 5, so 6. The first checkpoint expires, and its transaction waits for the next checkpoint, one interval later.
+# - 3 + 3 = 6, so 7. A checkpoint starts only when the one before is over, so the longer of interval and checkpoint counts.
+#
+# **needed = (tolerated + 1) × max(interval, checkpoint) + checkpoint + downtime**, and the transaction timeout must be longer.
+# *tolerated* is `execution.checkpointing.tolerable-failed-checkpoints`. Its default is 0: then an expired checkpoint makes the job fail over, and
+# the job goes back to its last checkpoint. With a higher number the job goes on. The transaction of the expired checkpoint stays
+# sealed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
+
+# %% tags=["nbval-check-output"]
+lab.compare(kept=lab.replay("pipeline.expired_checkpoint"), aborted=lab.replay("pipeline.expired_and_aborted"))
+
+# %% [raw] tags=["expected"]
+#          guarantee     lost  twice  jumps back  rows
+# kept     exactly-once  0     0      0           3
+# aborted  at-most-once  1     0      0           2
+
+# %% [markdown]
+# The second line shows the lost row. Now back to the sample: interval 10 s, checkpoint timeout 5 s, no checkpoint
+# tolerated, no downtime. The pause of 15 s counts from the end of a checkpoint. So the next checkpoint starts after the
+# interval, or after checkpoint and pause, whichever is longer.
+
+# %%
+lab.ask("09b-needed")
+
+# %%
+sample = lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=timeout)
+sample
+
+# %% tags=["nbval-check-output"]
+lab.answer("09b-needed", sample.needed)
+
+# %% [raw] tags=["expected"]
+# It was 25.
+# The next checkpoint starts 5 + 15 = 20 s after the one before, which is more than 10 s. It takes up to 5 s more.
+
+# %% [markdown]
+# The card shows what the real run has shown. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
+# safe. Does it stay safe if a restart may take 60 s?
+
+# %%
+restart = lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=60, downtime=60)
+restart
+
+# %% tags=["checked"]
+assert (sample.fit, sample.needed) == ("can lose data", 25)
+assert (restart.fit, restart.needed) == ("can lose data", 85)
+assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=60).fit == "safe"
+assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit == "refused at start"
+
+# %% [markdown]
+# The card shows that the restart counts in full: 20 + 5 + 60 = 85 s. Whoever lets a job lie for an hour needs more than the broker's 15
+# minutes.
+#
+# > **What popular notes get wrong.** "*Set the transaction timeout to 5 s, with a checkpoint every 10 s and a pause of 15 s.*" That can
+# > lose data without a crash. The timeout must be longer than interval, checkpoint, tolerated failures and downtime together.
+#
+# ## Which records does a transaction protect?
+#
+# A **stream epoch** is what lies between two barriers. Each has a transaction of its own. (A producer's epoch in Kafka is another
+# thing.) In this simulated run record 0 comes before barrier 1, and record 1 comes behind it. When checkpoint 1 is complete,
+# the job dies.
+
+# %% tags=["nbval-check-output"]
+epochs = lab.replay("barriers.epochs")
+{"while it is down": epochs.until("crash").facts["visible"], "in the end": epochs.facts["visible"]}
+
+# %% [raw] tags=["expected"]
+# {'while it is down': 'hello=1', 'in the end': 'hello=2 world=1'}
+
+# %% tags=["nbval-check-output"]
+lab.explore("barriers", sources=1, counts=1, crashes=2)
+
+# %% [raw] tags=["expected"]
+# every schedule of barriers: exactly-once
+#   1,887 states, all there are
+
+# %% [markdown]
+# The first result shows the row before the barrier: it was committed with checkpoint 1. The row behind the barrier was in the next transaction,
+# which recovery aborts; its record is read again. The card shows that this holds for every order of steps with two crashes. Every record
+# belongs to one stream epoch, before or behind a barrier, and none is left out.
+#
+# ## The end of the input
+#
+# An input may end. A simulated query stops right after the decision on its last batch, and before the sink is told:
+
+# %% tags=["nbval-check-output"]
+lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_first=lab.simulate(sink="two_phase"))
+
+# %% [raw] tags=["expected"]
+#                       guarantee     lost  twice  jumps back  rows
+# stops_at_once         unknown       0     0      0           0
+# tells_the_sink_first  exactly-once  0     0      0           3
+
+# %% [markdown]
+# The first line shows no row and the guarantee *unknown*. The transactions are prepared, and nobody has ended them: the rows are
+# not lost yet. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
+# wait for it (since 1.14, by default since 1.15). A job that is killed at that moment, or that stops without this checkpoint,
+# leaves its last transaction behind.
+#
+# ## Your turn
+#
+# **Simulated**, so that you choose each step: *lose a record although its checkpoint is complete.* A transaction expires after
+# one tick, and two ticks may pass. Then find the last moment at which the same tick does no harm. `?` shows the keys.
+
+# %%
+steering = lab.explorer("kafka_log", partitions=1, ticks=2, crashes=1)
+steering
+
+# %%
+print(lab.replay(steering.trace))
+
+# %% [markdown] tags=["task"]
+# ## Exercise: how long may a transaction be open? (`09b-timeout`)
+#
+# Choose the timeout of a transaction for any job, as a formula. `transaction_timeout(interval, checkpoint, tolerated,
+# downtime, pause)` gets whole numbers of ticks. A checkpoint starts `interval` ticks after the one before has started, and
+# not before `pause` ticks after the one before is over. A checkpoint may take up to `checkpoint` ticks. `tolerated`
+# checkpoints in a row may expire, and their transactions ride along with the next. After a crash the job is down for up to
+# `downtime` ticks. Return the transaction timeout in ticks: the broker aborts a transaction that many ticks after its first
+# record.
+#
+# For example, `transaction_timeout(2, 1, 0, 2, 0)` may return 6.
+#
+# The check searches every order of steps of a simulated Kafka, and computes longer jobs. **No record may be lost**, and the
+# answer may be at most twice as long as needed.
+#
+# *configure, hard, 4 points; one or two lines.*
+#
+# <details><summary>Hint 1</summary>The clock starts with the first record, and that may come right after a
+# barrier.</details>
+# <details><summary>Hint 2</summary>How many ticks after a checkpoint has started can the next one start, at the latest? More:
+# <code>lab.hint("09b-timeout")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 09b-timeout
+def transaction_timeout(interval, checkpoint, tolerated, downtime, pause):
+    """For how many ticks a transaction must be allowed to be open."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 09b-timeout
+def transaction_timeout(interval, checkpoint, tolerated, downtime, pause):
+    """For how many ticks a transaction must be allowed to be open."""
+    return (tolerated + 1) * max(interval, checkpoint + pause) + checkpoint + downtime + 1
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("09b-timeout")
+
+# %% [raw] tags=["expected"]
+# 09b-timeout: not attempted (4 points); lab.hint("09b-timeout") helps.
+
+# %% [markdown]
+# ## Check yourself
+#
+# **1. The transaction timeout is one minute. Nothing has been written for two minutes, then a record comes, and the barrier three
+# seconds later. What happens?**
+#
+# <details><summary>a) The transaction has expired.</summary>Its clock starts with the first record, so it is three seconds
+# old.</details>
+# <details><summary>b) It is committed.</summary>Yes, as <i>late</i> above.</details>
+#
+# **2. The commit of a decided transaction is refused, because Kafka has aborted it. What should a job do?**
+#
+# <details><summary>a) Log the error and go on.</summary>Then the records are lost and nobody knows.</details>
+# <details><summary>b) Restart from the checkpoint.</summary>The checkpoint says that they are done. The job meets the same refusal
+# again and again.</details>
+# <details><summary>c) Nothing helps any more; it should have been prevented.</summary>Yes. Report it loudly, go back to an older
+# checkpoint by hand, and choose a timeout that is long enough.</details>
+#
+# **3. The broker allows 15 minutes. The job is down for an hour, after its checkpoint was stored. What happens to the rows of that
+# checkpoint?**
+#
+# <details><summary>a) The restarted job writes them again.</summary>It starts behind them: the checkpoint's offsets say that they
+# are done.</details>
+# <details><summary>b) They are lost, or the job cannot start.</summary>Yes: lost if the refused commit is only logged, an endless
+# error if it raises.</details>
+# <details><summary>c) Nothing; they were pre-committed.</summary>A pre-commit binds only a store that keeps its promise.</details>
+#
+# **4. You make the checkpoint interval six times as long, from 10 s to one minute. What else changes?**
+#
+# <details><summary>a) Nothing but the number of checkpoints.</summary>Readers at <i>read_committed</i> wait up to a minute, and each
+# transaction is open six times as long.</details>
+# <details><summary>b) Readers wait longer, and a default producer's timeout is too short.</summary>Yes: interval and checkpoint
+# together are more than its 60 s.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Flink | Spark | Kafka |
+# |---|---|---|---|
+# | interval | `execution.checkpointing.interval` (off) | `trigger(processingTime=...)` | - |
+# | checkpoint timeout | `execution.checkpointing.timeout` (10 min) | - (a batch takes as long as it takes) | - |
+# | pause | `execution.checkpointing.min-pause` (0) | - | - |
+# | tolerated | `execution.checkpointing.tolerable-failed-checkpoints` (0) | - (a failed batch fails the query) | - |
+# | transaction timeout | property `transaction.timeout.ms` of `KafkaSink` (1 h) | - (Spark's Kafka sink has no transactions) | `transaction.timeout.ms` of the producer (60 s) |
+# | broker's maximum | - | - | `transaction.max.timeout.ms` (15 min) |
+# | a refused commit is logged | `KafkaCommitter`, `signalFailedWithKnownReason` | - | `PRODUCER_FENCED` |
+# | a refused commit raises | 1.x `TwoPhaseCommitSinkFunction`, unless `ignoreFailuresAfterTransactionTimeout()` is set | - | - |
+# | the final checkpoint | since 1.14, by default since 1.15 | - (the last batch commits before its `commits/N`) | - |
+#
+# ## On Monday
+#
+# - Write down six numbers of your job: interval, pause, checkpoint timeout, tolerated failures, longest restart, transaction
+#   timeout. Then ask: `labkit timeouts --interval 10 --checkpoint 5 --transaction 60`.
+# - Look up `transaction.max.timeout.ms` on the broker, before you raise the sink's timeout.
+# - Search the job's log for commits that failed with *fenced* (`ProducerFencedException`): behind each of them may lie lost
+#   records. The same error also comes from a zombie, so compare the counts.
+# - Agree with operations how long a job may be down. That time is in the sum.
+#
+# ## Sources
+#
+# Apache Flink: `CheckpointingOptions` (the defaults) and `CheckpointFailureManager` (which failures count). Its Kafka connector:
+# `KafkaSinkBuilder` (one hour) and `KafkaCommitter` (what is only logged). Apache Kafka: `TransactionCoordinator` (when the clock
+# starts, how often the broker looks) and
+# [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging).
+#
+# Next: [09c, what must a store be able to do?](09c_store_demands.ipynb)

@@ -1,0 +1,434 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [05_two_phase_commit, 08_postgres, 09_kafka, 09b_timeouts]
+#     told: true
+# ---
+
+# %% [markdown]
+# # What must a store be able to do?
+#
+# The shop wants its orders in a new store. "It has transactions", says the brochure. Is that enough for two-phase commit?
+# The job is ours, and the store is somebody else's. Two-phase commit demands five things of it. Below, each demand is broken
+# alone, beside a run that keeps it.
+#
+# {head}
+#
+# You will be able to
+#
+# - name the five demands, and say what goes wrong without each of them;
+# - judge files, PostgreSQL and Kafka by them;
+# - ask the right questions about a store that nobody here has used yet.
+#
+# Everything in this notebook is **simulated**: a job with checkpoints and its store, and Kafka's transactions. Notebooks
+# [08](08_postgres.ipynb) and [09](09_kafka.ipynb) show real stores.
+
+# %% tags=["parameters"]
+expiries = 1  # how many transactions the store in "Your turn" may drop
+
+# %% [markdown]
+# ## Out of sight, and open for long
+#
+# **Demand 1: transactions. Nothing is visible before the commit.** This store keeps the rows of open transactions in the table
+# that everybody reads, like files that are staged in the final folder. Three rows are written and pre-committed. The job dies
+# at moment 4, before anything is decided, and recovery aborts.
+
+# %%
+from labkit import lab
+
+lab.ask("09c-early")
+
+# %% tags=["nbval-check-output"]
+hidden = lab.simulate("sink.after_pre_commit", sink="two_phase")
+open_table = lab.replay("pipeline.raw_table")
+print("hidden rows: ", hidden.seen)
+print("open table:  ", open_table.seen)
+
+# %% [raw] tags=["expected"]
+# hidden rows:  | crash 1 | world=1 hello=1 hello=2
+# open table:   world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2
+
+# %% tags=["nbval-check-output"]
+lab.answer("09c-early", len(open_table.verdict.aborted_read))
+
+# %% [raw] tags=["expected"]
+# It was 3.
+# All three were written and not decided, and they lay in sight from the moment of their writing.
+
+# %% tags=["checked"]
+assert not hidden.verdict.aborted_read
+assert open_table.verdict.guarantee == "exactly-once"  # in the end; but what was read cannot be unread
+
+# %% [markdown]
+# The second line shows three rows before the crash. Their transaction was aborted, and a reader has them all the same. In the
+# end the table is right. What was read cannot be unread: an alarm was raised, a parcel was sent.
+#
+# **Demand 2: a transaction stays open for a whole checkpoint interval.** Rows are written during all of that time, so it must be
+# allowed to be open as long. In this simulated Kafka a checkpoint starts every two ticks of a clock, and the broker aborts a
+# transaction after one tick. A record comes with every tick. First one round, then the search for a run that never ends:
+
+# %% tags=["nbval-check-output"]
+once = lab.replay("kafka_log.steady_traffic")
+search = lab.explore("kafka_log", partitions=1, crashes=0, interval=2, timeout=1, ticks=2)
+{"lost in one round": len(once.verdict.lost), "restarts": once.state.failures, "and so on": search.violated["ends"]}
+
+# %% [raw] tags=["expected"]
+# {'lost in one round': 0,
+#  'restarts': 1,
+#  'and so on': 'the job has failed 2 times, and would fail again.'}
+
+# %% [markdown]
+# The result shows no loss and no progress. The next write is refused, the job starts again from its checkpoint, and the write
+# is refused again. PostgreSQL has such a limit, too, when somebody sets `idle_in_transaction_session_timeout`
+# ([notebook 08](08_postgres.ipynb) runs it). A job whose store closes idle transactions after half a second makes no progress.
+#
+# ## Sealed, and kept
+#
+# **Demand 3: a sealed transaction stays until the notification, also across a failure.** All have pre-committed and the
+# checkpoint is stored: decided. Then the job dies. In the second run the store drops one transaction after its timeout,
+# before the new job comes. The sink logs the error and goes on. In the third run the sink raises the error.
+
+# %% tags=["nbval-check-output"]
+lab.compare(
+    kept=lab.replay("pipeline.decide_then_commit"),
+    dropped=lab.replay("pipeline.transaction_timeout"),
+    dropped_and_raised=lab.replay("pipeline.timeout_in_a_loop"),
+)
+
+# %% [raw] tags=["expected"]
+#                     guarantee     lost  twice  jumps back  rows
+# kept                exactly-once  0     0      0           3
+# dropped             at-most-once  1     0      0           2
+# dropped_and_raised  at-most-once  1     0      0           0
+
+# %% tags=["nbval-check-output"]
+print(lab.replay("pipeline.timeout_in_a_loop").violated["ends"])
+
+# %% [raw] tags=["expected"]
+# drivers have ended with an error 2 times, and each new one meets it again.
+
+# %%
+lab.show("pipeline.transaction_timeout")
+
+# %% [markdown]
+# The second line shows one lost row: the checkpoint says that it is done, so nobody writes it again. The third job meets the
+# same error at every restart. A yes is a promise, and a store with a timeout breaks the promise. How long the timeout must be
+# stands in [notebook 09b](09b_timeouts.ipynb). PostgreSQL has no timeout for prepared transactions. It keeps them, and their locks, for ever.
+#
+# ## Finished by somebody else
+#
+# **Demand 4: another process can finish it.** The job dies after the decision. The new job must commit a transaction that it has
+# not opened. For that the checkpoint holds a handle: the name under which any process can finish the transaction. In
+# PostgreSQL the handle is the name in `PREPARE TRANSACTION 'name'`. In Kafka it is three things: transactional id, producer id and epoch.
+#
+# A plain `BEGIN` has no handle. It belongs to its connection, and ends with it. In Kafka there is another trap. Every
+# fresh producer first initialises its transactional id (`init_transactions`), and that aborts what is open under this id. Record 0 is in
+# a decided transaction, record 1 comes after the restart. The new job initialises first, and commits then.
+
+# %%
+lab.ask("09c-first")
+
+# %% tags=["nbval-check-output"]
+commits_first = lab.replay("kafka_log.commit_after_restart")
+initialises_first = lab.replay("kafka_log.initialised_first")
+lab.compare(commits_first=commits_first, initialises_first=initialises_first)
+
+# %% [raw] tags=["expected"]
+#                    guarantee     lost  twice  jumps back  rows
+# commits_first      exactly-once  0     0      0           2
+# initialises_first  at-most-once  1     0      0           1
+
+# %% tags=["nbval-check-output"]
+lab.answer("09c-first", len(initialises_first.verdict.lost))
+
+# %% [raw] tags=["expected"]
+# It was 1.
+# Record 0 was in the transaction that the new job aborted itself. Record 1 came after the restart.
+
+# %% [markdown]
+# The second line shows the loss. Recovery must commit what is decided *before* it initialises any id. (On the wire that is one request,
+# `EndTxn`. No public producer API sends it for another producer's transaction: Flink's connector sets the producer's private fields, and the
+# lab sends the request itself. KIP-939 is the official way, and not finished in Kafka 4.3.)
+#
+# **Demand 5: a commit may come twice.** The job dies half-way through its commits. Recovery cannot know how far they got, so it
+# commits **all** again. Three stores:
+#
+# - *first* takes a second commit as done;
+# - *second* answers it with an error;
+# - *third* is a Kafka with one transactional id for all transactions. There a late commit meets whatever is open under that id.
+
+# %%
+lab.ask("09c-again")
+
+# %% tags=["nbval-check-output"]
+first, second = lab.replay("pipeline.second_crash"), lab.replay("pipeline.commit_raises_again")
+third = lab.replay("kafka_log.reused_id")
+lab.compare(first=first, second=second, third=third)
+
+# %% [raw] tags=["expected"]
+#         guarantee      lost  twice  jumps back  rows
+# first   exactly-once   0     0      0           3
+# second  unknown        0     0      0           1
+# third   at-least-once  0     1      0           3
+
+# %% tags=["nbval-check-output"]
+lab.answer("09c-again", [claim for claim in second.violated if claim in ("ends", "no_duplicate", "no_loss")])
+
+# %% [raw] tags=["expected"]
+# It was: It never gets past its recovery.
+# Each new job commits all decided transactions again, and meets the one that is committed already.
+
+# %% tags=["nbval-check-output"]
+print("second:", second.violated["ends"])
+print("third: ", third.violated["decided_first"])
+
+# %% [raw] tags=["expected"]
+# second: drivers have ended with an error 2 times, and each new one meets it again.
+# third:  record 1 is committed, but it belongs to checkpoint 1, and the last complete one is 0.
+
+# %% tags=["checked"]
+assert "no_duplicate" in third.violated
+assert not {"ends", "no_duplicate", "no_loss"} & set(first.violated)
+assert lab.replay("kafka_log.reused_id_with_new_epochs").verdict.guarantee == "exactly-once"
+
+# %% [markdown]
+# The first line of the card is clean. The second store stops every new job. The third store commits the *next* transaction, which
+# nobody has decided; the job dies, and its record comes twice. The remedy is an id for each checkpoint. Kafka has another one since
+# KIP-890: with `transaction.version=2`, the default since 4.0 with clients of 4.0, each transaction has an epoch of its own, and the late commit is
+# refused. Older clients, and the lab's Python client, do not have it.
+#
+# ## Three more, and the limits
+#
+# Three demands are often left out:
+#
+# - *Find your orphans.* A transaction that was opened after the barrier is in no checkpoint. Such an orphan must be found by
+#   its name.
+# - *Refuse zombies.* A job that was thought dead must not write into its successor's transaction. Refusing it is called fencing.
+# - *Two transactions at once.* While the sealed one waits, the next one must take the new records.
+
+# %% tags=["nbval-check-output"]
+orphans = lab.explore("kafka_log", partitions=1, isolation="read_committed", broken="forget_lingering")
+print(orphans.violated["nothing_open"])
+
+# %% [raw] tags=["expected"]
+# the transaction t1/e0 is open for ever: the last stable offset of partition 0 stays at 1, before record 1.
+
+# %% tags=["nbval-check-output"]
+lab.compare(zombie_refused=lab.replay("kafka_log.zombie_fenced"), zombie_let_in=lab.replay("kafka_log.zombie"))
+
+# %% [raw] tags=["expected"]
+#                 guarantee      lost  twice  jumps back  rows
+# zombie_refused  exactly-once   0     0      0           2
+# zombie_let_in   at-least-once  0     2      0           4
+
+# %% tags=["nbval-check-output"]
+sealed = {name: lab.replay(f"kafka_log.{name}").until("pre_commit") for name in ("late_commit", "reused_id")}
+{"an id for each checkpoint": sealed["late_commit"].enabled[0], "one id": sealed["reused_id"].enabled[0]}
+
+# %% [raw] tags=["expected"]
+# {'an id for each checkpoint': 'begin(1)', 'one id': 'complete(0)'}
+
+# %% [markdown]
+# The first result shows an orphan that holds back every reader behind it. The card shows the records of a zombie that come
+# twice. The last result shows what can happen next, when a transaction is sealed. With an id for each checkpoint the next
+# transaction begins at once (`begin(1)`). With one id everything waits for the checkpoint (`complete(0)`).
+#
+# And if a store keeps all eight? Three things remain:
+
+# %% tags=["nbval-check-output"]
+lab.compare(
+    store_forgets=lab.replay("pipeline.transaction_timeout"),
+    older_checkpoint=lab.replay("pipeline.older_checkpoint"),
+)
+
+# %% [raw] tags=["expected"]
+#                   guarantee      lost  twice  jumps back  rows
+# store_forgets     at-most-once   1     0      0           2
+# older_checkpoint  at-least-once  0     1      0           4
+
+# %% tags=["nbval-check-output"]
+print(lab.explore("two_phase_commit", losses=0, coordinator_returns=False).violated["nobody_blocked"])
+
+# %% [raw] tags=["expected"]
+# participant 0 holds its locks for ever: its log is prepared, and the coordinator is down.
+
+# %% [markdown]
+# > **What popular notes get wrong.** "*Two-phase commit is perfect.*" It **loses** records when the store forgets a transaction between
+# > decision and commit. It **doubles** records when somebody restores an older checkpoint, which knows nothing of what was
+# > committed since. And it **blocks** while somebody is in doubt and the coordinator is away. Also wrong: "*in the prepare phase the
+# > coordinator sends the commit*". It asks for a vote, and the commit comes after the decision is on disk.
+#
+# ## Three stores, five demands
+#
+# | demand | plain files | PostgreSQL | Kafka |
+# |---|---|---|---|
+# | 1 hidden until the commit | a staging folder, not the final one | yes | only for readers at `read_committed` |
+# | 2 open for an interval | yes | yes, unless a session timeout is set | until `transaction.timeout.ms` is over |
+# | 3 kept until the notice | **weak**: until somebody cleans the staging folder | yes, with its locks, for ever | **weak**: until `transaction.timeout.ms` is over |
+# | 4 finished by another | yes, a path | yes, by name: same database, same user or a superuser | yes on the wire; no public API |
+# | 5 a second commit | a file that is renamed already counts as done | **weak**: an error, no such transaction; the sink must take it as done | yes, with an id for each checkpoint |
+#
+# ## Your turn
+#
+# **Simulated**: this store drops up to one transaction, and a job with two-phase commit writes into it. *Find a run that loses a row
+# although nobody crashes.* `?` shows the keys, and the cell below tells how your run ended.
+
+# %%
+steering = lab.explorer("pipeline", dropped="ignore", expiries=expiries, crashes=0)
+steering
+
+# %%
+print(lab.replay(steering.trace))
+
+# %% [markdown] tags=["task"]
+# ## Exercise: which demands does this store break? (`09c-demands`)
+#
+# Write `broken(store, job)`. It reads the data sheet of a store, and returns the list of the demands (1 to 5) that the
+# store breaks for this job, in order. `store` is a dict:
+#
+# - `"shows"`: what readers get, `"committed"` rows or `"everything"`;
+# - `"open"`: after how many ticks an open transaction is dropped, `None` for never;
+# - `"sealed"`: after how many ticks a pre-committed transaction is dropped, `None` for never;
+# - `"ends"`: who can end a transaction, `"anybody"` or only `"its session"`;
+# - `"again"`: what a second commit does, `"nothing"`, `"error"` or `"next"` (it commits the next transaction).
+#
+# `job` is a dict: a transaction is open for `job["interval"]` ticks until it is pre-committed. Pre-committed, it waits for the
+# rest of the checkpoint, up to `job["checkpoint"]` ticks, and for a restart, up to `job["downtime"]` ticks. What is dropped
+# after n ticks is gone when n ticks are over.
+#
+# For example, with `job = {"interval": 10, "checkpoint": 2, "downtime": 30}` and the store
+# `{"shows": "committed", "open": None, "sealed": 20, "ends": "anybody", "again": "nothing"}`, `broken(store, job)` returns `[3]`.
+#
+# *complete, medium, 4 points; about 13 lines.*
+#
+# <details><summary>Hint 1</summary>Each demand needs one field of the store, and two of them need the job.</details>
+# <details><summary>Hint 2</summary>20 is not more than 2 + 30. And what about <code>None</code>? More:
+# <code>lab.hint("09c-demands")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 09c-demands
+def broken(store, job):
+    """The demands, from 1 to 5, that the store breaks for this job."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 09c-demands
+def broken(store, job):
+    """The demands, from 1 to 5, that the store breaks for this job."""
+    waits = job["checkpoint"] + job["downtime"]
+    found = []
+    if store["shows"] == "everything":
+        found.append(1)
+    if store["open"] is not None and store["open"] <= job["interval"]:
+        found.append(2)
+    if store["sealed"] is not None and store["sealed"] <= waits:
+        found.append(3)
+    if store["ends"] == "its session":
+        found.append(4)
+    if store["again"] != "nothing":
+        found.append(5)
+    return found
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("09c-demands")
+
+# %% [raw] tags=["expected"]
+# 09c-demands: not attempted (4 points); lab.hint("09c-demands") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: read too early (`09c-early`)
+#
+# Write demand 1 as a property. `clean(read, ends)` gets what readers have read, in order, as `[offset, transaction]`. If the
+# row's transaction was **not yet committed** when the row was read, its name stands there. If it was committed, `""` stands
+# there. `ends` is a dict: the name of each transaction, and how it stands now: `"open"`, `"prepared"`, `"committed"` or
+# `"aborted"`. Return `False` if a row of a transaction was read that is aborted now, else `True`.
+#
+# For example, `clean([[0, "q0-b0-p0-i1"]], {"q0-b0-p0-i1": "prepared"})` returns `True`: read early, and not aborted so far.
+#
+# The check asks about every end of good and of broken systems, and about cases put together.
+#
+# *invariant, easy, 3 points; about 2 lines.*
+#
+# <details><summary>Hint 1</summary>An aborted transaction alone is no harm; nobody may have read it.</details>
+# <details><summary>Hint 2</summary>Go through all that was read, and look up how the transaction stands. More:
+# <code>lab.hint("09c-early")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 09c-early
+def clean(read, ends):
+    """Whether nobody read a row of a transaction that is aborted now."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 09c-early
+def clean(read, ends):
+    """Whether nobody read a row of a transaction that is aborted now."""
+    return all(ends.get(transaction) != "aborted" for _, transaction in read)
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("09c-early")
+
+# %% [raw] tags=["expected"]
+# 09c-early: not attempted (3 points); lab.hint("09c-early") helps.
+
+# %% [markdown]
+# ## Check yourself
+#
+# **1. A store has transactions that end with their connection. Which demand does it break first?**
+#
+# <details><summary>a) Demand 1, nothing is visible before the commit.</summary>Its rows are hidden well enough.</details>
+# <details><summary>b) Demand 4, another process can finish it.</summary>Yes. After a crash the connection is gone, and the transaction with
+# it. So what was promised by the yes is gone, too.</details>
+# <details><summary>c) Demand 5, a commit may come twice.</summary>After a crash there is nothing left to commit even once.</details>
+#
+# **2. Why must recovery commit again what may have been committed already?**
+#
+# <details><summary>a) Because it cannot know how far the dead job had come.</summary>Yes; hence the demand that a second commit
+# changes nothing.</details>
+# <details><summary>b) Because the first commits were undone by the crash.</summary>A commit in the outside store outlives the
+# job.</details>
+#
+# **3. In PostgreSQL, `COMMIT PREPARED 'orders-7'` answers that there is no such transaction. What does that mean?**
+#
+# <details><summary>a) It was committed before.</summary>Perhaps. It may also have been rolled back, or never prepared.</details>
+# <details><summary>b) Nothing, without a record of your own.</summary>Yes. If the checkpoint says that it was decided and only commits end
+# decided transactions, then it was committed.</details>
+#
+# **4. Which store needs no coordinator at all?**
+#
+# <details><summary>a) One that takes the rows and the batch number in one transaction.</summary>Yes: <i>batch_marker</i> in
+# <a href="06_sinks.ipynb">notebook 06</a>. It makes demand 1 only, and one writer.</details>
+# <details><summary>b) One with very long timeouts.</summary>Long timeouts make a loss rare. The five demands remain.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Flink | Spark | Kafka | PostgreSQL |
+# |---|---|---|---|---|
+# | handle | committable, in the state of the `Committer`'s operator | `WriterCommitMessage`, kept nowhere after a crash | transactional id, producer id, epoch | the name (`gid`) in `pg_prepared_xacts` |
+# | finish after a restart | re-commit at restore; 1.x `recoverAndCommit` | the batch runs again | `EndTxn` | `COMMIT PREPARED` |
+# | a commit that comes twice | `Committer`: must be idempotent; `signalAlreadyCommitted` | `commit` may be called twice for one batch | no error for the same epoch | error 42704, no such transaction |
+# | orphans | names by prefix, subtask and checkpoint; since connector 4 also by listing | - | `ListTransactions` | `SELECT * FROM pg_prepared_xacts` |
+# | fencing | - | - | the producer's epoch, `PRODUCER_FENCED` | a row with an epoch, in your own transaction |
+# | the limit of demand 3 | - | - | `transaction.timeout.ms` | none; `max_prepared_transactions` is 0 by default |
+#
+# ## On Monday
+#
+# - Take the data sheet of your store and ask the five questions. Write down where each answer comes from.
+# - Kill the job between decision and commit, wait longer than any timeout, and start it again. Are all rows there?
+# - Run `SELECT * FROM pg_prepared_xacts` or `kafka-transactions.sh list`: whose are the old ones?
+# - In Flink: set `setTransactionalIdPrefix` to a name that no other job uses, or one job aborts the transactions of another.
+#
+# ## Sources
+#
+# Apache Flink: `Committer`, `CommitterOperator` and `CheckpointListener`; in its Kafka connector `FlinkKafkaInternalProducer`. Kafka:
+# [KIP-890](https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense) on late commits, and
+# [KIP-939](https://cwiki.apache.org/confluence/display/KAFKA/KIP-939%3A+Support+Participation+in+2PC) on taking part in two-phase commit.
+# PostgreSQL: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html).
+#
+# Back: [05, who decides?](05_two_phase_commit.ipynb) and [06, what does a reader see?](06_sinks.ipynb)

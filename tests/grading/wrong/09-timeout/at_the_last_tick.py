@@ -1,4 +1,0 @@
-# misconception: exactly as long as it is open is long enough
-# says: transaction_timeout(2, 1, 0, 0) answered 3, and with that a record can be lost:
-def transaction_timeout(interval, checkpoint, tolerated, downtime):
-    return (tolerated + 1) * max(interval, checkpoint) + checkpoint + downtime

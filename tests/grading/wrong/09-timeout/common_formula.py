@@ -1,4 +1,0 @@
-# misconception: the formula that is commonly given
-# says: transaction_timeout(1, 3, 0, 0) answered 5, and with that a record can be lost:
-def transaction_timeout(interval, checkpoint, tolerated, downtime):
-    return (tolerated + 1) * (interval + checkpoint) + downtime + 1

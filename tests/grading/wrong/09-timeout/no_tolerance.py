@@ -1,4 +1,0 @@
-# misconception: an expired checkpoint takes its transaction with it
-# says: transaction_timeout(1, 1, 1, 0) answered 3, and with that a record can be lost:
-def transaction_timeout(interval, checkpoint, tolerated, downtime):
-    return max(interval, checkpoint) + checkpoint + downtime + 1

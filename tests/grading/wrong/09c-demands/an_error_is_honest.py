@@ -1,0 +1,11 @@
+# misconception: a store that answers a second commit with an error has told the truth
+# says: demand 5 for this job
+def broken(store, job):
+    found = [
+        store["shows"] == "everything",
+        store["open"] is not None and store["open"] <= job["interval"],
+        store["sealed"] is not None and store["sealed"] <= job["checkpoint"] + job["downtime"],
+        store["ends"] == "its session",
+        store["again"] == "next",
+    ]
+    return [number for number, wrong in enumerate(found, start=1) if wrong]
