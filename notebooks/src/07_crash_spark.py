@@ -95,8 +95,8 @@ assert [point.value for point in seen["two_phase"].points] == [1, 2]
 #
 # | order | whose | what happens |
 # |---|---|---|
-# | **commit-then-log** (`order="engine"`) | Spark's | the sink commits, then `commits/0` is written |
-# | **log-then-commit** (`order="decision"`) | Flink's | the decision is written, then the sink commits |
+# | commit-then-log (`order="engine"`) | Spark's | the sink commits, then `commits/0` is written |
+# | log-then-commit (`order="decision"`) | Flink's | the decision is written, then the sink commits |
 #
 # (Flink's decision is a completed checkpoint; here `commits/0` is.)
 

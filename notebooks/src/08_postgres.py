@@ -45,7 +45,8 @@ total = "SELECT north.balance + south.balance AS total FROM north, south"
 reader.run(total)
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: total
+# reader: 1000
 
 # %% [markdown]
 # First the naive way. The program takes 100 in the north, and dies before it gives 100 in the south.
@@ -57,7 +58,8 @@ north.crash()
 reader.run(total)
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: total
+# reader: 900
 
 # %% [markdown]
 # 100 are gone. Now both branches open a transaction and do their work, and only then commit.
@@ -73,7 +75,8 @@ south.crash()  # before its COMMIT
 reader.run(total)
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: total
+# reader: 900
 
 # %% [markdown]
 # 900 again. A plain transaction belongs to its session and dies with it. Nothing is left that anybody could commit later.
@@ -91,7 +94,9 @@ north.run("BEGIN", "UPDATE north SET balance = balance - 100", "PREPARE TRANSACT
 south.run("BEGIN", "UPDATE south SET balance = balance + 100", "PREPARE TRANSACTION 'transfer-south'")
 
 # %% [raw] tags=["expected"]
-# ?
+# south: BEGIN
+# south: UPDATE 1
+# south: PREPARE TRANSACTION
 
 # %% [markdown]
 # Both branches have prepared. Now both connections break, as they did before.
@@ -109,7 +114,8 @@ waiting
 lab.answer("08-prepared", f"{len(waiting.rows)} waiting, total {reader.run(total).value}")
 
 # %% [raw] tags=["expected"]
-# ?
+# It was: 2 waiting, total 1000.
+# PREPARE TRANSACTION had taken both transactions away from their sessions, so both outlived them. Neither was committed, so a reader still saw 500 and 500.
 
 # %% [markdown]
 # The view `pg_prepared_xacts` lists what waits. Now SIGKILL for **every process of the server**, and a new start (only if it is the private one):
@@ -120,7 +126,10 @@ reader = server.session("reader")
 reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid")
 
 # %% [raw] tags=["expected"]
-# ?
+# the server died by signal 9; another process runs now: yes
+# reader: gid
+# reader: transfer-north
+# reader: transfer-south
 
 # %% [markdown]
 # Both names are still there. (SIGKILL is not a power cut. PostgreSQL waits for the disk as well, which this run cannot show.)
@@ -141,7 +150,10 @@ other.run("RESET SESSION AUTHORIZATION")
 print(inside, stranger, sep="\n")
 
 # %% [raw] tags=["expected"]
-# ?
+# other: BEGIN
+# other: ERROR 25001: COMMIT PREPARED cannot run inside a transaction block
+# other: SET
+# other: ERROR 42501: permission denied to finish prepared transaction
 
 # %% [markdown]
 # Both are refused. As the same user and outside a transaction, the session may commit, one branch after the other. A reader looks in between:
@@ -153,13 +165,16 @@ other.run("COMMIT PREPARED 'transfer-south'")
 print(between, reader.run(total), sep="\n")
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: total
+# reader: 900
+# reader: total
+# reader: 1000
 
 # %% tags=["checked"]
 assert (between.value, reader.run(total).value) == (900, 1000)
 
 # %% [markdown]
-# The first total shows a **fractured read**: part of the transfer without the rest. If the session that commits dies in between, this lasts until
+# The first total shows a fractured read: part of the transfer without the rest. If the session that commits dies in between, this lasts until
 # somebody recovers. Two-phase commit promises all or nothing *in the end*, and not that both parts become visible at once.
 #
 # ### May a commit come twice?
@@ -172,7 +187,8 @@ never = other.run("COMMIT PREPARED 'transfer-west'")
 print(again, never, sep="\n")
 
 # %% [raw] tags=["expected"]
-# ?
+# other: ERROR 42704: prepared transaction with identifier "transfer-north" does not exist
+# other: ERROR 42704: prepared transaction with identifier "transfer-west" does not exist
 
 # %% [markdown]
 # Both answers are error 42704. "It is not there" may mean committed, rolled back, or never prepared.
@@ -188,7 +204,8 @@ other.run("COMMIT PREPARED 'first'", "ROLLBACK PREPARED 'second'")
 reader.run("SELECT name FROM done")
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: name
+# reader: first
 
 # %% [markdown]
 # ### One database needs no two-phase commit
@@ -202,12 +219,11 @@ other.run("CREATE TABLE counts (word text, n int)")
 
 
 def write_batch(rows, batch):
-    other.run("BEGIN")
-    marker = f"INSERT INTO batches VALUES ('word-count', {batch}) ON CONFLICT DO NOTHING RETURNING batch"
-    if other.run(marker).rows:  # empty if this batch was written before
-        for word, n in rows:
-            other.run(f"INSERT INTO counts VALUES ('{word}', {n})")
-    other.run("COMMIT")
+    with server.connect() as connection:  # psycopg: the block is one transaction
+        marker = "INSERT INTO batches VALUES ('word-count', %s) ON CONFLICT DO NOTHING"
+        if connection.execute(marker, [batch]).rowcount:  # 0 if this batch was written before
+            for word, n in rows:
+                connection.execute("INSERT INTO counts VALUES (%s, %s)", [word, n])
 
 
 write_batch([("hello", 1), ("world", 1)], batch=0)
@@ -216,7 +232,10 @@ write_batch([("hello", 2)], batch=1)
 reader.run("SELECT word, n FROM counts")
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: word   n
+# reader: hello  1
+# reader: world  1
+# reader: hello  2
 
 # %% [markdown]
 # The second call found its marker and skipped the batch. Two-phase commit is needed where one transaction is not possible: several tasks
@@ -227,7 +246,7 @@ reader.run("SELECT word, n FROM counts")
 # A program updates a row, prepares, and dies. Nobody comes to decide: its transaction is an **orphan**.
 # A transaction that has changed a row holds a lock on that row until it ends. Readers take the last committed value and need no such lock.
 #
-# Another program wants to update the same row, and gives up after 0.3 seconds. A third one only reads it.
+# Another program wants to update the row, and gives up after 0.3 seconds. A third one only reads it.
 
 # %%
 lab.ask("08-locked")
@@ -245,7 +264,8 @@ through = [name for name, reply in (("the writer", writer), ("the reader", looke
 lab.answer("08-locked", " and ".join(through))
 
 # %% [raw] tags=["expected"]
-# ?
+# It was: the reader.
+# The reader took the last committed value. The writer wanted the row's lock, which the orphan holds, and gave up with error 55P03.
 
 # %% tags=["checked"]
 assert writer.code == "55P03"  # lock_not_available
@@ -266,7 +286,11 @@ reader = server.session("reader")
 reader.run(held)
 
 # %% [raw] tags=["expected"]
-# ?
+# reader: gid  locktype  on_table  mode  pid
+# reader: (no row)
+# reader: gid     locktype       on_table  mode              pid
+# reader: orphan  relation       north     RowExclusiveLock  -
+# reader: orphan  transactionid  -         ExclusiveLock     -
 
 # %% [markdown]
 # The first answer is empty: on this server, PostgreSQL 18, the manual's join finds an orphan only after a restart.
@@ -276,7 +300,7 @@ reader.run(held)
 # ### Finish the orphan
 #
 # Names should say whose transaction this is: `job/batch/task`, for example. SQL takes such a name apart,
-# and writes the statements that somebody must send:
+# and writes the statements to send:
 
 # %% tags=["nbval-check-output"]
 north, other = server.session("north"), server.session("other")
@@ -288,7 +312,10 @@ other.run(*[statement for (statement,) in statements.rows])
 print(statements, reader.run("SELECT gid FROM pg_prepared_xacts"), sep="\n")
 
 # %% [raw] tags=["expected"]
-# ?
+# other: statement
+# other: ROLLBACK PREPARED 'nightly/7/0'
+# reader: gid
+# reader: orphan
 
 # %% [markdown]
 # The transaction of *nightly* is gone; *orphan* was not touched. `split_part(gid, '/', 1)` is the first part of the name.
@@ -299,10 +326,11 @@ print(statements, reader.run("SELECT gid FROM pg_prepared_xacts"), sep="\n")
 other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1")
 
 # %% [raw] tags=["expected"]
-# ?
+# other: ROLLBACK PREPARED
+# other: UPDATE 1
 
 # %% [markdown]
-# Now the writer gets through.
+# The writer gets through.
 #
 # > **What popular notes get wrong.** "*Two-phase commit is perfect.*" The orphan blocked everybody who wanted to write that
 # > row, and would have done so for a year. It also keeps PostgreSQL from cleaning up old rows. That is why prepared
@@ -324,7 +352,9 @@ late = slow.run("INSERT INTO words VALUES ('world')", "PREPARE TRANSACTION 'slow
 print(late, reader.run("SELECT count(*) FROM words"), sep="\n")
 
 # %% [raw] tags=["expected"]
-# ?
+# slow: ERROR 25P03: terminating connection due to idle-in-transaction timeout
+# reader: count
+# reader: 0
 
 # %% [markdown]
 # The server ended the session, and with it the open transaction: no row. Such a job never prepares. It loses nothing,
@@ -368,13 +398,17 @@ did = {name: [step.split()[0] for step in run.crashes[0]["recovery"]] for name, 
 lab.answer("08-recovery", did["two_phase"][0])
 
 # %% [raw] tags=["expected"]
-# ?
+# It was: rolls both back.
+# commits/0 was missing, so nothing was decided. Recovery rolled both back, Spark ran the batch again, and its rows came once.
 
 # %% tags=["nbval-check-output"]
 did
 
 # %% [raw] tags=["expected"]
-# ?
+# {'append': [],
+#  'batch_marker': [],
+#  'two_phase': ['aborted', 'aborted'],
+#  'two_phase, moment 6': ['committed', 'committed']}
 
 # %% tags=["checked"]
 assert all(run.crashes[0]["signal"] == 9 for run in runs.values())
@@ -393,7 +427,7 @@ assert [run.crashes[0]["commit_log"] for run in runs.values()] == [[], [], [], [
 runs["two_phase, moment 6"].seen
 
 # %% [raw] tags=["expected"]
-# ?
+# 'world=1 | crash 1 | hello=1 hello=2'
 
 # %% tags=["checked"]
 assert list(runs["two_phase, moment 6"].verdict.fractured_read) == [1]
@@ -417,19 +451,19 @@ rescaled = lab.crash(["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, l
 rescaled
 
 # %% tags=["nbval-check-output"]
-[[step.split()[0] for step in crash["recovery"]] for crash in rescaled.crashes]
+[sum(step.startswith("committed") for step in crash["recovery"]) for crash in rescaled.crashes]
 
 # %% [raw] tags=["expected"]
-# ?
+# [4, 2]
 
 # %% tags=["checked"]
 assert all(crash["signal"] == 9 for crash in rescaled.crashes)
 assert rescaled.verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# A transaction is finished by its name and needs no task: the driver that came back had two tasks and finished four transactions.
+# Recovery committed four transactions, and two the next time. A transaction is finished by its name and needs no task.
 #
-# The number of tasks matters to Spark's *state*. The restart asked for two partitions, and planned the third batch. Its plan says what Spark used:
+# The number of tasks matters to Spark's *state*. The restart asked for two parts (`spark.sql.shuffle.partitions`), and planned the third batch. Its plan says what Spark used:
 
 # %% tags=["nbval-check-output"]
 import json
@@ -437,13 +471,13 @@ import json
 json.loads(rescaled.checkpoint_file("offsets/2").splitlines()[1])["conf"]["spark.sql.shuffle.partitions"]
 
 # %% [raw] tags=["expected"]
-# ?
+# '4'
 
 # %% tags=["checked"]
 assert 2 not in rescaled.crashes[0]["offset_log"]  # the first driver had not planned it
 
 # %% [markdown]
-# Four. A restart takes `spark.sql.shuffle.partitions` from the checkpoint and ignores the new value.
+# A restart takes this setting from the checkpoint and ignores the new value.
 # (Spark 4.2 can cut the state of a stopped query anew, offline and experimentally: `StreamingCheckpointManager.repartition`.)
 #
 # ## Your turn: break it

@@ -25,7 +25,7 @@
 
 # %%
 from kafka import KafkaConsumer, KafkaProducer
-
+from kafka.errors import KafkaError
 from labkit import lab
 
 kafka = lab.kafka()
@@ -84,7 +84,7 @@ producer.abort_transaction()
 # %% [markdown]
 # The default reader still gets *hello*. An abort removes nothing from the log: it adds a **transaction marker**, a small entry that says "aborted", and `read_committed`
 # skips what it covers. The record takes up space until retention or compaction removes its part of the log.
-# A reader with the default undoes all the work of a transactional writer.
+# The default undoes all the work of a transactional writer.
 #
 # A second producer takes the same transactional id, as a restarted program would. The first one has written *world* and then wants to commit:
 
@@ -96,7 +96,7 @@ successor = KafkaProducer(bootstrap_servers=kafka.address, transactional_id=f"{t
 successor.init_transactions()
 try:
     producer.commit_transaction()
-except Exception as error:
+except KafkaError as error:
     print(type(error).__name__)
 read("read_committed")
 
@@ -104,8 +104,8 @@ read("read_committed")
 # ?
 
 # %% [markdown]
-# The error says that the old producer is fenced: `init_transactions` raises the epoch of the transactional id, and the broker refuses everybody with an older epoch.
-# It also **aborts** the open transaction of that id; *world* is not there. So recovery must never call `init_transactions` for a transaction that it still wants to commit.
+# This is **fencing**: the broker refuses a writer that was replaced. `init_transactions` raises the **epoch** of the transactional id, a number that only grows; an older one is refused.
+# It also *aborts* the open transaction of that id: *world* is not there. So recovery must never call `init_transactions` for a transaction that it still wants to commit.
 #
 # ## Ten steps from topic to topic
 #
@@ -123,7 +123,7 @@ read("read_committed")
 # | 7 | it stores its checkpoint: the next offset, and the handle of transaction 0. **The decision** | JobManager |
 # | 8 | it asks for the commit; the coordinator notes it in its own log, and answers | sink's committer, after the JobManager's notice |
 # | 9 | the coordinator writes the transaction marker "committed" into the topic | Kafka |
-# | 10 | the job tells its consumer group the offset | source |
+# | 10 | the job tells Kafka how far it has read | source |
 #
 # The **transaction coordinator** is the part of the broker that keeps account of transactions.
 
@@ -173,7 +173,7 @@ assert copy.commit("t") == "t: already committed"  # and its marker is in the lo
 assert copy.look().committed == ["hello"]
 
 # %% [markdown]
-# Both answers are `NoError`: the second commit changes nothing. (PostgreSQL answered with an error.)
+# Both answers are `NoError`: the second commit changes nothing. (PostgreSQL gave an error.)
 #
 # On the wire this works with any Kafka. But **no public producer API offers it**: a producer can commit only what it has begun itself. Flink sets the three values by reflection, in `FlinkKafkaInternalProducer.resumeTransaction`.
 # The lab sends `EndTxn` itself. An official way, KIP-939, is not finished.
@@ -189,7 +189,9 @@ assert copy.look().committed == ["hello"]
 shared = kafka.topic()
 print(shared.begin("slow"), shared.write("slow", "one"), shared.hang_up("slow"), sep="\n")
 print(shared.plain("two"))
-print(shared.begin("quick"), shared.write("quick", "three"), shared.pre_commit("quick"), shared.commit("quick"), sep="\n")
+print(
+    shared.begin("quick"), shared.write("quick", "three"), shared.pre_commit("quick"), shared.commit("quick"), sep="\n"
+)
 
 # %% [raw] tags=["expected"]
 # ?

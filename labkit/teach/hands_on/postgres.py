@@ -12,10 +12,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import psycopg
+from psycopg.conninfo import make_conninfo
+
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.words import columns
 from labkit.host import addresses
 from labkit.host.servers.postgres import PostgresService
+from labkit.host.servers.postgres_connection import Row
 from labkit.host.servers.tethered import tethered_postgres
 from labkit.stores.postgres.session import Answer, SqlConnection
 from labkit.teach.hands_on import private
@@ -137,6 +141,11 @@ class Postgres:
             Session(self, name, SqlConnection(self.address, self._schema))
         )
         return self._sessions[-1]
+
+    def connect(self) -> psycopg.Connection[Row]:
+        """A plain connection of psycopg to the same tables, for code of your own: a `with` block is one transaction."""
+        setting = f"-c search_path={self._schema}"
+        return psycopg.connect(make_conninfo(self.address, options=setting))
 
     def until(self, condition: str) -> None:
         """Asks until a query gives true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
