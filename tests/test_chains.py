@@ -38,7 +38,7 @@ def test_a_link_that_nobody_knows_is_refused_with_the_nearest(chains):
 
 def test_the_grid_says_of_each_square_how_anybody_knows(chains):
     text, html = str(chains), chains._repr_mimebundle_()["text/html"]
-    assert "two_phase     at-least-once *    exactly-once *     at-least-once" in text
+    assert "two_phase     at-least-once *  exactly-once *   at-least-once" in text
     assert html.count("<details") == 30
     assert html.count("Simulated: every schedule with at most one crash") == 30
     assert html.count("Real Spark, killed at each of its") == 10

@@ -379,7 +379,13 @@ print(half.seen)
 # The price of a guarantee is waiting. This is the step of an undisturbed run after which the first row can be read:
 
 # %% tags=["nbval-check-output"]
-for way, kept_in in {"append": "files", "idempotent": "sqlite", "batch_marker": "files", "two_phase": "files", "wal": "files"}.items():
+for way, kept_in in {
+    "append": "files",
+    "idempotent": "sqlite",
+    "batch_marker": "files",
+    "two_phase": "files",
+    "wal": "files",
+}.items():
     states = lab.simulate(sink=way, store=kept_in).walk.states
     print(f"{way:13} step", next(step for step, state in enumerate(states) if state.store.seen))
 

@@ -158,6 +158,7 @@ NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
     "waiting_for_all": (MORE, ((2,), (2,))),
     "cascade": (ONCE, ((2,), (2,), (2,))),
     "cascade_is_stopped": (ONCE, ((1,), (1,), (2,))),
+    "second_of_four": (ONCE, ((1,), (2,), (1,))),
     "acknowledged_too_early": (LESS, ((1,),)),
     "noted_too_early": (LESS, ((1,),)),
     "noted_too_late": (MORE, ((2,),)),

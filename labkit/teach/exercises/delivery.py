@@ -43,17 +43,17 @@ CHAIN = Settings(
 )
 
 
-def _worked_twice(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay("delivery.worked_on_twice")
+def _second_of_four(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+    walk = replay("delivery.second_of_four")
     executions = walk.facts["executions"]
     assert isinstance(executions, list)
-    return {"executions": max(executions), "effects": walk.verdict.rows}, str(
+    return {"executions": list(executions), "effects": walk.verdict.rows}, str(
         walk.trace
     )
 
 
 PREDICTION = Prediction(
-    "predicted_02", {"executions": int, "effects": int}, _worked_twice
+    "predicted_02", {"executions": list, "effects": int}, _second_of_four
 )
 
 STATEMENTS = Statements(
@@ -75,19 +75,19 @@ EXERCISES = (
     Exercise(
         name="02-predict",
         notebook=NOTEBOOK,
-        title="executions and effects",
+        title="a crash in the middle",
         kind=Kind.PREDICT,
         level=Level.EASY,
         points=1,
         answer="predicted_02",
-        task="The receiver dies before its durable write and is sent the record again. How often does it work on the "
-        "record, and how many effects are there in the end?",
+        task="Four processes, weak productions, derived ids. Process 3 has put the record out, and process 2 dies before it "
+        "has heard of that. How often do the processes 1, 2 and 3 work on the record, and how often does it come out?",
         hints=(
-            "Which of the two does the durable write of output and id protect?",
-            "A crash before the write takes the work, and nobody has noted the id.",
+            "Who has noted the id of the record when process 2 dies?",
+            "Process 1 is still waiting, so it sends again. Whom does process 2 then send to, and with which id?",
         ),
         lines=1,
-        public=(Variant("delivery.worked_on_twice"),),
+        public=(Variant("delivery.second_of_four"),),
         judge=PREDICTION.judge,
     ),
     Exercise(

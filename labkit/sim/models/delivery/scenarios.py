@@ -121,6 +121,11 @@ SCENARIOS: dict[str, Scenario[str]] = {
         _LONG,
         "send(0) receive(1) store(1) send(1) receive(2) store(2) send(2) receive(3) crash(3) crash(2) crash(1)",
     ),
+    "second_of_four": Scenario(
+        "Process 2 dies behind a record that is out: process 1 sends again, and process 3 knows the production.",
+        {"processes": 4, "records": 1, "productions": "weak"},
+        "send(0) receive(1) produce(1) send(1) receive(2) produce(2) send(2) receive(3) store(3) crash(2)",
+    ),
     "acknowledged_too_early": Scenario(
         "The receiver acknowledges before its write, and dies: nobody has the record any more.",
         {**_ONE, "broken": "ack_early"},
