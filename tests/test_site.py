@@ -85,3 +85,18 @@ def test_an_unknown_name_gets_a_sentence(
 ):
     assert build_site.main(["--root", str(tree), "--stored", "09_none"]) == 64
     assert "--stored 09_none: there are 00_tiny, 01_verdict." in capsys.readouterr().err
+
+
+def test_a_stored_page_asks_before_it_answers(tree: Path):
+    change(
+        tree,
+        "assert len(words) == 3",
+        'from labkit import lab\nlab.ask("00-rows")\n\n# %%\nlab.answer("00-rows", 6)',
+    )
+    stored = ["--stored", "00_tiny", "--stored", "01_verdict"]
+    assert build_site.main(["--root", str(tree), *stored]) == 0
+    page = (tree / "build" / "site" / "00_tiny.html").read_text()
+    asked, answered = page.index("mount("), page.index('data-lk-answer="00-rows"')
+    assert asked < answered
+    assert "It was 6." in page[answered:]
+    assert "data-said=" not in page

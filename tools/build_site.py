@@ -19,16 +19,21 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert.exporters import HTMLExporter
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 from traitlets.config import Config
 
+from labkit.teach.questions.asking import Asked
+from labkit.teach.questions.card import Answer
 from labkit.teach.questions.notes import UNATTENDED
+from labkit.teach.questions.question import find
+from labkit.view.question import page_of
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = Path(__file__).parent / "site"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 600
 STORED = "The outputs on this page are the ones that the notebook claims; run it to see the rest."
+ASKING = re.compile(r'lab\.(ask|answer)\("([^"]+)"')
 LINK = re.compile(r'(href="(?:\./)?\d\d[a-z]?_\w+)\.ipynb')
 
 
@@ -51,6 +56,23 @@ def without_widgets(notebook: NotebookNode) -> NotebookNode:
             continue
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET, None)
+    return notebook
+
+
+def asking(notebook: NotebookNode) -> NotebookNode:
+    """A stored notebook with the forms of its questions, and their answers as the data have them: they cover each other."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        for verb, name in ASKING.findall(cell.source):
+            question = find(name)
+            html = (
+                page_of(Asked(question).form.shown)
+                if verb == "ask"
+                else Answer(question, question.right).html()
+            )
+            shown = [each for each in cell.outputs if verb == "ask"]
+            cell.outputs = [*shown, v4.new_output("display_data", {"text/html": html})]
     return notebook
 
 
@@ -119,14 +141,15 @@ def build(root: Path, out: Path, stored: set[str]) -> list[str]:
         _, checked = build_notebooks.build(source)
         name, notebook, note = source.stem, nbformat.reads(checked, as_version=4), ""
         if name in stored:
-            note = STORED
+            notebook, note = asking(notebook), STORED
         else:
             print(f"running {name}", flush=True)
             try:
                 notebook = run(notebook, root / "notebooks")
             except CellExecutionError as error:
                 failed.append(f"{name}: a cell failed: {error.ename}: {error.evalue}")
-                notebook, note = nbformat.reads(checked, as_version=4), STORED
+                notebook = asking(nbformat.reads(checked, as_version=4))
+                note = STORED
         (out / f"{name}.html").write_text(page(notebook, name, note), encoding="utf-8")
         notebooks[name] = notebook
     (out / "index.html").write_text(index(notebooks), encoding="utf-8")

@@ -55,7 +55,7 @@ def test_no_notebook_gives_an_answer_away():
                     for question in of_notebook(number)
                     for each in leaks(notebook, question)
                 ]
-    assert wrong == []
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
 def test_every_question_has_its_notebook_and_a_name_of_its_own():
@@ -133,6 +133,8 @@ def test_a_notebook_as_it_should_be_gives_nothing_away():
         code("rows_per_batch = 6"),
         code("if len(words) == 3:\n    print(words)"),
         code('lab.show("delivery.lost_acknowledgement")'),
+        code("lab.compare(kept=one, aborted=two)"),
+        code('lab.show("snapshot.one_goes_back")'),
         code("%matplotlib inline\n!ls"),
         prose("The job writes three rows, and 6 of 10 readers look. Is it lost?"),
     ):
@@ -151,7 +153,7 @@ def test_a_notebook_as_it_should_be_gives_nothing_away():
         (code('lab.replay("jump_back")'), "name jump_back tells"),
         (prose("See `pipeline.lost_and_doubled`."), "pipeline.lost_and_doubled tells"),
         (code("doubled = lab.crash(failpoint)"), "the name doubled tells"),
-        (code("lab.compare(kept=one, torn=two)"), "the name kept tells"),
+        (code("lab.compare(whole=one, torn=two)"), "the name torn tells"),
         (prose("Look: *nothing* on\ndisk said so."), "it holds the reason"),
         (code("# Nothing on disk said so."), "it holds the reason"),
         (prose("Three rows were there before the crash."), "it holds the reason"),

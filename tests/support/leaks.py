@@ -18,7 +18,7 @@ from labkit.teach.questions.question import MOST, Question, plainly
 
 TELLING = {
     "lost", "loses", "loss", "doubled", "doubles", "twice", "repeated", "repeats", "duplicated",
-    "torn", "kept", "broken", "breaks", "jump", "jumps", "back", "appears", "vanishes", "wrong",
+    "torn", "kept", "broken", "breaks", "jump", "jumps", "appears", "vanishes", "wrong",
     "conserved", "reorders", "fractured", "regression", "survives", "safe", "unsafe",
 }  # fmt: skip
 """Words that tell what a run shows, as parts of a name."""
@@ -26,6 +26,8 @@ CAUSES = {
     "delivery.lost_acknowledgement": "the loss is what is done to the run, and not what comes of it"
 }
 """Names with such a word that tell nothing, each with the reason."""
+DONE = frozenset({"kept"})
+"""Of these words the ones that may also say what is done to a run, where the notebook gives it a name."""
 RUNS = {"crash", "explore", "explorer", "held_back", "replay", "show", "simulate"}
 """Functions of the lab that take a scenario or a moment, and whose result must not be kept under a telling name."""
 EXPECTING = re.compile(r"expect|right|should|answer|solution|correct|wanted")
@@ -193,7 +195,7 @@ def _of_names(cell: NotebookNode) -> Iterator[str]:
             yield f"the scenario's name {name} tells what happens"
     for node in ast.walk(tree(cell)):
         for name in _names(node):
-            if _tells(name):
+            if _tells(name, DONE):
                 yield f"the name {name} tells what the run shows"
 
 
@@ -263,8 +265,8 @@ def _is_run(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in RUNS
 
 
-def _tells(name: str) -> bool:
-    return bool(set(re.split(r"[._\d]+", name.lower())) & TELLING)
+def _tells(name: str, but: frozenset[str] = frozenset()) -> bool:
+    return bool(set(re.split(r"[._\d]+", name.lower())) & (TELLING - but))
 
 
 def _plain(text: str) -> str:
