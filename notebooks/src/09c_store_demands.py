@@ -36,7 +36,7 @@ expiries = 1  # how many transactions the store in "Your turn" may drop
 # %%
 from labkit import lab
 
-lab.ask("09c-early")
+lab.ask("09c-open")
 
 # %% tags=["nbval-check-output"]
 hidden = lab.simulate("sink.after_pre_commit", sink="two_phase")
@@ -49,7 +49,7 @@ print("open table:  ", open_table.seen)
 # open table:   world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2
 
 # %% tags=["nbval-check-output"]
-lab.answer("09c-early", len(open_table.verdict.aborted_read))
+lab.answer("09c-open", len(open_table.verdict.aborted_read))
 
 # %% [raw] tags=["expected"]
 # It was 3.
