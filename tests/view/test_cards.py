@@ -137,6 +137,7 @@ def test_behind_folds_lie_proof_files_code_steps_and_command(tmp_path: Path) -> 
     ]
     judged, proof, files, code, steps, command = said
     assert "3 of 3 records came out twice or more" in judged
+    assert "sink.after_pre_commit, moment 4: all rows are in the store." in proof
     assert "Signal 9 to every process" in proof
     assert "processes killed: 3. Afterwards the session was empty." in proof
     assert "Crash 1: offsets/0." in files
@@ -223,6 +224,14 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     run = outcome(tmp_path / "other")
     (run.record.folder.checkpoint / "offsets" / "0").unlink()
     assert "where the batch ends: unknown" in text_of(shown(run)[0])
+
+
+def test_an_executor_that_was_killed_is_told_from_a_driver(tmp_path: Path) -> None:
+    crash = {**CRASH, "executor": 102}
+    said = text_of(shown(outcome(tmp_path, crash=crash))[0])
+    assert "Signal 9 to the executor whose task reached the point" in said
+    assert "The driver went on." in said
+    assert "session was empty" not in said
 
 
 def test_the_history_and_the_input_may_be_gone(tmp_path: Path) -> None:

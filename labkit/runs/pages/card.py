@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import LabError
 from labkit.core.failpoints import FailPoint, Strategy
+from labkit.core.moments import SAID, number_of
 from labkit.core.records import Record
 from labkit.core.verdict import Verdict
 from labkit.runs.pages.code import Code
@@ -179,7 +180,8 @@ def _folds(record: RunRecord) -> Iterable[Html]:
     yield fold("What the judge says", para(_sentence(record.verdict.because)))
     if record.crashes:
         yield fold(
-            "Was the crash real?", items(_proof(crash) for crash in record.crashes)
+            "Was the crash real?",
+            items(_proof(record.scenario.strategy, crash) for crash in record.crashes),
         )
         yield fold("The checkpoint's files at that moment", *_files(record))
     yield fold("The code of the sink", code(Code(record.scenario.strategy).text))
@@ -187,21 +189,34 @@ def _folds(record: RunRecord) -> Iterable[Html]:
     yield fold("The command that repeats this run", code(record.scenario.command()))
 
 
-def _proof(crash: Mapping[str, Any]) -> str:
-    point = str(crash.get("point", UNKNOWN))
-    sentence = FailPoint(point).sentence if point in list(FailPoint) else ""
-    killed = crash.get("killed")
-    how_many = len(killed) if killed is not None else UNKNOWN
-    if crash.get("executor"):
-        whom = f"the executor whose task reached the point; processes killed: {how_many}. The driver went on."
-    else:
-        whom = f"every process of the driver's session; processes killed: {how_many}."
-    empty = (
-        " Afterwards the session was empty."
-        if killed and not crash.get("executor")
-        else ""
+def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
+    killed, is_executor = crash.get("killed"), bool(crash.get("executor"))
+    how_many = UNKNOWN if killed is None else len(killed)
+    whom = (
+        "the executor whose task reached the point"
+        if is_executor
+        else "every process of the driver's session"
     )
-    return f"{point}: {sentence} Signal {crash.get('signal', UNKNOWN)} to {whom}{empty}"
+    after = ""
+    if killed:
+        after = (
+            " The driver went on."
+            if is_executor
+            else " Afterwards the session was empty."
+        )
+    where = _where(strategy, str(crash.get("point", UNKNOWN)))
+    return f"{where} Signal {crash.get('signal', UNKNOWN)} to {whom}; processes killed: {how_many}.{after}"
+
+
+def _where(strategy: Strategy, point: str) -> str:
+    """The point, and what had happened: of this sink, where the point is a moment of a batch."""
+    if point not in list(FailPoint):
+        return f"{point}."
+    reached = FailPoint(point)
+    said = SAID[strategy].get(reached)
+    if said is None:
+        return f"{point}: {reached.sentence}"
+    return f"{point}, moment {number_of(reached)}: {said.words}."
 
 
 def _files(record: RunRecord) -> Iterable[Html]:
