@@ -110,7 +110,12 @@ def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
         r"\s+".join(map(re.escape, form.split()))
         for form in sorted(forms, key=len, reverse=True)
     )
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(escaped)})(?![\w-])", re.IGNORECASE)
+    inside = "|".join(escaped)
+    # A phrase may begin with a star: *lag* in italics is not **lag**, which is bold.
+    return re.compile(
+        rf"(?<![\w-])(?:(?<!\*)(?=\*)|(?!\*))(?:{inside})(?![\w-])(?:(?<!\*)|(?!\*))",
+        re.IGNORECASE,
+    )
 
 
 def _readable(text: str, *, is_first: bool) -> str:

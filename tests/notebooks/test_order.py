@@ -1,19 +1,31 @@
 """A cell that is run too early says in one sentence which cell comes first."""
 
 import ast
+import builtins
 from pathlib import Path
 
 import build_notebooks
 import nbformat
 import pytest
 
+from labkit.teach.exercises.cells import bound
+from labkit.teach.exercises.cells import used as names
+from labkit.teach.first import comes_first
+
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = build_notebooks.sources(ROOT)
+ASKING = [source for source in SOURCES if not build_notebooks.is_told(source)]
+"""Notebooks whose cells ask by `lab.need`."""
+TOLD = [source for source in SOURCES if build_notebooks.is_told(source)]
+
+
+def texts(source: Path) -> list[str]:
+    cells = nbformat.reads(build_notebooks.build(source)[0], as_version=4).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
 
 
 def trees(source: Path) -> list[ast.Module]:
-    cells = nbformat.reads(build_notebooks.build(source)[0], as_version=4).cells
-    return [ast.parse(cell.source) for cell in cells if cell.cell_type == "code"]
+    return list(map(ast.parse, texts(source)))
 
 
 def assigned(tree: ast.Module) -> set[str]:
@@ -63,8 +75,25 @@ def needed(tree: ast.Module) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_every_cell_asks_for_what_other_cells_set(source: Path):
+@pytest.mark.parametrize("source", TOLD, ids=lambda path: path.stem)
+def test_a_cell_takes_names_from_above_and_without_them_says_from_where(source: Path):
+    given = set(dir(builtins))
+    for text in texts(source):
+        foreign = names(text) - set(dir(builtins))
+        assert foreign <= given, text
+        for name in foreign:
+            told = comes_first(name, [text], f"{source.stem}.ipynb")
+            assert told.startswith(f"`{name}` comes from the "), text
+            assert told.endswith("cell first.")
+        given |= bound(text)
+
+
+def test_every_cell_asks_for_what_other_cells_set():
+    for source in ASKING:
+        asks_for_all(source)
+
+
+def asks_for_all(source: Path):
     """What a cell uses of others is `lab`, or is there when what it asks for is there."""
     comes_with: dict[str, set[str]] = {
         "lab": {"lab"}

@@ -39,8 +39,14 @@ def told() -> dict[str, list[str]]:
     return found
 
 
-def test_the_words_of_the_course_come_in_order():
-    assert complaints(told(), entries()) == []
+TOLD = told()
+COMPLAINTS = complaints(TOLD, entries())
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_words_of_the_course_come_in_order(name):
+    mine = [each for each in COMPLAINTS if each.startswith((f"{name}:", f"{name},"))]
+    assert "\n".join(mine) == ""
 
 
 def test_the_page_is_made_from_the_file():
@@ -125,7 +131,11 @@ def entry(word, notebook, **more):
 
 WORDS = {
     "lag": entry("lag", "01_a", forms=("lags", "lagging")),
-    "lag log": entry("lag log", "02_b", ordinary={"log of the lag log": "a song"}),
+    "lag log": entry(
+        "lag log",
+        "02_b",
+        ordinary={"log of the lag log": "a song", "*lag log*": "its name"},
+    ),
     "read_late": entry("read_late", "02_b"),
 }
 A = "How far a reader is behind its writer is called its **lag**, counted in records."
@@ -153,6 +163,7 @@ def test_words_in_order_are_not_complained_about():
         "lagoon, jet-lag and flag",
         "## What this is called in Flink\n\n| lag | lag log |",
         "the log of the lag log",
+        "the *lag log* of somebody",
     ],
 )
 def test_what_is_no_use_of_a_word_may_stand_above_it(harmless):
