@@ -25,7 +25,7 @@ SHOWN = {
     "delivery": 'lab.show("delivery.strong_production")',
     "snapshot": 'lab.show("snapshot.markers_flow")',
     "barriers": 'lab.show("barriers.alignment")',
-    "two_phase_commit": 'lab.show("two_phase_commit.blocked")',
+    "two_phase_commit": 'lab.show("two_phase_commit.coordinator_gone")',
     "textbook": 'lab.show("two_phase_commit~1~textbook.true~~prepare-0.hear-0")',
     "pipeline": 'lab.show("pipeline.jump_back")',
     "changelog": 'lab.show("changelog.retract_stream")',

@@ -82,7 +82,7 @@ def test_stop_the_world_says_how_long_everybody_stood_still():
 
 BROKEN = {
     "aborts_alone": {"atomic", "promise"},
-    "blocked": {"nobody_blocked"},
+    "coordinator_gone": {"nobody_blocked"},
     "early_commit": {"atomic"},
     "forgotten_decision": {"atomic", "final", "promise"},
     "forgotten_vote": {"atomic", "promise"},
@@ -114,6 +114,6 @@ def test_two_phase_commit_ends_as_its_scenario_says(name: str):
 
 
 def test_whoever_is_blocked_holds_its_locks_to_the_end():
-    steps = facts(replay(ALL["two_phase_commit.blocked"].trace))["blocked_steps"]
+    steps = facts(replay(ALL["two_phase_commit.coordinator_gone"].trace))["blocked_steps"]
     assert isinstance(steps, list)
     assert min(steps) >= 5

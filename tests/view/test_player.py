@@ -381,7 +381,7 @@ def test_a_scenario_a_bad_trace_and_a_run_beside(live):
 def test_another_models_scenario_brings_its_own_menu(live):
     explorer, shown = live(Session.of("pipeline"))
     box = shown.get_by_label("trace or scenario to open")
-    box.fill("two_phase_commit.blocked")
+    box.fill("two_phase_commit.coordinator_gone")
     box.press("Enter")
     shown.locator("h4", has_text="two phase commit").wait_for()
     menu = (

@@ -38,7 +38,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
         {},
         f"{_DECIDED} crash_coordinator restart_coordinator announce {_TOLD}",
     ),
-    "blocked": Scenario(
+    "coordinator_gone": Scenario(
         "The coordinator dies after the votes and never returns: both are in doubt and hold their locks for ever.",
         {"coordinator_returns": False, "losses": 0},
         "start read(0) read(1) hear(0) hear(1) crash_coordinator inquire(0) inquire(1)",
