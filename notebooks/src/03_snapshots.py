@@ -67,8 +67,7 @@ assert lab.replay("snapshot.copied_before_and_after").facts["snapshot_accounts"]
 # %% [markdown]
 # On the right the snapshot holds 200 + 300 = 500 of 400. The same 100 are in both copies.
 #
-# A wrong copy does no harm until somebody needs it. So let the power fail: process 1 pays, both copy, process 1 dies, and
-# both go back to the snapshot.
+# Now let the power fail: process 1 pays, both copy, process 1 dies, and both go back to the snapshot.
 
 # %%
 lab.replay("snapshot.power_failure")
@@ -101,7 +100,8 @@ assert set(walk.violated) == {"reachable"}
 #
 # ## First way: stop everybody
 #
-# All pause, the money under way arrives, all copy, all resume. The lab *searches*: it tries every schedule, that is, every
+# All pause, the money under way arrives, all copy, all resume. The channels are empty then, and no account changes between two
+# copies. The lab *searches*: it tries every schedule, that is, every
 # order in which the steps can come. Each situation that it meets is a *state* of the search.
 
 # %% tags=["nbval-check-output"]
@@ -119,8 +119,8 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 # %% [markdown]
 # The search shows that no schedule breaks a claim, in any of its 1,037 states. So stopping is correct. What does it cost?
 # One such run has eleven steps: a transfer, three pauses, the arrival of the money, three copies, three resumes. From the
-# third pause to the first resume nobody can begin a transfer: that is five of the eleven. And all wait for the slowest.
-# (Real processes must also find out by messages that all channels are empty. The simulator simply sees it.)
+# third pause to the first resume nobody can begin a transfer: that is five of the eleven. All wait for the slowest, and in a
+# stream the records pile up meanwhile.
 #
 # ## Second way: markers
 #
@@ -133,7 +133,8 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 #    comes. What it saves is the content of that channel.
 #
 # When a process has a marker from every channel, its part is whole, and it stores its part on disk. When all parts are
-# stored, the snapshot is complete. Until then the last complete one counts.
+# stored, the snapshot is complete. Until then the last complete one counts. The rules leave open who collects the parts. In Flink
+# the checkpoint coordinator does, and the parts lie in a store that all can reach.
 #
 # Three processes, 600 in all. Process 2 sends 100 to process 1. Before the money arrives, process 1 begins a snapshot. Then
 # the 100 arrive, and later the marker of process 2.
@@ -158,14 +159,14 @@ assert walk.facts["snapshot_channels"] == 100
 assert walk.facts["stood_still_steps"] == 0
 
 # %% [markdown]
-# The card shows 500 in the accounts and 100 under way: all 600. It also shows that nobody stood still. Here are both ways
-# beside each other. Flags are markers. Watch the 100 arrive after process 1 has copied and before the flag of their sender.
+# The card shows 500 in the accounts and 100 under way: all 600. Nobody stood still. Here are both ways beside each other.
+# Flags are markers. Watch the 100 arrive after process 1 has copied and before the flag of their sender.
 
 # %%
 lab.show("snapshot.stopped_world", beside="snapshot.markers_flow")
 
 # %% [markdown]
-# One run proves little. So search again.
+# One run proves little. Search again:
 
 # %% tags=["nbval-check-output"]
 two = lab.explore("snapshot", algorithm="chandy_lamport", processes=2, transfers=2)
@@ -235,7 +236,7 @@ lab.compare(marker_first=marker_first, transfer_first=transfer_first, facts=["sn
 #
 # ## When was it so?
 #
-# Here is one more correct snapshot. The last line says after which step the bank was in just this state.
+# Here is another correct snapshot. Its last line says after which step the bank was so.
 
 # %% tags=["nbval-check-output"]
 walk = lab.replay("snapshot.crossing_transfers")
@@ -428,7 +429,7 @@ lab.check("03-moment")
 # ## What remains true
 #
 # - A copy is right if it is a consistent cut: received means sent, and what is under way is saved.
-# - Stopping everybody is correct and expensive. Markers stop nobody. They need channels that lose nothing and keep the order.
+# - Markers stop nobody. They need channels that lose nothing and keep the order.
 # - A snapshot need not have been a moment. Everybody must go back to it together.
 #
 # A bank has no input that it could read again. A stream has one, so its copies also hold how far the sources have read. That

@@ -60,13 +60,14 @@ lab.answer("04-offset", stored.facts["checkpoint_offsets"][0])
 assert stored.facts["checkpoint_counts"] == "hello=2 world=1"
 
 # %% [markdown]
-# The checkpoint holds *hello=2* and *world=1*: the records 0, 1 and 2, and no other. Watch who stores its part when.
+# The checkpoint holds offset 3 for the source, and *hello=2*, *world=1* for the tasks that count: the records 0, 1 and 2, and no
+# other. Watch who stores its part when.
 
 # %%
 lab.show("barriers.three_records")
 
 # %% [markdown]
-# Was there a moment at which the job looked like this? Here the source puts the barrier behind record 0 and reads on.
+# Was there such a moment? Here the source puts the barrier behind record 0 and reads on.
 
 # %%
 lab.replay("barriers.source_reads_on").until("complete")
@@ -199,13 +200,14 @@ assert naive.until("complete").facts["checkpoint_offsets"] == [1, 1]
 assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"
 
 # %% [markdown]
-# The *counts* are wrong, behind a two-phase sink: this is not a matter of the sink. Flink calls this mode *at-least-once*.
+# Four *hello* instead of three, behind a two-phase sink: no sink can repair a wrong *count*. Flink calls this mode *at-least-once*:
+# a task only counts barriers and blocks nothing.
 #
 # The remedy is **alignment**: a task *blocks* a channel whose barrier has come, reads the others until their barriers come,
 # copies, and passes the barrier on. A source that has ended sends no barrier any more; its end counts as one
 # (`barriers.finished_source`).
 #
-# Four searches try every order of the steps: aligned; not aligned; not aligned and no crash; not aligned and one source.
+# Four searches try every order of the steps.
 
 # %% tags=["nbval-check-output"]
 job = {"words": words, "counts": 1}
@@ -271,8 +273,8 @@ assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copie
 # On the left one record waited; on the right three were stored. The searches show that unaligned checkpoints are right, and need
 # the records in flight. They help where alignment takes long, and cost space and writing.
 #
-# Writing a copy takes time, too. A task that stands still meanwhile loses four steps (`barriers.copied_standing`). A task that
-# copies in memory and writes in the background loses none.
+# Writing a copy takes time, too. A task that stands still meanwhile loses four steps (`barriers.copied_standing`), and none if it
+# writes in the background.
 #
 # > **What popular notes get wrong**
 # >
@@ -284,9 +286,9 @@ assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copie
 #
 # ## Which settings decide
 #
-# A checkpoint that takes too long *expires*: the coordinator gives it up. If failures are *tolerated*, the job lives on, and its
-# sources do not go back. What becomes of the transaction that the sink has sealed? And somebody may *cancel* a job and start it
-# again later.
+# A checkpoint that takes too long *expires*: the coordinator gives it up. By default Flink then fails the job, which restarts from
+# the last complete checkpoint. If failures are *tolerated*, the job lives on, and its sources do not go back. What becomes of the
+# transaction that the sink has sealed? And what if somebody *cancels* a job and starts it again?
 
 # %% tags=["nbval-check-output"]
 ends = {
@@ -438,7 +440,7 @@ lab.check("04-settings")
 # %% [markdown]
 # ## What remains true
 #
-# - A checkpoint is a set of copies that fit together. No such moment need have existed.
+# - A checkpoint is a set of copies that fit together.
 # - Exactly-once state needs alignment, *or* the records in flight, *or* tasks with one input.
 # - The stored checkpoint is the decision. The notification comes after it, and may be lost.
 #
@@ -448,11 +450,11 @@ lab.check("04-settings")
 # |---|---|---|
 # | barrier | checkpoint barrier | none: a micro-batch ends in all tasks |
 # | coordinator | `CheckpointCoordinator`, in the JobManager | driver |
-# | where the parts lie | `state.checkpoints.dir` (Flink 2: `execution.checkpointing.dir`); default: the JobManager's memory | `checkpointLocation` |
-# | who keeps the last address | JobManager; with high availability ZooKeeper or Kubernetes | you: it is the folder's name |
+# | where the parts lie | `state.checkpoints.dir` (Flink 2: `execution.checkpointing.dir`); default: JobManager's memory | `checkpointLocation` |
+# | who keeps the address | JobManager; with high availability ZooKeeper or Kubernetes | you: the folder's name |
 # | decision | the store of completed checkpoints | `commits/N` |
 # | notification | `notifyCheckpointComplete` | - |
-# | first aligned, then unaligned | `aligned-checkpoint-timeout`, default 0: unaligned at once, if enabled | - |
+# | unaligned only after a while | `aligned-checkpoint-timeout`, default 0 | - |
 #
 # ## On Monday
 #
@@ -477,7 +479,7 @@ lab.check("04-settings")
 # **3. A checkpoint expires and the job lives on. What should the sink do with the sealed transaction?**
 #
 # <details><summary>a) Abort it.</summary>Then its rows are lost: the source does not go back.</details>
-# <details><summary>b) Commit it at once.</summary>Nothing has decided that. If the job dies now, the rows come again.</details>
+# <details><summary>b) Commit it at once.</summary>If the job dies now, the rows come again.</details>
 # <details><summary>c) Keep it, and commit it with the next checkpoint.</summary>Yes. A later checkpoint includes everything before
 # it.</details>
 #
@@ -485,7 +487,6 @@ lab.check("04-settings")
 # Sources: [Carbone and others, 2015](https://arxiv.org/abs/1506.08603); Flink on
 # [checkpointing](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/dev/datastream/fault-tolerance/checkpointing/),
 # [storage and retention](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/ops/state/checkpoints/),
-# [back pressure](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/ops/state/checkpointing_under_backpressure/); its
-# classes `CheckpointCoordinator`, `CheckpointFailureManager`, `SingleCheckpointBarrierHandler`, `CheckpointListener`.
+# [back pressure](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/ops/state/checkpointing_under_backpressure/).
 #
 # Next: [05, who decides?](05_two_phase_commit.ipynb)
