@@ -78,15 +78,15 @@ THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}
 STATEMENTS = Statements(
     "blocked_answer",
     {
-        "a": "It would be right if nobody had been told. The coordinator may have told another participant to commit "
-        "before it died (two_phase_commit.aborts_alone).",
-        "b": "Its yes does not speak for the others: one of them may have voted no.",
-        "c": "It has promised to be able to do either, and cannot know which was decided. It keeps its locks and asks "
-        "until the coordinator is back with its log (two_phase_commit.blocked).",
-        "d": "The others may be in doubt too, and then nobody of them knows. If one of them does know the outcome, "
-        "asking it helps; two-phase commit itself does not demand that.",
+        "a": "Answer 1 tells the outcome, and a decision is the same for all. But answer 3 tells one, too.",
+        "b": "After 1 the decision is known: commit. After 3 nobody can ever decide to commit, since one yes is missing: "
+        "participant 0 may abort. After 2 both are in doubt (two_phase_commit.coordinator_gone).",
+        "c": "After 2 there are two yeses, and still no decision that anybody knows of: the coordinator may have aborted "
+        "after a long silence. Whoever acts now acts alone (two_phase_commit.aborts_alone).",
+        "d": "Whoever knows the outcome may tell it. The coordinator's log is where it is made, not the only place where it "
+        "is known.",
     },
-    "c",
+    "b",
 )
 
 EXERCISES = (
@@ -171,15 +171,16 @@ EXERCISES = (
     Exercise(
         name="05-blocked",
         notebook=NOTEBOOK,
-        title="in doubt",
+        title="ask the neighbour",
         kind=Kind.EXPLAIN,
         level=Level.MEDIUM,
         points=1,
         answer="blocked_answer",
-        task="A participant has voted yes, and the coordinator is dead. What may it do?",
+        task="A participant has voted yes, the coordinator is dead, and another participant answers instead. After which "
+        "answers may the first one stop waiting?",
         hints=(
-            "What could the coordinator have told somebody else before it died?",
-            "Step through aborts_alone.",
+            "What could the coordinator have decided before it died, in each case?",
+            "What does a commit need from everybody?",
         ),
         lines=1,
         public=(Variant("statements"),),
