@@ -142,7 +142,7 @@ assert list(other_moments["two_phase, log-then-commit"].verdict.duplicate) == []
 # If `commits/2` is there as well, batch 2 is finished, and the next start plans batch 3.
 #
 # Each order has its damage. Commit-then-log can write a batch **twice**. Log-then-commit can **lose** one: nobody runs it again, so a store that
-# forgets a prepared transaction has lost its rows ([09](09_kafka.ipynb)).
+# forgets what was prepared has lost its rows ([09](09_kafka.ipynb)).
 #
 # *wal* doubled the one row that was copied before the kill: the restart copied the whole log.
 # (Flink 1.x's write-ahead sink sends a pending log again only after its next completed checkpoint.)
@@ -297,7 +297,7 @@ assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee 
 # Choose a sink, a store (`"files"` or `"sqlite"`) and an order (`"engine"`, `"decision"`, or `None` for a sink that takes
 # none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed, and `commits/0` is not
 # written. A sink that shows its rows at once is killed when all of them are out. Two things must hold after the restart: the guarantee
-# is **exactly-once**, and no value was seen to jump back. The check takes about twenty seconds; a grade comes from other batches and sizes.
+# is *exactly-once*, and no value was seen to jump back. The check takes about twenty seconds; a grade comes from other batches and sizes.
 #
 # *configure, medium, 4 points; one line.*
 #

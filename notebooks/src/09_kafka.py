@@ -20,7 +20,7 @@
 # - find out who holds up a reader that gets nothing,
 # - say where a restarted job reads on, and what the offsets of a consumer group are for.
 #
-# The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or a private one that ends with this
+# This is a real Kafka: yours, if `LABKIT_KAFKA` names one, or a private one that ends with this
 # notebook's kernel. (The very first time its program is fetched, 44 MB.)
 
 # %%
@@ -69,7 +69,7 @@ def read(isolation_level, start="earliest"):
 {"read_uncommitted": read("read_uncommitted"), "read_committed": read("read_committed")}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'read_uncommitted': ['hello'], 'read_committed': []}
 
 # %% [markdown]
 # The first reader has *hello*, although nobody has decided anything. Now the producer aborts, and both read again from the beginning:
@@ -79,7 +79,7 @@ producer.abort_transaction()
 {"read_uncommitted": read("read_uncommitted"), "read_committed": read("read_committed")}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'read_uncommitted': ['hello'], 'read_committed': []}
 
 # %% [markdown]
 # The default reader still gets *hello*. An abort removes nothing from the log: it adds a **transaction marker**, a small entry that says "aborted", and `read_committed`
@@ -101,7 +101,8 @@ except KafkaError as error:
 read("read_committed")
 
 # %% [raw] tags=["expected"]
-# ?
+# ProducerFencedError
+# []
 
 # %% [markdown]
 # This is **fencing**: the broker refuses a writer that was replaced. `init_transactions` raises the **epoch** of the transactional id, a number that only grows; an older one is refused.
@@ -135,13 +136,24 @@ steps = lab.ten_steps(kafka)
 steps
 
 # %% [raw] tags=["expected"]
-# ?
+#     step                                          open  read_uncommitted  read_committed
+# 1   starts: its checkpoint says offset 0          -     -                 -
+# 2   reads hello at offset 0                       -     -                 -
+# 3   initialises the id of transaction 0           -     -                 -
+# 4   writes hello: transaction 0 is open           0     hello             -
+# 5   barrier: flushes transaction 0                0     hello             -
+# 6   writes world into transaction 1               0, 1  hello world       -
+# 7   stores its checkpoint: offset 1, commit 0     0, 1  hello world       -
+# 8   asks for the commit; the coordinator logs it  ?     ?                 ?
+# 9   the marker of transaction 0 is in the log     1     hello world       hello
+# 10  tells its group the offset, for monitoring    1     hello world       hello
 
 # %% tags=["nbval-check-output"]
 lab.answer("09-step", steps.first("hello", "read_committed"))
 
 # %% [raw] tags=["expected"]
-# ?
+# It was 9.
+# A reader at read_committed needs the transaction marker in the topic. The decision (7) is the job's own, and the answer to the commit (8) comes before the marker is written.
 
 # %% [markdown]
 # *open* lists the transactions that the coordinator calls unfinished. Nothing changes there at step 5: for Kafka a pre-committed transaction is an open one. **Kafka has no vote.**
@@ -166,7 +178,11 @@ print(copy.write("t", "hello"), copy.pre_commit("t"), copy.hang_up("t"), sep="\n
 print(copy.ask_to_commit("t"), copy.ask_to_commit("t"), sep="\n")
 
 # %% [raw] tags=["expected"]
-# ?
+# t: written
+# t: pre-committed
+# t: its writer is gone
+# t: the coordinator answers NoError
+# t: the coordinator answers NoError
 
 # %% tags=["checked"]
 assert copy.commit("t") == "t: already committed"  # and its marker is in the log
@@ -194,7 +210,14 @@ print(
 )
 
 # %% [raw] tags=["expected"]
-# ?
+# slow: begun
+# slow: written
+# slow: its writer is gone
+# written without a transaction
+# quick: begun
+# quick: written
+# quick: pre-committed
+# quick: committed
 
 # %%
 lab.ask("09-waits")
@@ -207,7 +230,8 @@ waiting
 lab.answer("09-waits", len(waiting.committed))
 
 # %% [raw] tags=["expected"]
-# ?
+# It was 0.
+# The first open transaction begins at offset 0, with slow's record. The reader stops there, and the two other records lie behind it.
 
 # %% [markdown]
 # The look shows a last stable offset of 0: *slow* holds up everybody. Behind its record waits what is committed, and also what never was in a transaction.
@@ -218,7 +242,11 @@ print(shared.abort("slow"))
 shared.look()
 
 # %% [raw] tags=["expected"]
-# ?
+# slow: aborted
+#                   can read up to             gets
+# read_uncommitted  5, the end                 one two three
+# read_committed    5, the last stable offset  two three
+# open transactions: none
 
 # %% tags=["checked"]
 assert shared.look().committed == ["two", "three"]
@@ -236,7 +264,7 @@ assert shared.look().committed == ["two", "three"]
 # Who needs that? Let us falsify it.
 #
 # The job copies two of four records and stops. Somebody sets the group's offset back to 0, or forward to 4. Then the job starts again.
-# Once it looks into its **checkpoint** for where to read on; once it asks the **group**.
+# Once it looks into its checkpoint for where to read on; once it asks the group.
 
 # %%
 lab.ask("09-group")
@@ -254,13 +282,17 @@ lab.compare(copies)
 lab.answer("09-group", [name for name, copied in copies.items() if copied.verdict.guarantee == "exactly-once"])
 
 # %% [raw] tags=["expected"]
-# ?
+# It was: checkpoint, group set to 0, checkpoint, group set to 4.
+# The checkpoint said 2, whatever the group said. The job that asked its group read two records again when it was told 0, and skipped two when it was told 4.
 
 # %% tags=["nbval-check-output"]
 {name: copied.started_at for name, copied in copies.items()}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'checkpoint, group set to 0': 2,
+#  'checkpoint, group set to 4': 2,
+#  'group, set to 0': 0,
+#  'group, set to 4': 4}
 
 # %% [markdown]
 # These are the offsets at which each job read on.
@@ -281,7 +313,7 @@ successor.commit_transaction()
 {start: read("read_committed", start) for start in ("latest", "earliest")}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'latest': [], 'earliest': ['again']}
 
 # %% [markdown]
 # `latest` missed everything that was there before. Spark takes this from no consumer: its option `startingOffsets` decides, with the default `latest` for a stream,
@@ -327,16 +359,19 @@ runs = lab.crash_each(
 lab.compare(runs)
 
 # %% tags=["nbval-check-output"]
-{name: (run.verdict.guarantee.value, run.crashes[0].get("source", {})) for name, run in runs.items()}
+{name: runs[name].crashes[0]["source"] for name in ("the group lies", "a new partition")}
 
 # %% [raw] tags=["expected"]
-# ?
+# {'the group lies': {'between': 'falsify-group', 'group': {'0': 5}},
+#  'a new partition': {'between': 'add-partition', 'ends': {'0': 5, '1': 2}}}
 
 # %% tags=["checked"]
 assert all(run.crashes[0]["signal"] == 9 for run in runs.values())
+assert [run.verdict.guarantee for run in runs.values()] == 3 * ["exactly-once"] + ["at-most-once", "exactly-once"]
+assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs.values()] == [0, 0, 0, 2, 2]
 
 # %% [markdown]
-# In the first three rows the checkpoint said where to read on. The group's lie changed nothing.
+# In the first three rows the checkpoint said where to read on. The group said 5, the end of the topic, and that changed nothing.
 # The new partition was read from its **beginning**. It must be: who begins at its end misses what was written before.
 # Spark does so by itself, and so does Flink's `KafkaSource`.
 #
@@ -349,8 +384,8 @@ assert all(run.crashes[0]["signal"] == 9 for run in runs.values())
 #
 # ## Your turn: break it
 #
-# **Simulated**, so that you choose each step: lose a record although its checkpoint is complete. A transaction expires after
-# one tick, and two ticks may pass. Then find the last moment at which the same tick does no harm.
+# **Simulated**, so that you choose each step: lose a record although its checkpoint is complete. A transaction expires
+# when the clock moves once, and it may move twice. Then find the last moment at which the same move does no harm.
 
 # %%
 steering = lab.explorer("kafka_log", partitions=1, ticks=2, crashes=1)
