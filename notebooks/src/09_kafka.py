@@ -160,7 +160,7 @@ lab.answer("09-step", steps.first("hello", "read_committed"))
 # Step 8 has question marks because the answer comes *before* the marker.
 # *world* waits for the next checkpoint, so a reader at `read_committed` is up to a whole checkpoint interval behind.
 #
-# The same **simulated**, with the coordinator's log:
+# The same **simulated**:
 
 # %%
 lab.show("kafka_log.kafka_to_kafka")
@@ -371,9 +371,9 @@ assert [run.verdict.guarantee for run in runs.values()] == 3 * ["exactly-once"] 
 assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs.values()] == [0, 0, 0, 2, 2]
 
 # %% [markdown]
-# In the first three rows the checkpoint said where to read on. The group said 5, the end of the topic, and that changed nothing.
+# In the first three rows the checkpoint said where to read on. The group's lie, 5, changed nothing.
 # The new partition was read from its **beginning**. It must be: who begins at its end misses what was written before.
-# Spark does so by itself, and so does Flink's `KafkaSource`.
+# Spark and Flink's `KafkaSource` do so by themselves.
 #
 # The last two rows show opposite ends of one timeout. Where the decision came first, nobody ran the batch again, and what Kafka had dropped was **lost**.
 # Where the decision came last, nothing was decided, and the batch ran again. That does not make commit-then-log better:
