@@ -48,7 +48,7 @@ class State(StrEnum):
     ROCKSDB = "rocksdb"
     """RocksDBStateStoreProvider: a database by task, its changes or snapshots in the checkpoint."""
     HDFS = "hdfs"
-    """HDFSBackedStateStoreProvider, Spark's default: a map in the driver's heap, a delta file by batch."""
+    """HDFSBackedStateStoreProvider, Spark's default: a map in the executor's heap by task, a delta file by batch."""
 
 
 class CheckpointFate(StrEnum):

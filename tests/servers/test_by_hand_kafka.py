@@ -49,6 +49,23 @@ def test_both_levels_side_by_side(broker: Kafka) -> None:
     assert topic.look().committed == ["two"]
 
 
+def test_a_topic_is_there_for_clients_of_ones_own(broker: Kafka) -> None:
+    from kafka import KafkaConsumer, KafkaProducer
+
+    name = broker.topic().name
+    producer = KafkaProducer(bootstrap_servers=broker.address, max_block_ms=10_000)
+    producer.send(name, b"hello").get(timeout=PATIENCE)
+    producer.close()
+    consumer = KafkaConsumer(
+        name,
+        bootstrap_servers=broker.address,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=5_000,
+    )
+    assert next(iter(consumer)).value == b"hello"
+    consumer.close()
+
+
 def test_a_second_request_is_answered_without_an_error_and_an_expired_one_is_fenced(
     broker: Kafka,
 ) -> None:
