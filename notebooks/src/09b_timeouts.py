@@ -230,12 +230,12 @@ jobs = {
 # sealed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
 
 # %% tags=["nbval-check-output"]
-lab.compare(kept=lab.replay("pipeline.expired_checkpoint"), aborted=lab.replay("pipeline.expired_and_aborted"))
+lab.compare(rides_along=lab.replay("pipeline.expired_checkpoint"), aborted=lab.replay("pipeline.expired_and_aborted"))
 
 # %% [raw] tags=["expected"]
-#          guarantee     lost  twice  jumps back  rows
-# kept     exactly-once  0     0      0           3
-# aborted  at-most-once  1     0      0           2
+#              guarantee     lost  twice  jumps back  rows
+# rides_along  exactly-once  0     0      0           3
+# aborted      at-most-once  1     0      0           2
 
 # %% [markdown]
 # The second line shows the lost row. Now back to the sample: interval 10 s, checkpoint timeout 5 s, no checkpoint
@@ -284,11 +284,13 @@ assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit =
 # the job dies.
 
 # %% tags=["nbval-check-output"]
-epochs = lab.replay("barriers.epochs")
-{"while it is down": epochs.until("crash").facts["visible"], "in the end": epochs.facts["visible"]}
+run = lab.replay("barriers.source_reads_on")
+lab.compare({"while it is down": run.until("crash"), "in the end": run}, facts=["visible"])
 
 # %% [raw] tags=["expected"]
-# {'while it is down': 'hello=1', 'in the end': 'hello=2 world=1'}
+#                   visible          broken
+# while it is down  hello=1          nothing
+# in the end        hello=2 world=1  nothing
 
 # %% tags=["nbval-check-output"]
 lab.explore("barriers", sources=1, counts=1, crashes=2)
@@ -298,7 +300,7 @@ lab.explore("barriers", sources=1, counts=1, crashes=2)
 #   1,887 states, all there are
 
 # %% [markdown]
-# The first result shows the row before the barrier: it was committed with checkpoint 1. The row behind the barrier was in the next transaction,
+# The first table shows the row before the barrier: it was committed with checkpoint 1. The row behind the barrier was in the next transaction,
 # which recovery aborts; its record is read again. The card shows that this holds for every order of steps with two crashes. Every record
 # belongs to one stream epoch, before or behind a barrier, and none is left out.
 #

@@ -168,7 +168,7 @@ def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) ->
     assert len(withheld) > 5
     root_layout.copy_lab(tmp_path, withheld)
     answering = [
-        'lab.explore("kafka_log", timeout=4)',  # 09-timeout
+        'lab.explore("kafka_log", timeout=4)',  # 09b-timeout
         'lab.seen_over_time({}, "hello")',  # 06-jump
         'lab.explore("two_phase_commit", participants=2)',  # 05-recovery, 05-atomic
         'lab.explore("snapshot")',  # 03-cut
