@@ -23,10 +23,12 @@ TELLING = {
 }  # fmt: skip
 """Words that tell what a run shows, as parts of a name."""
 CAUSES = {
-    "delivery.lost_acknowledgement": "the loss is what is done to the run, and not what comes of it"
+    "delivery.lost_and_repeated": "the record is lost on the way, and the sender repeats it: both are done to the run",
+    "delivery.worked_on_twice": "the work is done twice; what is counted is the question",
+    "delivery.lost_acknowledgement": "the loss is what is done to the run, and not what comes of it",
 }
 """Names with such a word that tell nothing, each with the reason."""
-DONE = frozenset({"kept"})
+DONE = frozenset({"kept", "twice"})
 """Of these words the ones that may also say what is done to a run, where the notebook gives it a name."""
 RUNS = {"crash", "explore", "explorer", "held_back", "replay", "show", "simulate"}
 """Functions of the lab that take a scenario or a moment, and whose result must not be kept under a telling name."""
