@@ -60,8 +60,7 @@ from labkit.view.strip import strip
 from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from labkit.spark.interactive import Session
     from labkit.stores.kafka.timeouts import TimeoutTrial
     from labkit.teach.questions.card import Answer
 
@@ -133,7 +132,7 @@ def pieces() -> Pieces:
     return Pieces()
 
 
-def spark() -> "SparkSession":
+def spark() -> "Session":
     """A Spark session in this kernel, to try things with: Java is found, logs are quiet, and it ends with the kernel.
 
     Raises `ServiceUnavailable` when there is no usable Java.

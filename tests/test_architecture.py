@@ -39,7 +39,11 @@ PURE = {
 ONLY_IN = {
     "pyspark": ("spark", "runs", "crashtest"),
     "py4j": ("spark", "runs"),
-    "psycopg": ("stores", "host"),
+    "psycopg": (
+        "stores",
+        "host",
+        "teach",
+    ),  # teach: SQL that learners write runs as they wrote it
     "kafka": ("stores",),
     "matplotlib": ("view", "runs"),
     "anywidget": ("view",),

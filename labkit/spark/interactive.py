@@ -37,6 +37,9 @@ from labkit.spark.session import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    Session = SparkSession
+    """The type of a session, for those who must not know PySpark."""
+
 CORES = 2
 """Threads of the session, and partitions of a shuffle: enough to see that there are several."""
 

@@ -195,6 +195,7 @@ lab.compare(
 # the interval. That checkpoint takes up to its own timeout. Then the job may crash before it commits, and be down. All of that
 # counts. The simulator finds the smallest timeout by search, in ticks:
 
+
 # %% tags=["nbval-check-output"]
 def loses(timeout, **job):
     """Whether some order of steps loses a record."""

@@ -114,6 +114,8 @@ def test_two_phase_commit_ends_as_its_scenario_says(name: str):
 
 
 def test_whoever_is_blocked_holds_its_locks_to_the_end():
-    steps = facts(replay(ALL["two_phase_commit.coordinator_gone"].trace))["blocked_steps"]
+    steps = facts(replay(ALL["two_phase_commit.coordinator_gone"].trace))[
+        "blocked_steps"
+    ]
     assert isinstance(steps, list)
     assert min(steps) >= 5
