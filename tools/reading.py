@@ -55,6 +55,8 @@ _NO_SENTENCE = re.compile(
     re.MULTILINE,
 )
 """Code, the line over a fold, formulas, the paragraph with sources, rows of tables, headings."""
+_ONLY_CODE = re.compile(r"\s\((?:Code|[\s,:;/=])+\)")
+"""What code names in brackets, with nothing else in them, is looked up and not read."""
 _NEW = re.compile(r"\n(?=\s*\n)|\n *(?:>+ *)?(?:[-*+]|\d+\.) +|<br>|</?details>|</?p>")
 """Where a sentence begins anew without a full stop before it: a paragraph, an item of a list, a fold."""
 _END = re.compile(
@@ -165,6 +167,7 @@ def sentences(markdown: str) -> list[str]:
     """The sentences of a cell; code within one counts as a word."""
     text = _NO_SENTENCE.sub("\n\n", markdown)
     text = re.sub(r"`[^`]*`|\$[^$\n]+\$", "Code", text)
+    text = _ONLY_CODE.sub("", text)
     found = []
     for part in _NEW.split(f"\n{text}"):
         whole = " ".join(plain(part).split())

@@ -301,7 +301,7 @@ assert len(shortest.counterexample().actions) == 8
 #
 # Four processes, **weak** productions, and ids that are derived from the record. Process 3 has put the record out. Then
 # process **2** dies, before it has heard of that. How often do the processes 1, 2 and 3 work on the record
-# (`executions`, a list of three numbers), and how often does it come out in the end (`effects`)?
+# (`executions`, a list of three numbers)? And how often does it come out in the end (`effects`)?
 #
 # *predict, easy, 1 point for predicting, right or wrong; one line.*
 #
@@ -326,8 +326,8 @@ lab.check("02-predict")
 # %% [markdown] tags=["task"]
 # ## Exercise: know it again (`02-dedup`)
 #
-# Write the receiver. `receive(id, table, memory)` is asked for every message that comes: `id` is the message's id, `table`
-# the list of ids in the durable table, `memory` the list of ids in memory, which a crash empties. Return the steps that the
+# Write the receiver. `receive(id, table, memory)` is asked for every message that comes. `id` is the message's id. `table` is
+# the list of ids in the durable table. `memory` is the list of ids in memory, which a crash empties. Return the steps that the
 # receiver takes, in order:
 #
 # - `"output"`: what comes of the message is put out, for everybody to see;
@@ -373,9 +373,9 @@ lab.check("02-dedup")
 # ## Exercise: a chain that waits (`02-chain`)
 #
 # In this chain no process but the last may write durably: productions are **weak**, so each waits until everything
-# downstream is done. Choose whether senders repeat (`retry`), where ids are kept (`dedup`: `"none"`, `"connection"`,
-# `"volatile"`, `"durable"`), and what names a production that is made again (`ids`: `"derived"` from the record, or
-# `"fresh"`), so that **every record comes out exactly once** although anybody may crash and a message may get lost.
+# downstream is done. Choose whether senders repeat (`retry`) and where ids are kept (`dedup`: `"none"`, `"connection"`,
+# `"volatile"`, `"durable"`). Choose what names a production that is made again (`ids`: `"derived"` from the record, or
+# `"fresh"`). Anybody may crash and a message may get lost; **every record must come out exactly once**.
 #
 # *configure, medium, 2 points; one line.*
 #

@@ -36,6 +36,7 @@ def long(count):
         ("<details><summary>Which one. Is right?</summary>The first. It is.</details>", ["The first.", "It is."]),
         ("See [it](a.md) of Spark 4.2. `a/0` is (there.) *so* ... it is.", ["See it of Spark 4.2.", "Code is (there.)", "so ... it is."]),  # noqa: E501
         ('> **Wrong.** "*It is so.*" It is not.', ["Wrong.", '"It is so."', "It is not."]),
+        ("Choose a mode (`a`: `1`,\n`2`) for it (see `b`).", ["Choose a mode for it (see Code)."]),
         ("*Sources*: this\none. That one.\n\nText.", ["Text."]),
         ("{head}\n\n![a picture. Of it](x.svg)", []),
     ],
