@@ -61,9 +61,9 @@ lab.answer("02-again", again.guarantee)
 # A lost record is sent again. A lost answer makes the sender repeat a record that had arrived, so it counts twice.
 
 # %% [markdown]
-# Nothing is missing any more, and the record may count twice. Here are two of these schedules side by side. Left, the
-# record is lost. Right, the record arrives and the *answer* is lost. What does process 0 know in step 2 on the left, and
-# in step 5 on the right?
+# Sending again is at-least-once: nothing is missing, and the record may count twice. Here are two schedules side by side.
+# Left, the record is lost. Right, the record arrives and the *answer* is lost. What does process 0 know in step 2 on the
+# left, and in step 5 on the right?
 
 # %%
 lab.show("delivery.lost_and_repeated", beside="delivery.lost_acknowledgement")
@@ -118,8 +118,8 @@ assert durable.exhausted
 assert durable.broken == "nothing"
 
 # %% [markdown]
-# One place of three. Look at the crash: the receiver dies before it acknowledges, left with its list in memory, right with
-# its list in the store. Dashed frames are what the crash takes.
+# Only the list in the store makes it exactly-once. Here the receiver dies before it acknowledges, left with its list in
+# memory, right with its list in the store.
 
 # %%
 lab.show("delivery.table_in_memory", beside="delivery.table_in_the_store")
@@ -238,8 +238,8 @@ seen = [lab.replay(f"delivery.{name}").verdict.guarantee for name in runs]
 assert seen == [search.guarantee for search in designs.values()]
 
 # %% [markdown]
-# *Waiting for all* loses nothing and may count twice: Storm's basic promise is at-least-once. A weak production is safe on one
-# condition: when it is made again, it is the *same* production with the same id. And if a strong process left its
+# *Waiting for all* loses nothing. The record may count twice, because it is sent again and nobody has kept its id: Storm's
+# basic promise is at-least-once. A weak production is safe on one condition: when it is made again, it is the *same* production with the same id. And if a strong process left its
 # productions out of the durable step, a crash would lose them: the sender was told already, as with *ack_early*.
 #
 # What does waiting cost? Four processes. 3, 2 and 1 die, one after the other, before the record has come out. These lists
@@ -257,8 +257,7 @@ assert [walk.facts["waiting_steps"][0] for walk in (weak, strong)] == [29, 15]
 
 # %% [markdown]
 # With weak productions everybody works twice, and process 0 must be able to repeat the record for 29 steps. With strong
-# productions only the last one works twice, and 15 steps are enough. They pay with a durable write in each process.
-# (`lab.show("delivery.cascade")` shows it.)
+# productions only the last one works twice, and 15 steps are enough. The price is a durable write in each process.
 #
 # ## Who may send?
 #
