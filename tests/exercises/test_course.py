@@ -148,7 +148,7 @@ def test_the_command_writes_what_the_installed_version_is(
     tmp_path: Path, capsys
 ) -> None:
     assert execute(["course", str(tmp_path / "new")]) == 0
-    assert "10 notebooks" in capsys.readouterr().out
+    assert "12 notebooks" in capsys.readouterr().out
     assert (
         (tmp_path / "new" / "requirements.txt")
         .read_text()
