@@ -58,6 +58,17 @@ def test_a_replayed_scenario_has_the_judges_verdict():
     )
 
 
+def test_a_crash_is_simulated_behind_a_source_that_forgets():
+    kept, gone = (
+        lab.simulate("sink.after_pre_commit", sink="two_phase", source=source)
+        for source in ("log", "socket")
+    )
+    assert (kept.verdict.lost, gone.verdict.lost) == ((), (0, 1, 2))
+    assert gone.walk.actions == lab.replay("pipeline.forgetful_source").walk.actions
+    with pytest.raises(InvalidInput, match="there is no source 'sockte'"):
+        lab.simulate(sink="append", source="sockte")
+
+
 def test_a_crash_is_simulated_as_the_real_one_is_named():
     assert lab.simulate("sink.after_pre_commit", sink="append").verdict.duplicate == (
         0,

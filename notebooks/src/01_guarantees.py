@@ -70,8 +70,8 @@ lab.explore("pipeline", strategy="append")
 #   BROKEN no_regression, 17 steps: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds; meanwhile a reader saw 'hello' jump back from 2 to 1.
 
 # %% [markdown]
-# The search shows at-least-once: some schedule doubles a row, and no schedule loses one. The **state of a search** is one
-# situation in which all processes together can be, for example "one row is out and the driver is dead". The card says 64.
+# The search shows at-least-once: some schedule doubles a row, and no schedule loses one. A **state of a search** is one
+# situation in which all processes together can be, for example "one row is out and the driver is dead". The job has 64.
 # A **claim** is a sentence that must hold, such as "no row is there twice". For each claim that breaks, the card has a
 # shortest run that breaks it.
 #
@@ -327,7 +327,7 @@ lab.compare(**real) if really else "not asked for"
 # %% [markdown] tags=["task"]
 # ## Exercise: killed in the middle of a write (`01-predict`)
 #
-# *append* gets *hello* (offset 0), *world* (1) and *hello* (2) in one batch. It writes word by word, *world*
+# *append* gets *hello* (offset 0), *world* (1) and *hello* (2) in one batch. It writes task by task, *world*
 # first. The job is killed when the rows of offsets 1 and 0 are out and the row of offset 2 is not, and then restarted.
 # Which offsets are **lost** in the end, and which came **more than once**? Write two lists of offsets in place of the dots;
 # the run unlocks then.
