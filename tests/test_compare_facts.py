@@ -22,7 +22,7 @@ def test_facts_stand_before_what_is_broken():
 
 def test_what_a_run_does_not_know_is_a_dash():
     alone = lab.compare(
-        alone=lab.replay("snapshot.one_goes_back"), facts=["snapshot_accounts"]
+        alone=lab.replay("snapshot.restored_alone"), facts=["snapshot_accounts"]
     )
     assert alone.rows["alone"]["snapshot accounts"] == "-"
 

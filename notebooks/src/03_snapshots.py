@@ -95,8 +95,8 @@ assert set(walk.violated) == {"reachable"}
 # Transfer 12.1 (the first from process 1 to process 2) is received in one copy and not sent in the other. The transfer back
 # is sent and nowhere received. Two mistakes cancel out. The right sum is necessary, and no proof.
 #
-# A snapshot is right if it is a **consistent cut**: whatever is received in it was sent in it, and whatever was sent and
-# not received lies in one of its channels. A snapshot therefore has two parts: the accounts, and what is in the channels.
+# A snapshot is right if it is a **consistent cut**. Whatever is received in it was sent in it. Whatever was sent and not
+# received lies in one of its channels. So a snapshot has two parts: the accounts, and what is in the channels.
 #
 # ## First way: stop everybody
 #
@@ -134,7 +134,7 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 #
 # When a process has a marker from every channel, its part is whole, and it stores its part on disk. When all parts are
 # stored, the snapshot is complete. Until then the last complete one counts. The rules leave open who collects the parts. In Flink
-# the checkpoint coordinator does, and the parts lie in a store that all can reach.
+# the JobManager does, and the parts lie in a store that all can reach.
 #
 # Three processes, 600 in all. Process 2 sends 100 to process 1. Before the money arrives, process 1 begins a snapshot. Then
 # the 100 arrive, and later the marker of process 2.
@@ -273,7 +273,7 @@ assert not walk.violated
 lab.ask("03-alone")
 
 # %%
-alone = lab.replay("snapshot.one_goes_back")
+alone = lab.replay("snapshot.restored_alone")
 alone
 
 # %% tags=["nbval-check-output"]
@@ -288,7 +288,7 @@ lab.answer("03-alone", sum(process.account.balance for process in alone.state.pr
 # back to a snapshot with 100 in a channel. The 100 return to their channel and arrive: 400 again.
 
 # %%
-together = lab.replay("snapshot.all_go_back")
+together = lab.replay("snapshot.restored_together")
 together
 
 # %% tags=["checked"]
@@ -316,9 +316,9 @@ lab.replay(mine.trace)
 # ## Exercise: two transfers on their way (`03-predict`)
 #
 # Three branches have 200 each. Process 1 sends 100 to process 2, and process 2 sends 100 to process 3. Both are under way.
-# Now process 3 begins a snapshot with markers. Then, in this order: the 100 from process 2 reach process 3, the 100 from
-# process 1 reach process 2, and only then do the markers of process 3 reach the two others. What does the snapshot hold:
-# the three accounts, and the money under way?
+# Now process 3 begins a snapshot with markers. First the 100 from process 2 reach process 3. Then the 100 from process 1
+# reach process 2. Only then do the markers of process 3 reach the two others. What does the snapshot hold: the three
+# accounts, and the money under way?
 #
 # *predict, easy, 1 point for predicting, right or wrong; one line.*
 #
@@ -344,10 +344,10 @@ lab.check("03-predict")
 # %% [markdown] tags=["task"]
 # ## Exercise: is this copy any good? (`03-cut`)
 #
-# Write the property that makes a snapshot usable. `consistent(parts)` gets one dict a process: its `"balance"`, the numbers
-# of the transfers that it has `"sent"` and `"received"` in its copy, and those that were saved from the `"channels"` that
-# lead to it. Every transfer has a number of its own. Return `True` if the bank could have been in this state, `False` if it
-# could not.
+# Write the property that makes a snapshot usable. `consistent(parts)` gets one dict a process. It holds the `"balance"`, and the
+# numbers of the transfers that the process has `"sent"` and `"received"` in its copy. Under `"channels"` are the transfers that
+# were saved from the channels that lead to it. Every transfer has a number of its own. Return `True` if the bank could have been
+# in this state, `False` if it could not.
 #
 # For example, transfer 7 goes from the first process to the second. Here it was saved from its channel:
 #
@@ -360,8 +360,8 @@ lab.check("03-predict")
 #
 # Without the last `7` the answer is `False`: the transfer is sent, and nowhere.
 #
-# The check asks about **every snapshot** of systems that follow their rules and of systems with a rule left out, and about
-# some that are put together: of two, three or four processes, with a transfer in any place, or in several.
+# The check asks about **every snapshot** of systems that follow their rules, and of systems with a rule left out. It also asks about
+# some that are put together: two, three or four processes, with a transfer in any place, or in several.
 #
 # *invariant, hard, 5 points; about 6 lines.*
 #
@@ -444,7 +444,7 @@ lab.check("03-moment")
 # | channel | network channel between two tasks | shuffle between two stages | - |
 # | snapshot | completed checkpoint | checkpoint folder, up to the newest `commits/N` | offsets and state in one transaction (Kafka Streams) |
 # | snapshot marker | barrier | none: a micro-batch ends everywhere | none |
-# | who collects the parts | checkpoint coordinator, a part of the JobManager | driver | - |
+# | who collects the parts | JobManager | driver | - |
 #
 # Spark's micro-batch is a relative of stopping the world: it ends in all tasks before the next one begins, so nothing is
 # under way at its end.

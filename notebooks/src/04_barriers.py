@@ -108,21 +108,21 @@ assert lab.explore("barriers", words=words, sources=1, broken="sink_offset").vio
 #
 # ## Who completes a checkpoint
 #
-# The **checkpoint coordinator** collects the parts. It runs in Flink's JobManager, the process that directs the job. The tasks
-# run in TaskManagers.
+# The **checkpoint coordinator** starts a checkpoint, collects the parts and says when it is complete. It is a part of Flink's
+# JobManager, the process that directs the job. The tasks run in TaskManagers.
 #
-# 1. The coordinator asks the sources for a barrier.
-# 2. Each task writes its state to a store that all can reach. Its **acknowledgement** carries only the *location* of what it
+# 1. The JobManager asks the sources for a barrier.
+# 2. Each task writes its state to a store that all can reach. Its acknowledgement carries only the *location* of what it
 #    wrote.
-# 3. With all acknowledgements the coordinator writes a small file of locations, and puts its address into the store of
+# 3. With all acknowledgements the JobManager writes a small file of locations, and puts its address into the store of
 #    completed checkpoints. *Now the checkpoint is complete. This is the decision.*
 # 4. Only then it sends the **notification**, which tells the sink to make its rows visible.
 #
 # The sink here keeps its rows in a transaction, seals it at the barrier, and commits it at the notification.
 #
 # A restarted job loads the latest *complete* checkpoint. It commits what that checkpoint had decided, and aborts every other
-# transaction. It sets the sources back and reads on. Three jobs die: at the third record, behind checkpoint 1 (`third`); before
-# checkpoint 1 is complete (`incomplete`); after it is stored and before the sink hears of it (`not_told`).
+# transaction. It sets the sources back and reads on. Three jobs die: `third` at the third record, behind checkpoint 1; `incomplete`
+# before checkpoint 1 is complete. `not_told` dies when the checkpoint is stored and the sink has not heard of it.
 
 # %% tags=["nbval-check-output"]
 third = lab.replay("barriers.crash_at_the_third")
@@ -147,7 +147,7 @@ for run in (third, incomplete, not_told):
 # All three are right. `third` began again at offset 2 with *hello=1*, *world=1*. `incomplete` began from nothing. `not_told` shows
 # that a lost notification costs time and no data.
 #
-# Why must step 4 come last? A coordinator tells the sink *before* it stores the checkpoint, and the job dies in between. The row
+# Why must step 4 come last? A JobManager tells the sink *before* it stores the checkpoint, and the job dies in between. The row
 # of the first *hello* is visible, and no checkpoint is complete. The input is *hello*, *hello*, *world*.
 
 # %%
@@ -286,7 +286,7 @@ assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copie
 #
 # ## Which settings decide
 #
-# A checkpoint that takes too long *expires*: the coordinator gives it up. By default Flink then fails the job, which restarts from
+# A checkpoint that takes too long *expires*: the JobManager gives it up. By default Flink then fails the job, which restarts from
 # the last complete checkpoint. If failures are *tolerated*, the job lives on, and its sources do not go back. What becomes of the
 # transaction that the sink has sealed? And what if somebody *cancels* a job and starts it again?
 
@@ -370,10 +370,12 @@ lab.check("04-predict")
 # ## Exercise: wait for the last barrier (`04-align`)
 #
 # Write what a task with several inputs does about a barrier. `align(inputs, came, ended)` is asked before every step of a
-# task: `inputs` says how many inputs it has (0, 1, ...), `came` lists those by which the barrier has come since the task
-# last copied its state, `ended` those that have ended. Return a dict: `"read"`, the list of inputs from which it may take
-# something now, and `"copy"`, whether it copies its state now and passes the barrier on. If it copies, it does so before it
-# reads anything else. For example, with two inputs, of which the first has brought its barrier and none has ended:
+# task. `inputs` says how many inputs it has (0, 1, ...). `came` lists those by which the barrier has come since the task last
+# copied its state. `ended` lists those that have ended.
+#
+# Return a dict: `"read"`, the list of inputs from which it may take something now, and `"copy"`, whether it copies its state
+# now and passes the barrier on. If it copies, it does so before it reads anything else. For example, with two inputs, of which
+# the first has brought its barrier and none has ended:
 #
 # ```python
 # align(2, [0], [])  # {"read": [1], "copy": False}
@@ -449,7 +451,7 @@ lab.check("04-settings")
 # | here | Flink | Spark |
 # |---|---|---|
 # | barrier | checkpoint barrier | none: a micro-batch ends in all tasks |
-# | coordinator | `CheckpointCoordinator`, in the JobManager | driver |
+# | checkpoint coordinator | `CheckpointCoordinator` | driver |
 # | where the parts lie | `state.checkpoints.dir` (Flink 2: `execution.checkpointing.dir`); default: JobManager's memory | `checkpointLocation` |
 # | who keeps the address | JobManager; with high availability ZooKeeper or Kubernetes | you: the folder's name |
 # | decision | the store of completed checkpoints | `commits/N` |

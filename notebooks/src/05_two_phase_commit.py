@@ -19,7 +19,7 @@
 # - say what a *yes* promises, and why nobody may break it after a long silence;
 # - find both phases in a streaming job, and name the methods of a Flink sink that carry them out.
 #
-# Everything here is simulated: a coordinator, participants with logs, messages that may get lost, crashes.
+# Everything here is simulated: processes with logs on disk, messages that may get lost, crashes.
 
 # %%
 from labkit import lab
@@ -212,7 +212,7 @@ lab.replay(steering.trace)
 # | two-phase commit | a streaming job with checkpoints, as in Flink |
 # |---|---|
 # | participant | a task of the sink, with a transaction in an outside store |
-# | its yes | **pre-commit** at the barrier, and the task's acknowledgement; the transaction's **handle**, a name by which any process can finish it, goes into the checkpoint |
+# | its yes | *pre-commit* at the barrier, and the task's acknowledgement; the transaction's **handle**, a name by which any process can finish it, goes into the checkpoint |
 # | coordinator | the checkpoint coordinator in the JobManager |
 # | decision record | the stored checkpoint |
 # | told to commit | the notification that the checkpoint is complete |
@@ -221,7 +221,7 @@ lab.replay(steering.trace)
 #
 # So Flink first stores the decision, then the sink commits: *log-then-commit*. Suppose the job dies halfway through its commits.
 # The new job cannot know how far the old one came, so it commits **all** of the checkpoint's transactions again. A second commit
-# must therefore change nothing: a participant's commit is **idempotent**.
+# must therefore change nothing: a participant's commit is *idempotent*.
 #
 # The coordinator is the job's own. The participant is somebody else's system, and what it must be able to do is the subject of
 # [notebook 09c](09c_store_demands.ipynb).
@@ -230,10 +230,13 @@ lab.replay(steering.trace)
 # ## Exercise: a participant comes back (`05-recovery`)
 #
 # A participant has died and starts again. Its memory is gone, its log is not. Write `recover(log)`: the log is a list with
-# its newest entry last, made of `"prepared"` (it has voted yes), `"commit"` and `"abort"` (its outcome). Return what it
-# does: `"abort"` (it undoes its part and logs that), `"commit"` (it does its part and logs that), or `"wait"` (it keeps its
-# locks and asks the coordinator). If the outcome is in the log already, return it once more. A participant waits only if it
-# must. For example:
+# its newest entry last, made of `"prepared"` (it has voted yes), `"commit"` and `"abort"` (its outcome). Return what it does:
+#
+# - `"abort"`: it undoes its part and logs that;
+# - `"commit"`: it does its part and logs that;
+# - `"wait"`: it keeps its locks and asks the coordinator.
+#
+# If the outcome is in the log already, return it once more. A participant waits only if it must. For example:
 #
 # ```python
 # recover(["prepared", "commit"])  # "commit"
@@ -275,16 +278,16 @@ lab.check("05-recovery")
 # ## Exercise: all or nothing, as a property (`05-atomic`)
 #
 # Write the property that two-phase commit is there for. `atomic(logs)` gets the log of every participant, a list of entries
-# with the newest last: `"prepared"`, `"commit"`, `"abort"`, and `"abort_alone"` for an abort that a participant has decided
-# without asking. Return whether the transfer is still in one piece. It is torn when one participant has committed and
+# with the newest last. Entries are `"prepared"`, `"commit"`, `"abort"`, and `"abort_alone"` for an abort that a participant has
+# decided without asking. Return whether the transfer is still in one piece. It is torn when one participant has committed and
 # another has aborted; one whose outcome is still open tears nothing. For example:
 #
 # ```python
 # atomic([["prepared", "commit"], ["prepared"]])  # True: the second may still commit
 # ```
 #
-# The check asks it about **every state** of systems that follow all rules and of broken ones, with two or three participants,
-# and about logs put together: it must reject each state in which the transfer is torn, and accept all others.
+# The check asks it about **every state** of systems that follow all rules and of broken ones, with two or three participants. It
+# also asks about logs that are put together. It must reject each state in which the transfer is torn, and accept all others.
 #
 # *invariant, medium, 3 points; about 4 lines.*
 #

@@ -53,7 +53,7 @@ def test_a_wrong_name_gets_one_sentence(text: str, complaint: str):
         ("copied_on_the_way", [100, 200], 0),
         ("copied_before_and_after", [200, 300], 0),
         ("markers_flow", [200, 100, 200], 100),
-        ("one_goes_back", None, None),
+        ("restored_alone", None, None),
     ],
 )
 def test_a_bank_says_what_its_last_snapshot_holds(

@@ -259,7 +259,7 @@ NAMED: dict[str, tuple[set[str], int, int | None]] = {
     "stopped_world": (set(), 5, 5),
     "markers_flow": (set(), 0, 1),
     "crossing_transfers": (set(), 0, None),
-    "all_go_back": (set(), 0, 1),
+    "restored_together": (set(), 0, 1),
     "died_in_a_snapshot": (set(), 0, 0),
     "marker_overtakes": ({"conserved", "reachable"}, 0, None),
     "transfer_overtakes": ({"conserved", "reachable"}, 0, None),
@@ -267,7 +267,7 @@ NAMED: dict[str, tuple[set[str], int, int | None]] = {
     "late_markers": ({"conserved", "reachable"}, 0, None),
     "forgotten_drain": ({"conserved", "reachable"}, 3, None),
     "forgotten_pause": ({"conserved", "reachable"}, 5, None),
-    "one_goes_back": ({"money"}, 0, None),
+    "restored_alone": ({"money"}, 0, None),
 }
 """What is violated, for how many steps all were paused, and after which step things were as the snapshot says."""
 
@@ -281,7 +281,7 @@ def test_a_scenario_shows_what_it_promises(name: str):
         if claim.mood is Mood.ALWAYS and not all(map(claim.is_kept, walked.states))
     }
     assert (violated, stood_still(walked.states), moment(walked.states)) == NAMED[name]
-    assert name == "one_goes_back" or walked.state.completed, (
+    assert name == "restored_alone" or walked.state.completed, (
         "the snapshot of which it speaks is there"
     )
 
@@ -291,7 +291,7 @@ def test_a_process_that_stands_still_is_counted_by_itself():
 
 
 def test_what_was_in_a_channel_is_back_in_it_after_a_restore():
-    walked = replay(trace_of("all_go_back"))
+    walked = replay(trace_of("restored_together"))
     *_, before, restored, end = walked.states
     assert (before.channels, restored.channels) == (((), ()), ((), (PER_CHANNEL,)))
     assert [process.account.balance for process in end.processes] == [300, 100]

@@ -42,7 +42,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
         {**_TWO, "transfers": 2},
         "record(1) transfer(12) transfer(21) receive(12) receive(12) receive(21) receive(21)",
     ),
-    "all_go_back": Scenario(
+    "restored_together": Scenario(
         "The power fails after the snapshot: the 100 that were under way are put back into their channel.",
         _TWO,
         "transfer(21) record(1) receive(12) receive(21) receive(21) crash(2) restore receive(21)",
@@ -82,7 +82,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
         {**_STOP, "broken": "forget_pause"},
         "pause(1) pause(2) copy(1) transfer(12) receive(12) copy(2) resume(1) resume(2)",
     ),
-    "one_goes_back": Scenario(
+    "restored_alone": Scenario(
         "Only who died goes back: process 1 forgets that it has paid, and process 2 keeps the 100.",
         {**_TWO, "broken": "restore_alone"},
         "transfer(12) receive(12) crash(1) restore",
