@@ -535,6 +535,41 @@ def _orphans(chance: Random) -> Drawn:
     )
 
 
+def _visible(chance: Random) -> Drawn:
+    """Every short log under other names, and long ones in which names come again behind both kinds of markers."""
+    one, two = chance.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
+    names = (one, two, "late")
+    again = (
+        ("write", one),
+        (chance.choice(("commit", "abort")), one),
+        ("plain", ""),
+        ("write", two),
+        ("write", one),
+        (chance.choice(("commit", "abort")), one),
+        ("plain", ""),
+    )
+    drawn = [again, (*again, ("commit", two)), (*again, ("abort", two), ("write", one))]
+    for _ in range(20):
+        log: list[tuple[str, str]] = []
+        for _ in range(chance.randrange(6, 12)):
+            open_ = [name for name in names if _last(log, name) == "write"]
+            choices = [("plain", ""), *(("write", name) for name in names)]
+            choices += [
+                (what, name) for name in open_ for what in ("commit", "abort")
+            ] * 2
+            log.append(chance.choice(choices))
+        drawn.append(tuple(log))
+    return (
+        ("one writer", {"names": (one,), "length": 5}),
+        ("two writers", {"names": (two, one), "length": 4}),
+        ("long logs", {"names": (one,), "length": 1, "logs": tuple(drawn)}),
+    )
+
+
+def _last(log: Sequence[tuple[str, str]], name: str) -> str:
+    return next((what for what, whose in reversed(log) if whose == name), "")
+
+
 def _timeout(chance: Random) -> Drawn:
     names = ("interval", "checkpoint", "tolerated", "downtime")
     drawn = (
@@ -634,5 +669,6 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "09b-timeout": _timeout,
     "09c-demands": _demands,
     "09c-early": _early,
+    "09-visible": _visible,
 }
 """Who draws the variants of an exercise: one line for each that is judged by what it does."""

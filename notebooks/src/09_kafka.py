@@ -420,6 +420,57 @@ lab.check("09-predict")
 # 09-predict: not attempted (1 point); write it, and the run unlocks.
 
 # %% [markdown] tags=["task"]
+# ## Exercise: what a reader gets (`09-visible`)
+#
+# Complete `visible(log)`: the offsets that a reader at `read_committed` gets from one partition, in order. `log` is a list of entries; the place of an entry in the list is its offset.
+#
+# | entry | meaning |
+# |---|---|
+# | `["write", "a"]` | a record in the open transaction of *a*, which it opens if there is none |
+# | `["plain", ""]` | a record without a transaction |
+# | `["commit", "a"]`, `["abort", "a"]` | the transaction marker that ends the open transaction of *a* |
+#
+# For example, `visible([["write", "a"], ["plain", ""], ["commit", "a"], ["write", "b"], ["plain", ""]])` gives `[0, 1]`: *b* is open from offset 3 on, and offset 2 is a marker.
+# The same name may begin a new transaction behind its marker. The check tries every log up to a length; a grade comes from longer ones, too.
+#
+# *complete, medium, 4 points; about 9 lines.*
+#
+# <details><summary>Hint 1</summary>Two questions for each record: is its transaction still open, and how did it end?</details>
+# <details><summary>Hint 2</summary>A name is used again: the next marker of that name behind a record is the one that counts for it.
+# More: <code>lab.hint("09-visible")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 09-visible
+def visible(log):
+    """The offsets that a reader at read_committed gets."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 09-visible
+def visible(log):
+    """The offsets that a reader at read_committed gets."""
+    found = []
+    for offset, (what, name) in enumerate(log):
+        if what == "plain":
+            found.append(offset)
+        if what == "write":
+            ends = [each for each, whose in log[offset:] if whose == name and each != "write"]
+            if not ends:
+                return found
+            if ends[0] == "commit":
+                found.append(offset)
+    return found
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("09-visible")
+
+# %% [raw] tags=["expected"]
+# 09-visible: not attempted (4 points); lab.hint("09-visible") helps.
+
+# %% [markdown] tags=["task"]
 # ## Exercise: whose offsets count (`09-offsets`)
 #
 # A job with checkpoints copies from Kafka to Kafka. Overnight an operator deletes its consumer group, and the job crashes. What happens at its restart?

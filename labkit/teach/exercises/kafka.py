@@ -1,7 +1,14 @@
 """Exercises of notebook 09: a half visible transaction, and whose offsets count."""
 
 from labkit.teach.exercises.constants import Prediction, Statements
-from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import (
+    Exercise,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
+from labkit.teach.exercises.visibility import judge_visible
 from labkit.teach.study import replay
 
 NOTEBOOK = "09_kafka"
@@ -52,6 +59,32 @@ EXERCISES = (
         lines=1,
         public=(Variant("kafka_log.half_visible"),),
         judge=PREDICTION.judge,
+    ),
+    Exercise(
+        name="09-visible",
+        notebook=NOTEBOOK,
+        title="what a reader gets",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="visible",
+        task="visible(log) gives the offsets that a reader at read_committed gets from a partition with this log.",
+        hints=(
+            "Two questions for each record: is its transaction still open, and how did it end?",
+            "A name is used again: the next marker of that name behind a record is the one that counts for it.",
+            "Stop at the first record whose transaction is open.",
+        ),
+        lines=9,
+        public=(
+            Variant("one writer", (("names", ("a",)), ("length", 5))),
+            Variant("two writers", (("names", ("a", "b")), ("length", 4))),
+        ),
+        judge=judge_visible,
+        withheld=(
+            "labkit.sim.models.kafka_log.log",
+            "labkit.sim.models.kafka_log.readers",
+            "labkit.sim.models.kafka_log.model",
+        ),
     ),
     Exercise(
         name="09-offsets",

@@ -1,0 +1,89 @@
+"""Judges what a learner's function lets a reader at read_committed see, for every small log of a partition.
+
+What is right is what the simulator's own partition shows (`sim/models/kafka_log/log.py`); nothing is decided here.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
+from labkit.sim.models.kafka_log.parts import ABORT, COMMIT, PLAIN, Partition, Slot
+from labkit.teach.exercises.asking import Asker, Unusable, a_list
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
+from labkit.teach.exercises.searching import steady, unusable
+
+Entry = tuple[str, str]
+"""What was done, and the name of its transaction: write, plain, commit or abort."""
+Log = tuple[Entry, ...]
+_MARKERS = {"commit": COMMIT, "abort": ABORT}
+
+
+def judge_visible(answer: Answer, variant: Variant) -> Finding:
+    """Every log that the names of a variant can write up to its length, and those that the variant names."""
+    ask = Asker(answer, "visible")
+    given = dict(variant.parameters)
+    logs = [*logs_of(given["names"], given["length"]), *given.get("logs", ())]
+    try:
+        for log in logs:
+            if found := _wrong(ask, tuple(log)):
+                return found
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"All of {len(logs):,} logs show a reader what they should")
+
+
+def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
+    """Every log up to a length, the shorter ones first; a marker only ends what is open."""
+    level: list[Log] = [()]
+    for _ in range(length):
+        level = [(*log, entry) for log in level for entry in _next(log, names)]
+        yield from level
+
+
+def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
+    yield "plain", ""
+    for name in names:
+        yield "write", name
+        of_name = [what for what, whose in log if whose == name]
+        if of_name and of_name[-1] == "write":
+            yield "commit", name
+            yield "abort", name
+
+
+def visible(log: Log) -> list[int]:
+    """The offsets that a reader at read_committed gets."""
+    numbers = {
+        name: number for number, name in enumerate(sorted({name for _, name in log}))
+    }
+    partition: Partition = tuple(
+        Slot(
+            record=_MARKERS.get(what, place),
+            name=PLAIN if what == "plain" else numbers[name],
+            epoch=0,
+        )
+        for place, (what, name) in enumerate(log)
+    )
+    fate_of = fates(partition)
+    return [
+        place
+        for place in range(last_stable_offset(partition))
+        if fate_of[place] is Fate.COMMITTED
+    ]
+
+
+def _wrong(ask: Asker, log: Log) -> Finding | None:
+    asked: Plain = [list(entry) for entry in log]
+    got = a_list(ask, ask(asked), "offsets")
+    right = visible(log)
+    if got == right:
+        return None
+    if more := [each for each in got if each not in right]:
+        told = f"offset {more[0]} is too much"
+        general = "A reader gets something that it must not get yet, or never."
+    elif missing := [each for each in right if each not in got]:
+        told = f"offset {missing[0]} is missing"
+        general = "A reader misses something that it could have."
+    else:
+        told = general = "The offsets come in another order, or more than once"
+    expected = f"A reader at read_committed gets {right}."
+    message = f"{ask.told(asked)}: {told}. {expected}"
+    return Finding(False, message, ask.told(asked), expected, general=general)
