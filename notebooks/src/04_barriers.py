@@ -36,7 +36,7 @@ mode = "at_least_once"  # what you begin with in "Try it yourself": aligned, at_
 # tasks; their number is its **parallelism**. Between *read* and *count* lies a **shuffle**: it sends each record to the task
 # that owns its word.
 #
-# Flink's marker is the **barrier**: a mark that a source puts between two of its records. It travels with the records, in
+# Flink's snapshot marker is the **barrier**: a mark that a source puts between two of its records. It travels with the records, in
 # order. The source notes the offset that it reads *next*, counted from 0. A later task stores its state when the barrier
 # comes, and passes the barrier on.
 #
@@ -67,7 +67,7 @@ assert stored.facts["checkpoint_counts"] == "hello=2 world=1"
 lab.show("barriers.three_records")
 
 # %% [markdown]
-# Was there such a moment? Here the source puts the barrier behind record 0 and reads on.
+# Was there a moment at which the job looked like this? Here the source puts the barrier behind record 0 and reads on.
 
 # %%
 lab.replay("barriers.source_reads_on").until("complete")

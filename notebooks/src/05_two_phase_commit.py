@@ -98,7 +98,7 @@ assert before.state.participants[1].phase == "aborted"
 assert after.state.participants[1].phase == "committed"
 
 # %% [markdown]
-# Neither the last yes nor the first message is the decision. The **durable record** is. Before it everything may be aborted;
+# The first transfer is aborted, the second is committed. Neither the last yes nor the first message is the decision. The **durable record** is. Before it everything may be aborted;
 # after it nothing may.
 #
 # A coordinator that finds no record answers "abort" to whoever asks. That is **presumed abort**, and it saves work. An abort
