@@ -217,7 +217,7 @@ outcome.simulated
 #
 # When does the sink commit? Only when `commits/0` is on disk. That file is the **decision** that the batch counts. A
 # restarted driver starts with the **recovery**: it commits every transaction that was decided, and deletes every other
-# one. This is the batch with the new sink, killed at the same moment.
+# one. This is its batch, killed at the same moment. Moment 9 now comes before 6 and 8.
 
 # %%
 lab.strip(killed=failpoint, sink="two_phase")
