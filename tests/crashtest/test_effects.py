@@ -69,6 +69,8 @@ def names(texts: Sequence[str], **options: object) -> list[str]:
             "metadata/<n>-<uuid>.metadata.json",
         ),
         ("chk-12/_metadata", "chk-<n>/_metadata"),
+        ("savepoint-60071a-0abb4c613896/_metadata", "savepoint-<hex>/_metadata"),
+        ("savepoint-123456-012345678901/_metadata", "savepoint-<hex>/_metadata"),
         ("state/0/3/2.delta", "state/0/3/<n>.delta"),
         (f"part-00001-{UUIDS[0]}-c000.parquet", "part-00001-<uuid>-c000.parquet"),
         (

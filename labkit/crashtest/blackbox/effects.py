@@ -32,6 +32,8 @@ _NUMBER = re.compile(r"\d+")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
 """The number of an entry of a log: the whole name, up to what follows a dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""
 _CHECKPOINT = re.compile(r"(?<=^chk-)\d+$")
+_SAVEPOINT = re.compile(r"^savepoint-[0-9a-f]{6}-[0-9a-f]{12}$")
+"""As Flink names a folder: six digits of the job's id, and twelve by chance."""
 _ATTEMPT = re.compile(r"(?<=_)(attempt_<n>_\d+_[mr]_\d+_)\d+|^(\d{5}-)\d+(?=-<uuid>)")
 """Which try of a task it was: Hadoop's committers, and data files of Iceberg."""
 _SMALLEST_PID = 100
@@ -50,6 +52,7 @@ def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
 
 
 def _mask(part: str, pids: set[str]) -> str:
+    part = _SAVEPOINT.sub("savepoint-<hex>", part)
     part = _UUID.sub("<uuid>", part)
     part = _TEMPORARY.sub("tmp<x>", part)
     part = _ID.sub("<hex>", part)
