@@ -308,6 +308,10 @@ lab.compare(ends, facts=["visible"])
 
 # %% tags=["checked"]
 assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_duplicate"], []]
+# What no run here shows, of Flink 1.20: "by default, checkpointing is disabled", tolerated failures 0, expiry counts
+# (docs, Checkpointing; CheckpointFailureManager); timeout 10 min, pause 0, retention NO_EXTERNALIZED_CHECKPOINTS
+# (generated configuration page), which cleans up in every terminal state (CheckpointRetentionPolicy
+# .NEVER_RETAIN_AFTER_TERMINATION; FLINK-12273); parts in the JobManager's heap without a directory (docs, Checkpoints).
 
 # %% [markdown]
 # If the sealed transaction is aborted, its row is lost: it must wait and commit with the next checkpoint. And a cancelled job

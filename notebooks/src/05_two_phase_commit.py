@@ -174,6 +174,9 @@ lab.answer("05-doubt", [part.phase for part in waiting.state.participants].count
 
 # %% tags=["checked"]
 assert not waiting.enabled
+# What no run here shows, the table of names: Flink's TwoPhaseCommitSinkFunction (1.x: snapshotState pre-commits and then
+# begins; initializeState commits, then aborts), SinkWriterOperator.prepareSnapshotPreBarrier, CommitterOperator (2.x);
+# release notes of 2.0; Spark's V2TableWriteExec and MicroBatchExecution (4.x); Kafka's TransactionCoordinator.
 alone = lab.explore("two_phase_commit", participants=participants, losses=0, coordinator_returns=False)
 assert "atomic" not in alone.violated
 assert "nobody_blocked" in alone.violated
