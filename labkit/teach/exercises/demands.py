@@ -50,8 +50,9 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 def _stores(job: Job) -> Iterator[Store]:
     """Every store whose limits lie next to what the job needs, or far from it; the harmless ones first."""
     needed = job["downtime"] + job["checkpoint"]
+    longer = max(job["downtime"], job["checkpoint"])
     open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1)
-    sealed = (None, needed + 1, needed, job["checkpoint"], job["downtime"] + 1, 1)
+    sealed = (None, needed + 1, job["checkpoint"] + 1, longer + 1, needed, 1)
     names = ("shows", "open", "sealed", "ends", "again")
     for values in product(SHOWS, open_for, sealed, ENDS, AGAIN):
         yield dict(zip(names, values, strict=True))
@@ -100,7 +101,7 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
         f"{told}, and this store {verb} demand {first} for this job: {sentence}",
         told,
         str(right),
-        general=f"About demand {first} one of the answers is wrong: {sentence}",
+        general=f"One of the answers is wrong about this demand: {sentence}",
     )
 
 
@@ -189,7 +190,7 @@ EXERCISES = (
         lines=2,
         public=(
             Variant(
-                "an open table",
+                "no harm",
                 (
                     (
                         "good",
@@ -201,18 +202,18 @@ EXERCISES = (
                             ),
                         ),
                     ),
-                    (
-                        "bad",
-                        (("an open table", {**OPEN_TABLE, "words": "hello-world"}),),
-                    ),
                 ),
             ),
             Variant(
                 "any two transactions",
+                (("assembled", (("any two", {}, {"transactions": 2, "rows": 2}),)),),
+            ),
+            Variant(
+                "an open table",
                 (
                     (
-                        "assembled",
-                        (("any two", {}, {"transactions": 2, "rows": 2}),),
+                        "bad",
+                        (("an open table", {**OPEN_TABLE, "words": "hello-world"}),),
                     ),
                 ),
             ),

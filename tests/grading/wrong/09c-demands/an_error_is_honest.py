@@ -1,5 +1,5 @@
 # misconception: a store that answers a second commit with an error has told the truth
-# says: demand 5 for this job
+# says: answered [], and this store breaks demand 5
 def broken(store, job):
     found = [
         store["shows"] == "everything",

@@ -1,5 +1,5 @@
 # misconception: a limit as long as the wait is long enough
-# says: demand 2 for this job
+# says: 'sealed': 32, 'ends': 'anybody', 'again': 'nothing'}
 def broken(store, job):
     found = [
         store["shows"] == "everything",

@@ -1,5 +1,5 @@
 # misconception: one broken demand is enough to know
-# says: demand 5 for this job
+# says: answered [4], and this store breaks demand 5
 def broken(store, job):
     found = [
         store["shows"] == "everything",

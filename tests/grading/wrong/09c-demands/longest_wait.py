@@ -1,5 +1,5 @@
 # misconception: checkpoint and restart do not come one after the other
-# says: demand 3 for this job
+# says: 'sealed': 31, 'ends': 'anybody', 'again': 'nothing'}
 def broken(store, job):
     found = [
         store["shows"] == "everything",

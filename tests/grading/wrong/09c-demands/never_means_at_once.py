@@ -1,5 +1,5 @@
 # misconception: a store without a limit has no limit to keep
-# says: demand 2 for this job
+# says: answered [2], and this store keeps demand 2
 def broken(store, job):
     found = [
         store["shows"] == "everything",

@@ -1,5 +1,5 @@
 # misconception: a pre-commit lasts until the checkpoint is complete, and no longer
-# says: demand 3 for this job
+# says: 'sealed': 3, 'ends': 'anybody', 'again': 'nothing'}
 def broken(store, job):
     found = [
         store["shows"] == "everything",

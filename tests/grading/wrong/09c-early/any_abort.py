@@ -1,4 +1,4 @@
 # misconception: an aborted transaction is a harm by itself
-# says: answered False, and this is a state of a good system (hidden rows)
+# says: this is a state of a good system (hidden rows)
 def clean(read, ends):
     return "aborted" not in ends.values()

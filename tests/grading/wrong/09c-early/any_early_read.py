@@ -1,4 +1,4 @@
 # misconception: whoever reads early reads wrong
-# says: answered False, and nothing is wrong with this state (an open table
+# says: this is a state of a good system (an open table, and no crash)
 def clean(read, ends):
     return all(transaction == "" for _, transaction in read)

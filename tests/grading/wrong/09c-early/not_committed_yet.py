@@ -1,4 +1,4 @@
 # misconception: what is not committed is as good as aborted
-# says: answered False, and nothing is wrong
+# says: nothing is wrong with this state (any two)
 def clean(read, ends):
     return all(ends.get(transaction, "committed") == "committed" for _, transaction in read)
