@@ -48,30 +48,12 @@ lab.strip(killed=failpoint)
 # %% [markdown]
 # ## First: write at once
 #
-# This is the code of *append*, and the run with the kill at moment 4.
+# *append* is the sink of [notebook 00](00_start.ipynb), where this kill left six rows. This is its code:
 
 # %%
 lab.code("append")
 
-# %% tags=["nbval-check-output"]
-append = lab.simulate(failpoint, sink="append")
-append
-
-# %% [raw] tags=["expected"]
-# simulated run of pipeline, 17 steps: at-least-once
-#   0 lost, 3 twice, 1 jump back; 6 rows
-#   a reader saw of hello: 1 2 | killed | 1 2
-#   not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds
-#   BROKEN no_duplicate, no_regression
-
-# %% tags=["checked"]
-assert append.verdict.duplicate == (0, 1, 2)
-assert not append.verdict.lost
-
 # %% [markdown]
-# The card shows six rows where there should be three. The first driver had written all three, nothing on disk said so, and the
-# second driver wrote them again.
-#
 # The sink *idempotent* writes *hello = 2* under the key *hello*. Such a write is an **upsert**: it inserts the row of a key, or
 # updates the row if the key is there. So nothing can be there twice. The kill is the same one.
 
@@ -101,8 +83,24 @@ assert upsert.verdict.guarantee == "exactly-once"
 assert upsert.verdict.regression == (0,)
 
 # %% [markdown]
-# The answer shows the value going back. The table is right in the end, so the guarantee is exactly-once. On the way, a
-# dashboard that had shown 2 showed 1 again. That is a jump back.
+# The answer shows the value going back: that is a jump back. Here are both sinks after the same kill.
+
+# %% tags=["nbval-check-output"]
+append = lab.simulate(failpoint, sink="append")
+lab.compare(append=append, idempotent=upsert)
+
+# %% [raw] tags=["expected"]
+#             guarantee      lost  twice  jumps back  rows
+# append      at-least-once  0     3      1           6
+# idempotent  exactly-once   0     0      1           2
+
+# %% tags=["checked"]
+assert append.verdict.duplicate == (0, 1, 2)
+assert not append.verdict.lost
+
+# %% [markdown]
+# Both lines show a jump back. With *append* all three rows are there twice. With *idempotent* the table is right in the end, so the
+# guarantee is exactly-once. How far can a value jump back?
 # We try every order of steps: once with one record in each batch, once with all three in one batch.
 
 # %% tags=["nbval-check-output"]
@@ -145,7 +143,7 @@ dict(zip(("added", "replaced"), store.execute("SELECT added, replaced FROM count
 # %% [markdown]
 # The result shows that adding twice counts twice. The key must be the same, too: a random key makes a new row each time. And
 # there must be one writer. Here a driver that was thought dead wakes up and writes what it still had to write. Such a writer
-# is called a **zombie**.
+# is a zombie.
 
 # %% tags=["nbval-check-output"]
 zombie = lab.replay("pipeline.zombie_upserts")
@@ -199,7 +197,7 @@ assert [point for point, run in logged.items() if run.verdict.duplicate] == [
 assert not any(run.verdict.lost for run in logged.values())
 
 # %% [markdown]
-# The table shows two bad moments of nine. Both lie between the first copied row and the second confirmation, and this window
+# The table shows two bad moments of nine: 6 (`sink.mid_commit`) and 7 (`sink.before_confirm`). Both lie between the first copied row and the second confirmation, and this window
 # grows with the batch. Nobody noted how far the flush had come. So recovery flushes the whole log again, and the sink is
 # at-least-once. This is the code that flushes and confirms:
 
@@ -395,9 +393,10 @@ quiet = {way: lab.simulate(sink=way, store=kept_in).walk.states for way, kept_in
 # | batch_marker | is skipped | exactly-once | each batch at once | one transaction for rows and marker, and waiting |
 # | two_phase, log-then-commit | does not come again once decided | exactly-once | part of a batch while commits go on | a store that keeps its promise, and waiting |
 #
-# Two ways are exactly-once without two-phase commit: a key, or a marker in the transaction. For a PostgreSQL table with all rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where
-# the commit is a rename. An e-mail gateway has no key and no transaction: it is *append*, and some mails come twice. Only a
-# gateway that drops a second mail with the same number can be *idempotent*.
+# Two ways are exactly-once without two-phase commit: a key, or a marker in the transaction. For a PostgreSQL table with all
+# rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where the commit is a rename.
+# An e-mail gateway has no key and no transaction: it is *append*, and some mails come twice. Only a gateway that drops a second
+# mail with the same number can be *idempotent*.
 #
 # ## Your turn
 #
