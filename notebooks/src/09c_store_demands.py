@@ -31,7 +31,7 @@ expiries = 1  # how many transactions the store in "Your turn" may drop
 #
 # **Demand 1: transactions. Nothing is visible before the commit.** This store keeps the rows of open transactions in the table
 # that everybody reads, like files that are staged in the final folder. Three rows are written and pre-committed. The job dies
-# at moment 4, before anything is decided, and recovery aborts.
+# right then (moment 4 of a batch), before anything is decided, and recovery aborts.
 
 # %%
 from labkit import lab
@@ -70,10 +70,10 @@ assert open_table.verdict.guarantee == "exactly-once"  # in the end; but what wa
 # %% tags=["nbval-check-output"]
 once = lab.replay("kafka_log.steady_traffic")
 search = lab.explore("kafka_log", partitions=1, crashes=0, interval=2, timeout=1, ticks=2)
-{"lost in one round": len(once.verdict.lost), "restarts": once.state.failures, "and so on": search.violated["ends"]}
+{"lost": len(once.verdict.lost), "restarts": once.state.failures, "and so on": search.violated["ends"]}
 
 # %% [raw] tags=["expected"]
-# {'lost in one round': 0,
+# {'lost': 0,
 #  'restarts': 1,
 #  'and so on': 'the job has failed 2 times, and would fail again.'}
 
@@ -85,21 +85,22 @@ search = lab.explore("kafka_log", partitions=1, crashes=0, interval=2, timeout=1
 # ## Sealed, and kept
 #
 # **Demand 3: a sealed transaction stays until the notification, also across a failure.** All have pre-committed and the
-# checkpoint is stored: decided. Then the job dies. In the second run the store drops one transaction after its timeout,
-# before the new job comes. The sink logs the error and goes on. In the third run the sink raises the error.
+# checkpoint is stored: decided. In the first run the job dies before the sink is told, and the store waits. In the second run
+# nobody dies. The store drops one transaction after its timeout, before the sink is told; the sink logs the error and goes
+# on. In the third run the same happens, the job dies, and the new sink raises the error.
 
 # %% tags=["nbval-check-output"]
 lab.compare(
-    kept=lab.replay("pipeline.decide_then_commit"),
-    dropped=lab.replay("pipeline.transaction_timeout"),
-    dropped_and_raised=lab.replay("pipeline.timeout_in_a_loop"),
+    first=lab.replay("pipeline.decide_then_commit"),
+    second=lab.replay("pipeline.transaction_timeout"),
+    third=lab.replay("pipeline.timeout_in_a_loop"),
 )
 
 # %% [raw] tags=["expected"]
-#                     guarantee     lost  twice  jumps back  rows
-# kept                exactly-once  0     0      0           3
-# dropped             at-most-once  1     0      0           2
-# dropped_and_raised  at-most-once  1     0      0           0
+#         guarantee     lost  twice  jumps back  rows
+# first   exactly-once  0     0      0           3
+# second  at-most-once  1     0      0           2
+# third   at-most-once  1     0      0           0
 
 # %% tags=["nbval-check-output"]
 print(lab.replay("pipeline.timeout_in_a_loop").violated["ends"])
@@ -150,8 +151,8 @@ lab.answer("09c-first", len(initialises_first.verdict.lost))
 # `EndTxn`. No public producer API sends it for another producer's transaction: Flink's connector sets the producer's private fields, and the
 # lab sends the request itself. KIP-939 is the official way, and not finished in Kafka 4.3.)
 #
-# **Demand 5: a commit may come twice.** The job dies half-way through its commits. Recovery cannot know how far they got, so it
-# commits **all** again. Three stores:
+# **Demand 5: a commit may come twice.** Somebody dies half-way through the commits. The next recovery cannot know how far they
+# got, so it commits **all** again. Three stores:
 #
 # - *first* takes a second commit as done;
 # - *second* answers it with an error;
