@@ -133,7 +133,7 @@ import sqlite3
 store = sqlite3.connect(":memory:")
 store.execute("CREATE TABLE counts (word TEXT PRIMARY KEY, added INTEGER, replaced INTEGER)")
 store.execute("INSERT INTO counts VALUES ('hello', 0, 0)")
-for attempt in (1, 2):  # the batch, and the same batch again
+for _ in (1, 2):  # the batch, and the same batch again
     store.execute("UPDATE counts SET added = added + 1, replaced = 1 WHERE word = 'hello'")
 dict(zip(("added", "replaced"), store.execute("SELECT added, replaced FROM counts").fetchone(), strict=True))
 
