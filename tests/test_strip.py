@@ -174,3 +174,11 @@ def test_what_is_on_disk_half_way_is_what_a_reader_of_the_real_runs_saw():
             assert bool(expected.fractured_read) is said.is_on_disk, cell
             compared += 1
     assert compared > 10
+
+
+def test_a_failpoint_in_a_comparison_has_the_number_of_its_moment() -> None:
+    runs = {point: lab.simulate(point, sink="wal") for point in lab.points("wal")[:2]}
+    told = str(lab.compare({**runs, "other": runs["sink.mid_write"]}))
+    assert "1 plan (source.after_offset_log)" in told
+    assert "2 write (sink.mid_write)" in told
+    assert "\nother " in told

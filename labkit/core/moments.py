@@ -41,6 +41,15 @@ NAMES = {
 }
 """The nine moments in the order of their numbers, from 1."""
 
+
+def spoken(name: str) -> str:
+    """A failpoint's name with number and word of its moment before it; any other name as it is."""
+    for number, (point, word) in enumerate(NAMES.items(), start=1):
+        if name == point:
+            return f"{number} {word} ({name})"
+    return name
+
+
 _CHECKPOINT = {
     FailPoint.AFTER_OFFSET_LOG: Said("offsets/0 is on disk", is_on_disk=True),
     FailPoint.AFTER_HANDLES: Said("handles are on disk", is_on_disk=True),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
+from labkit.core.moments import spoken
 from labkit.core.verdict import Guarantee, Verdict
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import Finding
@@ -295,7 +296,7 @@ class Comparison:
         """The table as a card."""
         rows = [
             (
-                name,
+                spoken(name),
                 *(
                     self._cell(name, column, said)
                     for column, said in zip(self.columns, self._words(row), strict=True)
@@ -326,7 +327,7 @@ class Comparison:
         return columns(
             [
                 ("", *self.columns),
-                *((name, *self._words(row)) for name, row in self.rows.items()),
+                *((spoken(name), *self._words(row)) for name, row in self.rows.items()),
             ]
         )
 
