@@ -1,0 +1,82 @@
+"""Every notebook of the course as a learner sees it: Run All in a real JupyterLab, in both themes and three widths."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from lab_pages import opened_page
+
+from bench.jupyter_driving import open_notebook, raised, run_all
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+MINUTES = 600.0
+WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
+MOST_BYTES = 50_000
+
+CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output :is(button, label, td, th, h3, p, li, summary)')]
+  .filter((each) => {
+    const box = each.getBoundingClientRect(), area = each.closest('.jp-OutputArea-output').getBoundingClientRect();
+    const scrolls = (node) => node && !node.matches('.jp-OutputArea-output')
+      && (['auto', 'scroll'].includes(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
+    return box.width && !scrolls(each.parentElement) && (box.right > area.right + 1 || box.left < area.left - 1);
+  }).map((each) => each.textContent.slice(0, 60))"""
+
+
+def serious(page) -> list[tuple[str, str]]:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="install the extra dev: axe is missing",
+    )
+    found = axe.Axe().run(page, context=".jp-OutputArea-output").response["violations"]
+    return [
+        (each["id"], each["nodes"][0]["html"][:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+def too_large(page) -> list[int]:
+    sizes = page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells"
+        ".flatMap((cell) => cell.cell_type === 'code' ? cell.getOutputs() : [])"
+        ".map((output) => [].concat(output.data?.['text/html'] ?? '').join(''))"
+        ".filter((html) => html.includes('lkc')).map((html) => html.length)"
+    )
+    assert sizes
+    return [size for size in sizes if size > MOST_BYTES]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
+    shutil.copy(FOLDER / f"{name}.ipynb", lab_server.folder / f"{name}.ipynb")
+    with opened_page(browser, high=12_000) as told:
+        page = told.page
+        open_notebook(page, lab_server, f"{name}.ipynb")
+        run_all(page, MINUTES)
+        assert raised(page) == []
+        assert page.locator(".jp-Dialog").count() == 0
+        code = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+        asks = sum(each.source.count("lab.ask(") for each in code)
+        page.wait_for_function(
+            f"() => document.querySelectorAll('.lk-ask fieldset').length >= {asks}"
+        )
+        assert too_large(page) == []
+        for theme in ("Light", "Dark"):
+            page.evaluate(
+                "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
+                f"JupyterLab {theme}",
+            )
+            light = "true" if theme == "Light" else "false"
+            page.wait_for_function(
+                f"() => document.body.dataset.jpThemeLight === '{light}'"
+            )
+            assert serious(page) == [], theme
+            told.keep(f"{name}-{theme.lower()}")
+        page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+        for words, width in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": 12_000})
+            assert page.evaluate(CUT) == [], words
