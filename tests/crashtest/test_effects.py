@@ -283,6 +283,8 @@ def test_two_watched_folders_are_told_apart() -> None:
         ("create table/metadata/v3.metadata.json", "decision"),
         ("write table/metadata/snap-1.avro", "data"),
         ("mkdir checkpoints/x/chk-3", "state"),
+        ("write x/savepoint-60071a-0abb4c613896/._metadata.inprogress.x", "state"),
+        ("rename y x/savepoint-60071a-0abb4c613896/_metadata", "decision"),
         ("write out/.part-00000-c000.snappy.parquet.crc", "data"),
         ("rename x out/.part-00000-c000.snappy.parquet.crc", "visible"),
         ("write out/._SUCCESS.crc", "decision"),

@@ -61,6 +61,8 @@ SHAPES: tuple[Shape, ...] = (
     Shape(DECISION, "*_metadata", "Flink: a checkpoint is complete"),
     Shape(STATE, "chk-<n>/*", "Flink's state"),
     Shape(STATE, "chk-<n>", "Flink's folder of a checkpoint"),
+    Shape(STATE, "savepoint-<hex>", "Flink's folder of a savepoint"),
+    Shape(STATE, "savepoint-<hex>/*", "Flink's state"),
     Shape(STATE, "shared/*", "Flink's state"),
     Shape(STATE, "taskowned/*", "Flink's state"),
     Shape(DATA, ".*.inprogress*", "Flink's file sink: pending files", frozenset(CallKind) - _RENAMES),
