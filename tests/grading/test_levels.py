@@ -144,8 +144,9 @@ def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
     import subprocess
 
     root_layout.copy_lab(tmp_path, [])
-    assert list(tmp_path.rglob("*.toml")) == [
-        tmp_path / "labkit" / "runs" / "expected.toml"
+    assert sorted(tmp_path.rglob("*.toml")) == [
+        tmp_path / "labkit" / "runs" / "expected.toml",
+        tmp_path / "labkit" / "teach" / "glossary.toml",
     ]
     told = subprocess.run(
         [
