@@ -52,11 +52,10 @@ lab.answer("03-copies", sum(first.facts["snapshot_accounts"]))
 # Process 1 has paid, so its copy holds 100. Process 2 has not been paid, so its copy holds 200. Nobody copied the channel.
 
 # %% [markdown]
-# The card says that a claim is broken. A *claim* is a sentence that must hold in every run. The claim `conserved` reads: a
-# completed snapshot holds all the money. Here 100 have vanished: sent in one copy, received in no copy.
+# The card says that a claim is broken. The claim `conserved` reads: a completed snapshot holds all the money. Here 100 have
+# vanished: sent in one copy, received in no copy.
 #
-# Below, on the right, process 1 copies *before* it pays, and process 2 *after* it was paid. Step through both runs with the
-# arrow keys.
+# Below, on the right, process 1 copies *before* it pays, and process 2 *after* it was paid. Step with the arrow keys.
 
 # %%
 lab.show("snapshot.copied_on_the_way", beside="snapshot.copied_before_and_after")
@@ -80,7 +79,8 @@ assert "there is 300 of 400" in lab.replay("snapshot.power_failure").violated["m
 #
 # ## Is a snapshot with the right sum right?
 #
-# Now two transfers, one in each direction, and again both copy when they like.
+# Now two transfers. Process 2 pays. Then process 1 copies, and pays. Its 100 reach process 2, which now copies. Last, the 100
+# of process 2 arrive.
 
 # %%
 walk = lab.replay("snapshot.two_transfers")
@@ -92,8 +92,9 @@ assert set(walk.violated) == {"reachable"}
 
 # %% [markdown]
 # The copies hold 200 + 200 = 400: the right sum. The claim `reachable` is broken all the same: no run leads to this state.
-# Transfer 12.1 (the first from process 1 to process 2) is received in one copy and not sent in the other. The transfer back
-# is sent and nowhere received. Two mistakes cancel out. The right sum is necessary, and no proof.
+# The transfer of process 1 (12.1 on the card) is received in the copy of process 2 and not sent in that
+# of process 1. The transfer of process 2 is sent and nowhere received. The right sum is necessary, and no
+# proof.
 #
 # A snapshot is right if it is a **consistent cut**. Whatever is received in it was sent in it. Whatever was sent and not
 # received lies in one of its channels. So a snapshot has two parts: the accounts, and what is in the channels.
@@ -101,8 +102,7 @@ assert set(walk.violated) == {"reachable"}
 # ## First way: stop everybody
 #
 # All pause, the money under way arrives, all copy, all resume. The channels are empty then, and no account changes between two
-# copies. The lab *searches*: it tries every schedule, that is, every
-# order in which the steps can come. Each situation that it meets is a *state* of the search.
+# copies. A search tries every schedule, with three branches and one transfer.
 
 # %% tags=["nbval-check-output"]
 stopped = lab.explore("snapshot", algorithm="stop_the_world")
@@ -117,9 +117,9 @@ assert stopped.exhausted
 assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 
 # %% [markdown]
-# The search shows that no schedule breaks a claim, in any of its 1,037 states. So stopping is correct. What does it cost?
-# One such run has eleven steps: a transfer, three pauses, the arrival of the money, three copies, three resumes. From the
-# third pause to the first resume nobody can begin a transfer: that is five of the eleven. All wait for the slowest, and in a
+# The search shows that no schedule breaks a claim. So stopping is correct in a bank of this size. What does it cost?
+# One such run has eleven steps: a transfer, three pauses, the arrival of the money, three copies, three resumes. After the
+# third pause, the arrival and each copy everybody stands still: five of the eleven. All wait for the slowest, and in a
 # stream the records pile up meanwhile.
 #
 # ## Second way: markers
@@ -129,12 +129,12 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 #
 # 1. Any process begins. It copies its account and, in the same step, sends a marker into each of its channels.
 # 2. A process that reads its *first* marker does the same. The channel that brought this marker counts as empty.
-# 3. From its copy on, a process also saves the money that comes in by each other channel, until that channel's marker
+# 3. From its copy on, a process also saves the money that comes in by a channel, until that channel's marker
 #    comes. What it saves is the content of that channel.
 #
-# When a process has a marker from every channel, its part is whole, and it stores its part on disk. When all parts are
-# stored, the snapshot is complete. Until then the last complete one counts. The rules leave open who collects the parts. In Flink
-# the JobManager does, and the parts lie in a store that all can reach.
+# When a process has a marker from every channel, its part is whole, and it stores its part where no crash can take it. When all
+# parts are stored, the snapshot is complete. Until then the last complete one counts. The rules leave open who collects the
+# parts. In Flink the JobManager does, and the parts lie in a folder that all can reach.
 #
 # Three processes, 600 in all. Process 2 sends 100 to process 1. Before the money arrives, process 1 begins a snapshot. Then
 # the 100 arrive, and later the marker of process 2.
@@ -166,7 +166,7 @@ assert walk.facts["stood_still_steps"] == 0
 lab.show("snapshot.stopped_world", beside="snapshot.markers_flow")
 
 # %% [markdown]
-# One run proves little. Search again:
+# Search again:
 
 # %% tags=["nbval-check-output"]
 two = lab.explore("snapshot", algorithm="chandy_lamport", processes=2, transfers=2)
@@ -185,29 +185,29 @@ assert not two.violated
 assert not three.violated
 
 # %% [markdown]
-# No schedule breaks a claim: every snapshot that markers can give is a consistent cut.
+# No schedule breaks a claim: in banks of this size, every snapshot that markers can give is a consistent cut.
 #
-# Each rule is needed. Leave one out, and some schedule breaks `conserved`:
+# Each rule is needed. Break one, and some schedule breaks `conserved`:
 #
-# | left out | what happens then |
-# |---|---|
-# | `forget_channels` | markers flow, and nobody saves what is in the channels |
-# | `late_markers` | a process sends its markers one step after its copy |
-# | `forget_pause` | stop the world, but nobody stops |
-# | `forget_drain` | stop the world, but nobody waits for the money under way |
+# | mistake | way | what happens |
+# |---|---|---|
+# | `forget_channels` | markers | nobody saves what is in the channels |
+# | `late_markers` | markers | a process sends its markers one step after its copy |
+# | `forget_pause` | stop | all copy, and nobody has paused |
+# | `forget_drain` | stop | nobody waits for the money under way |
 
 # %%
 stop = {"processes": 2, "algorithm": "stop_the_world"}
-left_out = {
+mistakes = {
     "forget_channels": lab.explore("snapshot", processes=2, broken="forget_channels"),
     "late_markers": lab.explore("snapshot", processes=2, broken="late_markers"),
     "forget_pause": lab.explore("snapshot", broken="forget_pause", **stop),
     "forget_drain": lab.explore("snapshot", broken="forget_drain", **stop),
 }
-lab.compare(**left_out)
+lab.compare(**mistakes)
 
 # %% tags=["checked"]
-assert {name: search.violated["conserved"].split("100 ")[1].split(":")[0] for name, search in left_out.items()} == {
+assert {name: search.violated["conserved"].split("100 ")[1].split(":")[0] for name, search in mistakes.items()} == {
     "forget_channels": "vanished",
     "late_markers": "appeared",
     "forget_pause": "appeared",
@@ -219,7 +219,7 @@ assert {name: search.violated["conserved"].split("100 ")[1].split(":")[0] for na
 # arrives before the other *appears* (`late_markers`, `forget_pause`).
 #
 # The order in a channel is needed, too: a marker parts what was sent before it from what was sent after it. In the first run
-# below it overtakes 100, in the second 100 overtake it.
+# process 1 pays and copies, and its marker overtakes the 100. In the second it copies and pays, and the 100 overtake its marker.
 
 # %% tags=["nbval-check-output"]
 marker_first = lab.replay("snapshot.marker_overtakes")
@@ -232,11 +232,11 @@ lab.compare(marker_first=marker_first, transfer_first=transfer_first, facts=["sn
 # transfer_first  200, 300           0                  conserved, reachable
 
 # %% [markdown]
-# The snapshots hold 300 and 500 of 400.
+# The snapshots hold 300 and 500 of 400: in the first, process 2 copies *before* it is paid, in the second *after*.
 #
 # ## When was it so?
 #
-# Here is another correct snapshot. Its last line says after which step the bank was so.
+# Here is another correct snapshot. The last line says after which step the bank was as the snapshot says.
 
 # %% tags=["nbval-check-output"]
 walk = lab.replay("snapshot.crossing_transfers")
@@ -257,7 +257,7 @@ assert not walk.violated
 
 # %% [markdown]
 # Never. Process 1 copied 200, then paid 100. Process 2 paid 100, then copied 100. The 100 from process 2 were saved with
-# their channel. At no step did the bank look like that. But a run could lead there: only process 2 pays.
+# their channel. At no step did the bank look like that. But another run leads there: one in which only process 2 pays.
 #
 # > **What popular notes get wrong**
 # >
@@ -266,7 +266,7 @@ assert not walk.violated
 #
 # ## Going back
 #
-# Everybody, really? Process 1 pays 100 to process 2, and the money arrives. Then process 1 dies. Suppose that *only* process 1
+# Process 1 pays 100 to process 2, and the money arrives. Then process 1 dies. Suppose that *only* process 1
 # goes back, to the 200 of the beginning.
 
 # %%
@@ -296,9 +296,8 @@ assert sum(process.account.balance for process in together.state.processes) == 4
 assert not together.violated
 
 # %% [markdown]
-# Flink goes back in this way. A broken connection fails the job, and all tasks return to the same checkpoint. That is why
-# Flink keeps no table of ids between its tasks ([notebook 02](02_delivery.ipynb)): nobody is left who remembers more than
-# the others.
+# Flink goes back in this way. A broken connection fails the job, and all tasks return to the same checkpoint. So no task need
+# keep a list of what it has received, as in [notebook 02](02_delivery.ipynb): none remembers more than the others.
 #
 # ## Try it yourself: a state that never was
 #
@@ -347,7 +346,7 @@ lab.check("03-predict")
 # Write the property that makes a snapshot usable. `consistent(parts)` gets one dict a process. It holds the `"balance"`, and the
 # numbers of the transfers that the process has `"sent"` and `"received"` in its copy. Under `"channels"` are the transfers that
 # were saved from the channels that lead to it. Every transfer has a number of its own. Return `True` if the bank could have been
-# in this state, `False` if it could not.
+# in this state, `False` if it could not. The balances always agree with these numbers, so you need not check them.
 #
 # For example, transfer 7 goes from the first process to the second. Here it was saved from its channel:
 #
@@ -360,8 +359,9 @@ lab.check("03-predict")
 #
 # Without the last `7` the answer is `False`: the transfer is sent, and nowhere.
 #
-# The check asks about **every snapshot** of systems that follow their rules, and of systems with a rule left out. It also asks about
-# some that are put together: two, three or four processes, with a transfer in any place, or in several.
+# The check asks about **every snapshot** of systems that follow their rules, and of systems that break one. It also asks about
+# some that nobody copied: two, three or four processes, with a transfer in any place, or in several. A transfer is sent only by its
+# payer, and is received by, or saved for, only the process that it pays.
 #
 # *invariant, hard, 5 points; about 6 lines.*
 #
@@ -396,10 +396,10 @@ lab.check("03-cut")
 # %% [markdown] tags=["task"]
 # ## Exercise: a shop goes back (`03-moment`)
 #
-# A shop's job has two tasks. One counts orders, the other counts payments, and each order sends one payment to the other
-# task. The last complete snapshot holds 70 orders, 69 payments, and one payment in the channel. The log of the job proves
-# that these numbers were never there at the same time: at payment 69, the first task had already counted order 72. The job
-# dies. What is true?
+# A shop's job has two tasks. The first one reads orders from a log, counts them, and sends a payment for each to the second
+# one, which counts payments. After a restart the first task reads on behind the orders that it has counted. The last complete
+# snapshot holds 70 orders, 69 payments, and one payment in the channel. These numbers were never there at the same time: when the
+# second task counted payment 69, the first one had already counted order 72. The job dies. What is true?
 #
 # - **a** It must not go back to this snapshot, since the job was never in this state.
 # - **b** It may go back, but the orders 71 and 72 are lost for the payments.
@@ -446,8 +446,8 @@ lab.check("03-moment")
 # | snapshot marker | barrier | none: a micro-batch ends everywhere | none |
 # | who collects the parts | JobManager | driver | - |
 #
-# Spark's micro-batch is a relative of stopping the world: it ends in all tasks before the next one begins, so nothing is
-# under way at its end.
+# Barrier and shuffle come in the next notebook. Spark's micro-batch is a relative of stopping the world: it ends in all tasks
+# before the next one begins, so nothing is under way at its end.
 #
 # ## On Monday
 #
