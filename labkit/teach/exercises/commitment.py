@@ -100,7 +100,7 @@ EXERCISES = (
         answer="recover",
         task="recover(log) says what a participant does that starts again and finds this log: abort, commit or wait.",
         hints=(
-            "Which of the four logs that a participant can have leaves it a choice of its own?",
+            "Which of the logs that a participant can have leaves it a choice of its own?",
             "Its newest entry is the last. Before its yes it may abort alone; after its yes it has promised.",
             "There are three cases: nothing was written, the last entry is a promise, the last entry is an outcome.",
         ),
