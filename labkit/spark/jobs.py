@@ -67,7 +67,7 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
     """Has the rows written by so many tasks.
 
-    The state cannot be cut anew: Spark takes the number of its partitions from the checkpoint (OffsetSeqMetadata),
+    A restart cannot cut the state anew: Spark takes the number of its partitions from the checkpoint (OffsetSeqMetadata),
     whatever the session says.
     """
     return rows.repartition(tasks, "key")

@@ -2,7 +2,8 @@
 
 A reader at read_committed gets the records of committed transactions up to the last stable offset, which is where the
 first open transaction begins: what was committed behind it waits. A reader at read_uncommitted (the default of every
-client) gets everything, and what was aborted stays in the log for ever. This module must not write.
+client) gets everything, and what was aborted stays in the log until retention or compaction removes its
+segment. This module must not write.
 """
 
 import time

@@ -71,7 +71,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
         "mark(1) crash",
     ),
     "reused_id_with_new_epochs": Scenario(
-        "The same in version 2 of the protocol: every transaction has its own epoch, and the late request is refused.",
+        "The same with transaction.version=2: every transaction has its own epoch, and the late request is refused.",
         {"naming": "one", "retries": 1, "protocol": "v2"},
         "begin(0) write(0) pre_commit(0) complete(0) send_commit(0) resend(0) deliver(0) mark(0) write(1) deliver(0) "
         "crash",
