@@ -83,7 +83,7 @@ assert upsert.verdict.guarantee == "exactly-once"
 assert upsert.verdict.regression == (0,)
 
 # %% [markdown]
-# The answer shows the value going back: that is a jump back. Here are both sinks after the same kill.
+# The answer shows a jump back. Here are both sinks after the same kill.
 
 # %% tags=["nbval-check-output"]
 append = lab.simulate(failpoint, sink="append")
@@ -99,9 +99,8 @@ assert append.verdict.duplicate == (0, 1, 2)
 assert not append.verdict.lost
 
 # %% [markdown]
-# Both lines show a jump back. With *append* all three rows are there twice. With *idempotent* the table is right in the end, so the
-# guarantee is exactly-once. How far can a value jump back?
-# We try every order of steps: once with one record in each batch, once with all three in one batch.
+# Both lines show a jump back. With *idempotent* the table is right in the end, so the guarantee is exactly-once. How far can a
+# value jump back? We try every order of steps, with one record a batch and with three.
 
 # %% tags=["nbval-check-output"]
 one = lab.explore("pipeline", strategy="idempotent", store="sqlite", records_per_batch=1)
@@ -121,7 +120,7 @@ assert "no_regression" in three.violated
 
 # %% [markdown]
 # The last column names the claims that some order of steps breaks. `no_regression` says that no value jumps back, and
-# `no_fractured_read` comes below. With small batches nothing jumps back. Spark repeats one batch at most, so it takes two updates of a
+# `no_fractured_read` that nobody sees a part of a batch while the job is down. With small batches nothing jumps back. Spark repeats one batch at most, so it takes two updates of a
 # key in one batch. (Asynchronous progress tracking and the real-time mode are exceptions.) Flink repeats everything since its last checkpoint.
 #
 # An upsert is idempotent under conditions. The value must be the same when the batch runs again. Here a batch of one
@@ -135,15 +134,15 @@ store.execute("CREATE TABLE counts (word TEXT PRIMARY KEY, added INTEGER, replac
 store.execute("INSERT INTO counts VALUES ('hello', 0, 0)")
 for _ in (1, 2):  # the batch, and the same batch again
     store.execute("UPDATE counts SET added = added + 1, replaced = 1 WHERE word = 'hello'")
-dict(zip(("added", "replaced"), store.execute("SELECT added, replaced FROM counts").fetchone(), strict=True))
+store.execute("SELECT added, replaced FROM counts").fetchone()
 
 # %% [raw] tags=["expected"]
-# {'added': 2, 'replaced': 1}
+# (2, 1)
 
 # %% [markdown]
 # The result shows that adding twice counts twice. The key must be the same, too: a random key makes a new row each time. And
-# there must be one writer. Here a driver that was thought dead wakes up and writes what it still had to write. Such a writer
-# is a zombie.
+# there must be one writer. Now the input is *hello* three times, two in a batch. The first driver writes 1 and falls silent. A second
+# driver takes over and writes 1, 2 and 3. Then the first wakes up and writes its 2: it is a zombie.
 
 # %% tags=["nbval-check-output"]
 zombie = lab.replay("pipeline.zombie_upserts")
@@ -162,6 +161,7 @@ print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zomb
 # The sink *wal* keeps a write-ahead log: the rows of a batch go into a file that no reader looks at. When Spark has noted the
 # batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. At last the sink notes that the
 # batch is flushed: the **second confirmation**. A restarted driver flushes every log that is noted and not confirmed.
+# So moment 9 comes before 6 here, and 8 lies behind the second confirmation.
 
 # %%
 lab.ask("06-log")
@@ -171,16 +171,16 @@ logged = {point: lab.simulate(point, sink="wal") for point in lab.points("wal")}
 lab.compare(logged)
 
 # %% [raw] tags=["expected"]
-#                            guarantee      lost  twice  jumps back  rows
-# source.after_offset_log    exactly-once   0     0      0           3
-# sink.mid_write             exactly-once   0     0      0           3
-# sink.before_pre_commit     exactly-once   0     0      0           3
-# sink.after_pre_commit      exactly-once   0     0      0           3
-# coordinator.after_handles  exactly-once   0     0      0           3
-# engine.after_commit_log    exactly-once   0     0      0           3
-# sink.mid_commit            at-least-once  0     1      0           4
-# sink.before_confirm        at-least-once  0     3      1           6
-# sink.after_commit          exactly-once   0     0      0           3
+#                                       guarantee      lost  twice  jumps back  rows
+# 1 plan (source.after_offset_log)      exactly-once   0     0      0           3
+# 2 write (sink.mid_write)              exactly-once   0     0      0           3
+# 3 task done (sink.before_pre_commit)  exactly-once   0     0      0           3
+# 4 pre-commit (sink.after_pre_commit)  exactly-once   0     0      0           3
+# 5 votes (coordinator.after_handles)   exactly-once   0     0      0           3
+# 9 noted (engine.after_commit_log)     exactly-once   0     0      0           3
+# 6 half (sink.mid_commit)              at-least-once  0     1      0           4
+# 7 flushed (sink.before_confirm)       at-least-once  0     3      1           6
+# 8 committed (sink.after_commit)       exactly-once   0     0      0           3
 
 # %% tags=["nbval-check-output"]
 lab.answer("06-log", [point for point, run in logged.items() if run.verdict.duplicate])
@@ -197,8 +197,8 @@ assert [point for point, run in logged.items() if run.verdict.duplicate] == [
 assert not any(run.verdict.lost for run in logged.values())
 
 # %% [markdown]
-# The table shows two bad moments of nine: 6 (`sink.mid_commit`) and 7 (`sink.before_confirm`). Both lie between the first copied row and the second confirmation, and this window
-# grows with the batch. Nobody noted how far the flush had come. So recovery flushes the whole log again, and the sink is
+# The table shows two bad moments of nine: 6 and 7. Both lie between the first copied row and the second confirmation, and this
+# window grows with the batch. Nobody noted how far the flush had come. So recovery flushes the whole log again, and the sink is
 # at-least-once. This is the code that flushes and confirms:
 
 # %%
@@ -235,20 +235,20 @@ lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=
 # COMMIT;
 # ```
 #
-# The last row is the **batch marker**: a row that says which batch is in the table. We kill the job at each of the five moments
-# of the sink *batch_marker*, and then search every order of steps with two crashes.
+# The last row is the **batch marker**: a row that says which batch is in the table. The sink *batch_marker* has
+# five moments: nobody votes, and nothing is copied. We kill the job at each, and then search every order of steps with two crashes.
 
 # %% tags=["nbval-check-output"]
 marked = {point: lab.simulate(point, sink="batch_marker") for point in lab.points("batch_marker")}
 lab.compare(marked)
 
 # %% [raw] tags=["expected"]
-#                          guarantee     lost  twice  jumps back  rows
-# source.after_offset_log  exactly-once  0     0      0           3
-# sink.mid_write           exactly-once  0     0      0           3
-# sink.after_pre_commit    exactly-once  0     0      0           3
-# sink.after_commit        exactly-once  0     0      0           3
-# engine.after_commit_log  exactly-once  0     0      0           3
+#                                       guarantee     lost  twice  jumps back  rows
+# 1 plan (source.after_offset_log)      exactly-once  0     0      0           3
+# 2 write (sink.mid_write)              exactly-once  0     0      0           3
+# 4 pre-commit (sink.after_pre_commit)  exactly-once  0     0      0           3
+# 8 committed (sink.after_commit)       exactly-once  0     0      0           3
+# 9 noted (engine.after_commit_log)     exactly-once  0     0      0           3
 
 # %% tags=["nbval-check-output"]
 lab.explore("pipeline", strategy="batch_marker", crashes=2)
@@ -259,8 +259,9 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 
 # %% [markdown]
 # Both cards show that nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A
-# repeated batch must hold the same rows, as for *idempotent*. And the marker must name the query: with a new checkpoint folder the batch
-# numbers begin at 0 again. Here the folder is deleted, and the marker holds the number alone:
+# repeated batch must hold the same rows, as for *idempotent*. And the marker must name the query, with a new name for a new checkpoint
+# folder, where the numbers begin at 0 again. Here the marker holds the number alone. Batch 0 had one record when the folder was
+# deleted; the new batch 0 has all three:
 
 # %% tags=["nbval-check-output"]
 lab.replay("pipeline.deleted_checkpoint_and_markers")
@@ -272,7 +273,7 @@ lab.replay("pipeline.deleted_checkpoint_and_markers")
 #   BROKEN no_loss, no_fractured_read
 
 # %% [markdown]
-# The card shows a loss: the new batch 0 found the marker of the old batch 0, and the sink skipped new rows.
+# The card shows a loss: the new batch 0 found the old marker, and the sink skipped two new rows.
 #
 # ## Fourth: a transaction for each task
 #
@@ -280,11 +281,13 @@ lab.replay("pipeline.deleted_checkpoint_and_markers")
 # in [notebook 05](05_two_phase_commit.ipynb). Two participants take part here: one has *world*, the other has both *hello*. Who comes first, the
 # sink's commit or Spark's note?
 #
-# - commit-then-log (`order="engine"`), Spark's order: `offsets/0`, rows, pre-commit, the sink commits, `commits/0`.
+# - commit-then-log (`order="engine"`), Spark's order: `offsets/0`, rows, pre-commit, the sink commits, `commits/0`. Spark keeps
+#   no votes, so moment 5 is missing.
 # - log-then-commit (`order="decision"`), Flink's order: `offsets/0`, rows, pre-commit, votes, `commits/0`, the sink
 #   commits. The note is the decision.
 #
-# We take Spark's order, and kill the job at moment 8: both transactions are committed, `commits/0` is not there.
+# We take Spark's order, and kill the job at moment 8: both transactions are committed, `commits/0` is not there. What is
+# committed cannot be taken back.
 
 # %%
 lab.ask("06-order")
@@ -308,7 +311,7 @@ lab.answer("06-order", spark_order.verdict.rows)
 # Three rows were committed, and nothing on disk said that batch 0 is finished. So the batch ran again and committed three more.
 
 # %% [markdown]
-# The answer shows that two-phase commit alone is not enough. The order decides. Here is every moment in both orders:
+# The answer shows that the order decides. Here is every moment in both orders:
 
 # %% tags=["nbval-check-output"]
 points = lab.points("two_phase", "engine")
@@ -316,14 +319,14 @@ commit_then_log = {point: lab.simulate(point, sink="two_phase", order="engine") 
 lab.compare(commit_then_log)
 
 # %% [raw] tags=["expected"]
-#                          guarantee      lost  twice  jumps back  rows
-# source.after_offset_log  exactly-once   0     0      0           3
-# sink.mid_write           exactly-once   0     0      0           3
-# sink.before_pre_commit   exactly-once   0     0      0           3
-# sink.after_pre_commit    exactly-once   0     0      0           3
-# sink.mid_commit          at-least-once  0     1      0           4
-# sink.after_commit        at-least-once  0     3      1           6
-# engine.after_commit_log  exactly-once   0     0      0           3
+#                                       guarantee      lost  twice  jumps back  rows
+# 1 plan (source.after_offset_log)      exactly-once   0     0      0           3
+# 2 write (sink.mid_write)              exactly-once   0     0      0           3
+# 3 task done (sink.before_pre_commit)  exactly-once   0     0      0           3
+# 4 pre-commit (sink.after_pre_commit)  exactly-once   0     0      0           3
+# 6 half (sink.mid_commit)              at-least-once  0     1      0           4
+# 8 committed (sink.after_commit)       at-least-once  0     3      1           6
+# 9 noted (engine.after_commit_log)     exactly-once   0     0      0           3
 
 # %% tags=["nbval-check-output"]
 points = lab.points("two_phase", "decision")
@@ -331,15 +334,15 @@ log_then_commit = {point: lab.simulate(point, sink="two_phase", order="decision"
 lab.compare(log_then_commit)
 
 # %% [raw] tags=["expected"]
-#                            guarantee     lost  twice  jumps back  rows
-# source.after_offset_log    exactly-once  0     0      0           3
-# sink.mid_write             exactly-once  0     0      0           3
-# sink.before_pre_commit     exactly-once  0     0      0           3
-# sink.after_pre_commit      exactly-once  0     0      0           3
-# coordinator.after_handles  exactly-once  0     0      0           3
-# engine.after_commit_log    exactly-once  0     0      0           3
-# sink.mid_commit            exactly-once  0     0      0           3
-# sink.after_commit          exactly-once  0     0      0           3
+#                                       guarantee     lost  twice  jumps back  rows
+# 1 plan (source.after_offset_log)      exactly-once  0     0      0           3
+# 2 write (sink.mid_write)              exactly-once  0     0      0           3
+# 3 task done (sink.before_pre_commit)  exactly-once  0     0      0           3
+# 4 pre-commit (sink.after_pre_commit)  exactly-once  0     0      0           3
+# 5 votes (coordinator.after_handles)   exactly-once  0     0      0           3
+# 9 noted (engine.after_commit_log)     exactly-once  0     0      0           3
+# 6 half (sink.mid_commit)              exactly-once  0     0      0           3
+# 8 committed (sink.after_commit)       exactly-once  0     0      0           3
 
 # %% tags=["checked"]
 doubling = [point for point, run in commit_then_log.items() if run.verdict.duplicate]
@@ -353,8 +356,7 @@ assert "abort(1)" in [str(action) for action in undecided.trace.actions]
 # and the handles of the transactions, and finishes the commits (`lab.show("pipeline.decide_then_commit")`). Votes are not the
 # decision: where the job dies between votes and note (moment 5), recovery aborts, and the batch runs again.
 #
-# One thing remains in Flink's order. Two commits are two steps, and the job can die between them (moment 6). This is what a reader
-# finds while the job is down, and what the reader saw in all:
+# One thing remains in Flink's order. Two commits are two steps, and the job can die between them (moment 6):
 
 # %% tags=["nbval-check-output"]
 half = lab.simulate("sink.mid_commit", sink="two_phase")
@@ -366,32 +368,38 @@ print(half.seen)
 # world=1 | crash 1 | hello=1 hello=2
 
 # %% [markdown]
-# One row of three is there. This is a **fractured read**: a reader sees a part of a batch while nobody is there to complete
+# One row of three is there while the job is down. This is a **fractured read**: a reader sees a part of a batch while nobody is there to complete
 # it. Recovery completes the batch. In a folder it is the same: one rename shows one file, and several renames are several steps.
 #
 # ## Which one, and what does it cost?
 #
-# The price of a guarantee is waiting. This is the step of an undisturbed run after which the first row can be read:
+# What is held back is seen later. This is the step of an undisturbed run after which the first row can be read:
+
 
 # %% tags=["nbval-check-output"]
-stores = {"append": "files", "idempotent": "sqlite", "batch_marker": "files", "two_phase": "files", "wal": "files"}
-quiet = {way: lab.simulate(sink=way, store=kept_in).walk.states for way, kept_in in stores.items()}
-{way: next(step for step, state in enumerate(states) if state.store.seen) for way, states in quiet.items()}
+def first_seen(way, kept_in="files"):
+    """The number of steps after which a reader sees a row."""
+    states = lab.simulate(sink=way, store=kept_in).walk.states  # one after each step
+    return next(step for step, state in enumerate(states) if state.store.seen)
+
+
+found = {way: first_seen(way) for way in ("append", "batch_marker", "two_phase", "wal")}
+found | {"idempotent": first_seen("idempotent", "sqlite")}  # a file cannot replace a row
 
 # %% [raw] tags=["expected"]
-# {'append': 4, 'idempotent': 4, 'batch_marker': 8, 'two_phase': 12, 'wal': 13}
+# {'append': 4, 'batch_marker': 8, 'two_phase': 12, 'wal': 13, 'idempotent': 4}
 
 # %% [markdown]
-# The output shows that two sinks hold nothing back. The other three show a row when its batch is complete. With a checkpoint
-# every ten seconds a row waits ten seconds at most, about five on average, and the commit comes on top.
+# The output shows that two sinks hold nothing back. The other three show a row when its batch is complete. With a batch
+# (in Flink, a checkpoint) every ten seconds a row waits ten seconds at most, about five on average, and the commit comes on top.
 #
 # | sink | a batch that comes again | guarantee | on the way | what it demands, and costs |
 # |---|---|---|---|---|
-# | append | is written again | at-least-once | values jump back | nothing |
-# | idempotent | replaces the same values | exactly-once | values jump back | a key, the same values on replay, one writer |
-# | wal | is flushed again if it is not confirmed | at-least-once | values jump back, if it dies while flushing | a log, and waiting |
+# | append | is written again | at-least-once | values jump back, fractured reads | nothing |
+# | idempotent | replaces the same values | exactly-once | values jump back, fractured reads | a key, the same values on replay, one writer |
+# | wal | is flushed again if it is not confirmed | at-least-once | both, if it dies while flushing | a log, and waiting |
 # | batch_marker | is skipped | exactly-once | each batch at once | one transaction for rows and marker, and waiting |
-# | two_phase, log-then-commit | does not come again once decided | exactly-once | part of a batch while commits go on | a store that keeps its promise, and waiting |
+# | two_phase, log-then-commit | does not come again once decided | exactly-once | fractured reads | a store that keeps its promise, and waiting |
 #
 # Two ways are exactly-once without two-phase commit: a key, or a marker in the transaction. For a PostgreSQL table with all
 # rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where the commit is a rename.
@@ -481,16 +489,16 @@ lab.check("06-key")
 # %% [markdown] tags=["task"]
 # ## Exercise: the second confirmation (`06-wal`)
 #
-# The rows of a batch are in a write-ahead log, and this time the order is commit-then-log. `commit(batch, rows, confirmed)`
-# is asked when the log is complete: `batch` is the number of the batch, `rows` the list of its offsets, `confirmed` the
-# list of batches with a second confirmation. Return the steps, in order: `["write", offset]` puts one row out,
-# `["confirm", batch]` notes durably that a batch is out. Then Spark writes `commits/N`.
+# The rows of a batch are in a write-ahead log. This time the order is commit-then-log: the log is written out and confirmed *before*
+# Spark writes `commits/N`. `commit(batch, rows, confirmed)` is asked when the log is complete. `batch` is the number of the
+# batch. `rows` is the list of its offsets, and `confirmed` the list of batches with a second confirmation. Return the steps, in order: `["write", offset]` puts one row out,
+# `["confirm", batch]` notes durably that a batch is out.
 #
 # For example, `commit(4, [9], [])` returns `[["write", 9], ["confirm", 4]]`.
 #
 # Between any two steps the job may die; a batch without `commits/N` runs again, its log is written anew, and `commit` is
 # asked again. No row may be lost. A row may come twice **only** if the crash came between the first row of its batch and
-# the confirmation: that window no log can close.
+# the confirmation. That window stays open as long as these are two writes.
 #
 # *complete, medium, 4 points; about 4 lines.*
 #
@@ -573,8 +581,8 @@ lab.check("06-recover")
 # Return `False` if a word was seen to go back to a smaller count, else `True`. For example,
 # `steady([["world", 1], ["hello", 1], ["hello", 2]])` returns `True`.
 #
-# The check asks it about every end of good systems and of systems whose readers see a jump, and about rows put together: a
-# reader may miss counts, and may come late. It must reject what jumps back, and accept all else.
+# The check asks it about every end of good systems, of systems whose readers see a jump, and about rows put together. A reader
+# may miss counts, and may come late. The function must reject what jumps back, and accept all else.
 #
 # *invariant, easy, 3 points; about 6 lines.*
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # What do three timeouts cost?
 #
-# The shop's job writes its orders to Kafka. One night two orders go missing. No machine has crashed, no job has restarted, and
+# The shop's job writes its orders to Kafka. One night three orders go missing. No machine has crashed, no job has restarted, and
 # every checkpoint is complete. A broker has ended a transaction that was open for too long.
 #
 # {head}
@@ -36,8 +36,8 @@ timeout = 5  # seconds that a transaction may be open, in the sample configurati
 # | which timeout a producer may ask for | `transaction.max.timeout.ms` | the broker | 15 minutes |
 #
 # The **transaction timeout** is the second one: when it is over, the broker aborts the transaction, pre-committed or not. Two
-# settings of the job come into it as well: `execution.checkpointing.interval`, which is off by default, and
-# `execution.checkpointing.min-pause`, the least time between the end of a checkpoint and the start of the next (0 by default).
+# settings of the job come into it as well. One is `execution.checkpointing.interval`, which is off by default. The other is
+# `execution.checkpointing.min-pause`, the least time from the end of a checkpoint to the start of the next (0 by default).
 #
 # Look at the defaults: Flink's sink asks for an hour, the broker allows a quarter of an hour. This producer asks a real
 # broker for an hour:
@@ -58,15 +58,15 @@ print(kafka.topic(timeout=3600).begin("orders").replace("maximum: ", "maximum:\n
 #
 # ## A sample configuration
 #
-# Many course notes show these settings. A transaction may be open for 5 s. A checkpoint comes every 10 s and may take 5 s. Between
-# two checkpoints is a pause of at least 15 s. Three rules say what follows:
+# Many course notes show these settings. A transaction may be open for 5 s. A checkpoint is asked for every 10 s and may take 5 s. After
+# it comes a pause of at least 15 s. (The first trial leaves out the pause.) Three rules say what follows:
 #
 # - The clock of a transaction starts with its **first record**, not with its beginning and not with its pre-commit.
 # - A write into an aborted transaction is refused. The job then starts again from its last checkpoint.
 # - A commit of an aborted transaction is refused, too. Flink's connector logs that error and goes on.
 #
-# The same job gets three kinds of traffic between two barriers: *steady* (a record all the time), *burst* (three records right
-# behind the barrier, then silence) and *late* (three records just before the next barrier).
+# The same job gets three kinds of traffic between two barriers. *steady* has a record all the time. *burst* has three records right
+# behind the barrier, then silence. *late* has three records just before the next barrier.
 
 # %%
 lab.ask("09b-traffic")
@@ -100,7 +100,7 @@ lab.answer("09b-traffic", [kind for kind, trial in trials.items() if trial.verdi
 # - *steady*: the next write was refused. The job started again from its checkpoint, and again. Nothing is lost, and nothing gets done,
 #   until somebody gives the job a longer timeout.
 # - *burst*: the pre-commit had nothing to send, so nobody noticed. The checkpoint was complete, and the commit came too late.
-#   The coordinator has raised the producer's epoch and refuses the old handle as if it came from a zombie: the producer is *fenced*.
+#   The broker refuses this producer as it refuses a zombie: the producer is *fenced*.
 # - *late*: the clock had just started, so all went well.
 #
 # The quiet one is the dangerous one. This is what the broker and the job said about it:
@@ -110,8 +110,10 @@ print(trials["burst"])
 
 # %% [markdown]
 # A broker looks for such transactions every 10 s by default (`transaction.abort.timed.out.transaction.cleanup.interval.ms`), and the
-# lab's private one every second. So a timeout is a time after which the broker *may* abort. The same three **simulated**, with
-# a **tick** of five seconds (one step of the simulator's clock):
+# lab's private one every second. So a timeout is a time after which the broker *may* abort; at 10 s the trial could come out either way.
+#
+# The same three **simulated**, with two records and a **tick** of five seconds (one step of the simulator's clock). In *steady*
+# the clock stops after one tick, so that the run ends: the job's second attempt has time enough.
 
 # %% tags=["nbval-check-output"]
 steady, burst = lab.replay("kafka_log.steady_traffic"), lab.replay("kafka_log.burst_then_silence")
@@ -167,12 +169,13 @@ assert [list(search.violated) for search in searches.values()] == [
 ]
 
 # %% [markdown]
-# The table shows four lines, and none is clean. In log-then-commit an ignored error loses rows (`no_loss`). A raised error
-# comes back at every restart (`ends`), because the checkpoint says that the rows are done. In commit-then-log a raised error makes
-# the batch run again: nothing is lost, and what the other task had committed comes twice (`no_duplicate`).
+# The table shows four lines, and none is clean. An error that is only logged loses rows in both orders (`no_loss`): the batch
+# counts as done. In log-then-commit a raised error comes back at every restart. The claim that a run `ends` is broken; only
+# runs that end have a guarantee, and those are exactly-once. In commit-then-log a raised error makes the batch run again: nothing
+# is lost, and what the other task had committed comes twice (`no_duplicate`).
 #
-# Here are two single runs with the same timeout. In the first the drop comes after the decision. In the second it comes before
-# the decision:
+# Here are two single runs. In the first the drop comes after the decision, and the sink logs the error. In the second it comes
+# before the first commit, in Spark's order, and the sink raises the error:
 
 # %% tags=["nbval-check-output"]
 lab.compare(
@@ -186,8 +189,8 @@ lab.compare(
 # commit_then_log  exactly-once  0     0      0           3
 
 # %% [markdown]
-# The first line shows a loss: nobody runs a batch again that counts as done. The second line shows none: nothing was decided yet, so
-# the batch ran again. So no reaction repairs a timeout that is too short. The timeout must be long enough.
+# The first line shows a loss: nobody runs a batch again that counts as done. The second line shows none: nothing was decided or
+# committed yet, so the batch ran again. In Flink's order no reaction repairs a timeout that is too short. It must be long enough.
 #
 # ## How long is long enough?
 #
@@ -197,19 +200,23 @@ lab.compare(
 
 
 # %% tags=["nbval-check-output"]
-def loses(timeout, **job):
-    """Whether some order of steps loses a record."""
-    kafka_log = {"partitions": 1, "isolation": "read_committed", "ticks": 9, "crashes": 0}
-    return "no_loss" in lab.explore("kafka_log", timeout=timeout, **kafka_log | job).violated
+def smallest(job):
+    """The first timeout, in ticks, with which no order of steps loses a record."""
+    settings = {"partitions": 1, "isolation": "read_committed", "ticks": 9, "crashes": 0}
+    settings.update(job)
+    ticks = 1
+    while "no_loss" in lab.explore("kafka_log", timeout=ticks, **settings).violated:
+        ticks += 1
+    return ticks
 
 
 jobs = {
     "interval 2, checkpoint 1": {"records": 1, "interval": 2},
     "and down for 2": {"records": 1, "interval": 2, "crashes": 1, "downtime": 2},
-    "and one checkpoint may expire": {"records": 1, "interval": 2, "lapses": 1},
-    "interval 1, checkpoint 3": {"interval": 1, "checkpoint_timeout": 3},
+    "and one checkpoint may expire": {"records": 1, "interval": 2, "lapses": 1},  # lapses: how many
+    "interval 1, checkpoint 3": {"records": 2, "interval": 1, "checkpoint_timeout": 3},  # two checkpoints
 }
-{name: next(ticks for ticks in range(1, 12) if not loses(ticks, **job)) for name, job in jobs.items()}
+{name: smallest(job) for name, job in jobs.items()}
 
 # %% [raw] tags=["expected"]
 # {'interval 2, checkpoint 1': 4,
@@ -225,10 +232,11 @@ jobs = {
 # - 2 + 2 + 1 = 5, so 6. The first checkpoint expires, and its transaction waits for the next checkpoint, one interval later.
 # - 3 + 3 = 6, so 7. A checkpoint starts only when the one before is over, so the longer of interval and checkpoint counts.
 #
-# **needed = (tolerated + 1) × max(interval, checkpoint) + checkpoint + downtime**, and the transaction timeout must be longer.
+# **needed = (tolerated + 1) × max(interval, checkpoint) + checkpoint + downtime**. A transaction can be open as long as that, so
+# its timeout must be longer.
 # *tolerated* is `execution.checkpointing.tolerable-failed-checkpoints`. Its default is 0: then an expired checkpoint makes the job fail over, and
 # the job goes back to its last checkpoint. With a higher number the job goes on. The transaction of the expired checkpoint stays
-# sealed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
+# pre-committed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
 
 # %% tags=["nbval-check-output"]
 lab.compare(rides_along=lab.replay("pipeline.expired_checkpoint"), aborted=lab.replay("pipeline.expired_and_aborted"))
@@ -258,7 +266,7 @@ lab.answer("09b-needed", sample.needed)
 # The next checkpoint starts 5 + 15 = 20 s after the one before, which is more than 10 s. It takes up to 5 s more.
 
 # %% [markdown]
-# The card shows what the real run has shown. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
+# The card shows that 5 s are too few, as in the real trial. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
 # safe. Does it stay safe if a restart may take 60 s?
 
 # %%
@@ -280,9 +288,9 @@ assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit =
 #
 # ## Which records does a transaction protect?
 #
-# A **stream epoch** is what lies between two barriers. Each has a transaction of its own. (A producer's epoch in Kafka is another
-# thing.) In this simulated run record 0 comes before barrier 1, and record 1 comes behind it. When checkpoint 1 is complete,
-# the job dies.
+# A **stream epoch** is what lies between two barriers. Each has a transaction of its own, and so a clock of its own. (A producer's
+# epoch in Kafka is another thing.) In this simulated run record 0 comes before barrier 1, and record 1 behind it. When
+# checkpoint 1 is complete, the job dies. Record 2 comes after the restart.
 
 # %% tags=["nbval-check-output"]
 run = lab.replay("barriers.source_reads_on")
@@ -319,9 +327,9 @@ lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_firs
 
 # %% [markdown]
 # The first line shows no row and the guarantee *unknown*. The transactions are prepared, and nobody has ended them: the rows are
-# not lost yet. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
-# wait for it (since 1.14, by default since 1.15). A job that is killed at that moment, or that stops without this checkpoint,
-# leaves its last transaction behind.
+# not lost yet, and nobody can say whether they will come. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
+# wait for it (since 1.14, by default since 1.15). A job that stops without it, or is killed then and never restarted, leaves its
+# last transaction behind. A restart from the last checkpoint commits what is decided.
 #
 # ## Your turn
 #
@@ -345,7 +353,7 @@ print(lab.replay(steering.trace))
 # `downtime` ticks. Return the transaction timeout in ticks: the broker aborts a transaction that many ticks after its first
 # record.
 #
-# For example, `transaction_timeout(2, 1, 0, 2, 0)` may return 6.
+# For example, `transaction_timeout(2, 1, 0, 2, 0)` may return 6: the sum is 5, and the timeout must be longer.
 #
 # The check searches every order of steps of a simulated Kafka, and computes longer jobs. **No record may be lost**, and the
 # answer may be at most twice as long as needed.
