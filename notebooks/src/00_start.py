@@ -20,7 +20,7 @@
 # - say why one crash doubles the rows of one sink and not of another.
 #
 # The crashes are real: the operating system kills every process of a Spark job. Where something is simulated instead, the
-# text says so. Run the cells in order.
+# text says so.
 
 # %%
 from labkit import lab
@@ -77,26 +77,25 @@ spark = lab.spark()
 
 def write_batch(rows, number):
     with results.open("a") as file:
-        for row in rows.collect():
+        for row in rows.collect():  # all rows of the batch, as a list
             print(number, row["value"], row["count"], file=file)
 
 
 counts = spark.readStream.text(str(orders)).groupBy("value").count()
 query = (
-    counts.writeStream.outputMode("update")
+    counts.writeStream.outputMode("update")  # hands over only the counts that changed
     .foreachBatch(write_batch)
     .option("checkpointLocation", str(shop / "checkpoint"))
     .start()
 )
 
 # %% [markdown]
-# The job runs and waits. Three customers come, and Spark counts after each. Then we look into the store, as an outside
-# reader.
+# Three customers come, and Spark counts after each. Then we look into the store, as an outside reader.
 
 # %% tags=["nbval-check-output"]
 for word in ["hello", "world", "hello"]:
     customer_types(word)
-    query.processAllAvailable()
+    query.processAllAvailable()  # waits until the word is counted
 
 results.read_text().splitlines()
 
@@ -107,32 +106,33 @@ results.read_text().splitlines()
 # The store has three lines: a number, a word, and the word's count so far. The number is that of a **micro-batch**, or
 # **batch** for short: the few records that Spark takes at a time. Batches are numbered from 0. Here each held one record.
 #
-# `foreachBatch` calls your function for each batch. It hands over two things: the batch's rows, as a DataFrame, and the
-# batch's number. A batch that runs a second time has the same number again. So a sink that wants to recognise such a
+# `foreachBatch` calls your function for each batch. It hands over two things: the batch's rows, as a table (DataFrame), and
+# the batch's number. A batch that runs a second time has the same number again. So a sink that wants to recognise such a
 # batch stores the number.
 #
 # **Try it.** Change the words in the last cell and run it again: the count goes on. Then run the cell with the job again,
-# and the last cell after it. The new job goes on counting where the old one stopped. Where did it look that up?
+# and the last cell after it. Spark stops the old job, and the new one goes on counting. Where did it look up the counts?
 
 # %% tags=["nbval-check-output"]
 query.stop()
 logs = {"offsets": shop / "checkpoint/offsets", "commits": shop / "checkpoint/commits"}
-{name: sorted(file.name for file in log.glob("[0-9]*")) for name, log in logs.items()}
+{name: sorted(file.name for file in folder.glob("[0-9]*")) for name, folder in logs.items()}
 
 # %% [raw] tags=["expected"]
 # {'offsets': ['0', '1', '2'], 'commits': ['0', '1', '2']}
 
 # %% [markdown]
-# The checkpoint has one file in `offsets` and one in `commits` for each of the three batches. These are Spark's two logs.
+# The checkpoint has one file in `offsets` and one in `commits` for each batch. These are Spark's two logs. Their entries
+# are notes about batches, and hold no words.
 #
 # - `offsets/N`, an entry of the **offset log**, is written *before* batch N runs. It says up to which offset the batch
 #   reads.
-# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It says that
-#   batch N is finished.
+# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It says that,
+#   for Spark, batch N is finished.
 #
 # The rule for a restart is short. Take the newest batch in `offsets`. If it is in `commits`, go on with the next batch. If
 # it is not, run it again, with the same offsets. The counts so far, which are the job's **state**, have a copy in
-# the checkpoint, too.
+# the checkpoint after each batch. A batch that runs again starts from the counts before it.
 #
 # ## One batch, and where it can die
 #
@@ -144,8 +144,8 @@ logs = {"offsets": shop / "checkpoint/offsets", "commits": shop / "checkpoint/co
 # cross marks the kill.
 
 # %% tags=["parameters"]
-sink = "append"  # how results are written: append, idempotent, batch_marker, wal or two_phase
-failpoint = "sink.after_pre_commit"  # where the job is killed
+sink = "append"  # or two_phase, see below; notebook 01 explains idempotent, batch_marker and wal
+failpoint = "sink.after_pre_commit"  # where the job is killed: this is the name of moment 4
 
 # %%
 lab.strip(killed=failpoint, sink=sink)
@@ -185,8 +185,8 @@ assert born["commits"] - born["offsets"] > 1  # the dead time lies between them
 # is called **at-least-once**. Why did the batch run again? `offsets/0` was there and `commits/0` was not, so the
 # second driver followed the rule. Spark did nothing wrong. The sink did not notice that the batch came a second time.
 #
-# The small line on the card shows what a reader saw of *hello*: 1, 2, then 1 again, and 2. A reader who had seen 2 saw an
-# older value. The lab calls that a **jump back**.
+# For a reader, the newest row of a word is its value. The small line on the card shows what a reader saw of *hello*: 1, 2,
+# then 1 again, and 2. A reader who had seen 2 saw an older value. The lab calls that a **jump back**.
 #
 # Unfold the card: it holds the proof that the crash was real, the checkpoint's files at that moment, and the sink's code.
 # This is the last line of `offsets/0`:
@@ -201,8 +201,7 @@ outcome.checkpoint_file("offsets/0").splitlines()[-1]
 # Offset 3 is where batch 0 ends: the *next* record to read. The batch holds 0, 1 and 2. The second driver
 # read this file.
 #
-# Go through the same crash slowly, in a *simulated* model of the job. It opens where the job was killed, and the next
-# step is the crash.
+# Go through the same crash slowly, in a *simulated* model of the job. It opens where the job was killed.
 
 # %%
 outcome.simulated
@@ -215,9 +214,10 @@ outcome.simulated
 # hidden. Later comes the **commit**: the rows become visible. Here the store is a folder, and the hidden rows wait in
 # its subfolder `staging`, where no reader looks.
 #
-# When does the sink commit? Only when `commits/0` is on disk. That file is the **decision** that the batch counts. A
-# restarted driver starts with the **recovery**: it commits every transaction that was decided, and deletes every other
-# one. This is its batch, killed at the same moment. Moment 9 now comes before 6 and 8.
+# After the pre-commit the sink reports the batch as done. It commits only when `commits/0` is on disk. That file is the
+# **decision** that the batch counts. A restarted driver starts with the **recovery**: it commits every transaction that was
+# decided, and deletes every other one. This is its batch, killed at the same moment. Moment 9 (noted) now comes before 6
+# (half is committed) and 8 (all is committed).
 
 # %%
 lab.strip(killed=failpoint, sink="two_phase")
@@ -254,10 +254,9 @@ assert second.verdict.guarantee == "exactly-once"
 assert outcome.verdict.guarantee == "at-least-once"
 
 # %% [markdown]
-# Three rows, and all three were written by the second driver. The checkpoint was the same as before, so the batch ran
-# again. The rows of the first driver were still hidden in `staging`. `commits/0` was missing, so recovery deleted them
-# before the batch ran. No record is missing and none counts twice, as if nothing had failed. That is called
-# **exactly-once**.
+# The second driver wrote all three rows. The checkpoint was the same as before, so the batch ran again. The rows of the
+# first driver were still hidden in `staging`. `commits/0` was missing, so recovery deleted them before the batch ran. No
+# record is missing and none counts twice, as if nothing had failed. That is called **exactly-once**.
 #
 # > **What popular notes get wrong.** "Exactly once means that every record is processed exactly once." In both runs every
 # > record was processed twice. What can be guaranteed is the **effect**: what a reader finds in the end. The sink has its
@@ -268,7 +267,7 @@ assert outcome.verdict.guarantee == "at-least-once"
 # Both kills came before `commits/0`. What if the kill comes right *after* `commits/0`, at moment 9? Two simulated runs:
 
 # %% tags=["nbval-check-output"]
-noted = "engine.after_commit_log"
+noted = "engine.after_commit_log"  # moment 9
 lab.compare(
     append=lab.simulate(noted, sink="append"),
     two_phase=lab.simulate(noted, sink="two_phase"),
@@ -280,11 +279,12 @@ lab.compare(
 # two_phase  exactly-once  0     0      0           3
 
 # %% [markdown]
-# Nothing is lost or doubled in either run. With *append* the next driver finds batch 0 in both logs, so it does not run the
+# With *append* the next driver finds batch 0 in both logs, so it does not run the
 # batch again. It would go on with batch 1. With *two_phase* the rows are decided and still hidden. Recovery commits
 # them, and the batch does not run again either.
 #
-# So *append* is right at this moment and wrong at moment 4. One harmful moment breaks a promise.
+# The table judges these two runs alone. *append* is right at this moment and wrong at moment 4. One harmful moment breaks
+# a promise, so *append* remains at-least-once.
 #
 # `lab.panel()` in a new cell kills other sinks at other moments. `lab.word("offset")` explains a word.
 #
@@ -306,17 +306,10 @@ lab.compare(
 # <details><summary>b) No, then a crash in between would lose the batch.</summary>Right. One order doubles, the other loses,
 # unless the sink can be told later, as <i>two_phase</i> is.</details>
 #
-# **3. How often was a record processed in the second run?**
+# **3. A dashboard polls the store of the first run once a second. What may it have shown for *hello*?**
 #
-# <details><summary>a) Once, because <i>two_phase</i> is exactly-once.</summary>No. Its effect came once. Both drivers
-# processed it.</details>
-# <details><summary>b) Twice, and its effect came once.</summary>Right. The first driver's work was thrown away before
-# anybody saw it.</details>
-#
-# **4. A dashboard polls the store of the first run once a second. What may it have shown for *hello*?**
-#
-# <details><summary>a) Only 2, the right count.</summary>No, that takes luck. A value that was visible can be read, so a
-# guarantee must hold for every moment.</details>
+# <details><summary>a) Only 2, the right count.</summary>No, that takes luck. A value that was visible can be
+# read.</details>
 # <details><summary>b) 1 after it had shown 2.</summary>Right. The values became visible as 1, 2, 1, 2.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
@@ -334,9 +327,9 @@ lab.compare(
 # ## On Monday
 #
 # **Look at** the checkpoint folder of a Spark job. While the job is down, compare the newest number in `offsets` with the
-# newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again, compare the times
-# of both files of that batch. If `commits/N` is younger than `offsets/N` by the whole downtime, batch N
-# was finished by a second run, and a sink like *append* may have its rows twice.
+# newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again, compare the times of
+# both files of the newest batches. Without a crash they are as far apart as one batch takes. If `commits/N` is younger than
+# `offsets/N` by the whole downtime, batch N was finished by a second run, and a sink like *append* may have its rows twice.
 #
 # **Set** `checkpointLocation` to a place that survives the machine. Never share or delete it. In `foreachBatch`, store the
 # batch's number together with its rows.

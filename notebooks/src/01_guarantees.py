@@ -19,15 +19,14 @@
 # - find the harmful moment in a chain of source, engine and sink;
 # - choose the one change that mends a chain.
 #
-# Everything here is **simulated**, because a simulator can try *every* moment of a crash. A star in the grid at the end
-# marks a chain that was killed on **real Spark**, too.
+# Everything here is **simulated**, because a simulator can try *every* moment of a crash.
 
 # %%
 from labkit import lab
 
 # %% tags=["parameters"]
 my_source = "socket"  # for "your own chain" further down: log or socket
-my_engine = "log-then-commit"  # or: commit-then-log; loses its checkpoint
+my_engine = "log-then-commit"  # or: commit-then-log; loses its checkpoint (log-then-commit on a bad disk)
 my_sink = "wal"  # append, idempotent, batch_marker, wal or two_phase
 really = False  # True: also kill real Spark, which takes about a minute
 
@@ -41,8 +40,8 @@ really = False  # True: also kill real Spark, which takes about a minute
 # | *exactly-once* | as if nothing had failed |
 #
 # "As if nothing had failed" cannot mean "the same output as the run without the failure". Two runs without any failure may
-# differ, too: records may arrive in another order. So the promise means: what a reader sees could have come from
-# *some* run without a failure.
+# differ, too: records may arrive in another order. So the promise means: what a reader finds in the end could
+# have come from *some* run without a failure. What readers see on the way, such as a jump back, is asked separately.
 #
 # Ask also *where* the promise holds. **State consistency** is about the engine's own memory: its counts and offsets are
 # right after a crash. An **end-to-end** guarantee is about what an outside reader finds behind the sink. In notebook 00
@@ -55,9 +54,9 @@ really = False  # True: also kill real Spark, which takes about a minute
 #
 # ## One run proves little
 #
-# In notebook 00 the sink *append* doubled rows when killed at moment 4, and doubled nothing at moment 9. A promise is for
-# *every* moment. The simulator goes through every order in which the steps of the job and one crash can happen. One such
-# order is a **schedule**. All schedules together are a **search**.
+# In notebook 00 *append* doubled rows at moment 4, and none at moment 9. A promise is for *every* moment. The
+# simulator goes through every order in which the steps of the job and one crash can happen. One such order is a
+# **schedule**. All schedules together are a **search**.
 
 # %% tags=["nbval-check-output"]
 lab.explore("pipeline", strategy="append")
@@ -72,11 +71,15 @@ lab.explore("pipeline", strategy="append")
 # %% [markdown]
 # The search shows at-least-once: some schedule doubles a row, and no schedule loses one. A **state of a search** is one
 # situation in which all processes together can be, for example "one row is out and the driver is dead". The job has 64.
-# A **claim** is a sentence that must hold, such as "no row is there twice". For each claim that breaks, the card has a
-# shortest run that breaks it.
+# Schedules that meet in a state go on alike, so states are counted. An *attempt* is one run of a batch. The task with
+# *world*, offset 1, writes first.
 #
-# One run can refute a promise. To keep one, all runs must. These are all runs of a *small* job. What breaks here can
-# break in a large job. What holds here was not seen to break.
+# A **claim** is a sentence that must hold. For each claim that breaks, the card has a shortest run that breaks it.
+# `no_duplicate`: no row is there twice. `no_fractured_read`: while the job is dead, nobody reads a part of a batch.
+# `no_regression`: no value jumps back.
+#
+# One run can refute a promise. To keep one, all runs must. These are all runs of a *small* job: what holds here was
+# not seen to break.
 #
 # ## A weak source
 #
@@ -104,16 +107,17 @@ chains = lab.chains()
 assert not any(chains[each].guarantee == "exactly-once" for each in chains if each.source == "socket")
 
 # %% [markdown]
-# All three records are missing. Engine and sink did what they should, and there was nothing left to read. *No engine and
-# no sink can put back what the source has forgotten.* Behind a plain socket, at-most-once is the most that a chain can
-# promise. (Real Spark loses lines of its socket source in [notebook 07](07_crash_spark.ipynb).)
+# All three records are missing. *No engine and no sink can put back what the source has forgotten.* Behind a plain socket,
+# at-most-once is the most that a chain can promise. (Real Spark loses lines of its socket source in [notebook
+# 07](07_crash_spark.ipynb).)
 #
 # ## A weak engine
 #
 # Back to a log. A sink that commits and an engine that notes have two steps to bring into an order:
 #
 # - **commit-then-log**: the sink commits, then the engine writes its commit log. That is Spark's order.
-# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order.
+# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order. The lab's *two_phase*
+#   brought it to Spark in notebook 00: it waits for `commits/0`.
 #
 # We kill the job between the two steps, with the sink *two_phase*.
 
@@ -121,13 +125,15 @@ assert not any(chains[each].guarantee == "exactly-once" for each in chains if ea
 lab.ask("01-orders")
 
 # %%
+# order="engine" is commit-then-log: the sink commits first. order="decision" is log-then-commit.
 first = lab.simulate("sink.after_commit", sink="two_phase", order="engine")
 second = lab.simulate("engine.after_commit_log", sink="two_phase", order="decision")
-lab.compare(**{"commit-then-log": first, "log-then-commit": second})
+runs = {"commit-then-log": first, "log-then-commit": second}
+lab.compare(**runs)
 
 # %% tags=["nbval-check-output"]
-doubled = {bool(first.verdict.duplicate): "commit-then-log", bool(second.verdict.duplicate): "log-then-commit"}
-lab.answer("01-orders", doubled[True])
+doubled = [order for order, run in runs.items() if run.verdict.duplicate]
+lab.answer("01-orders", doubled[0])
 
 # %% [raw] tags=["expected"]
 # It was commit-then-log.
@@ -145,20 +151,20 @@ lab.show(first.trace, beside=second.trace)
 # which the *count itself* is wrong after a restart:
 
 # %% tags=["nbval-check-output"]
-flink = {"sink": "two_phase", "counts": 1, "words": "hello-hello"}
+flink = {"sink": "two_phase", "counts": 1, "words": "hello-hello"}  # one task counts two records: a small job
 lab.compare(
-    exactly_once=lab.explore("barriers", mode="aligned", **flink),
-    at_least_once=lab.explore("barriers", mode="at_least_once", **flink),
+    careful=lab.explore("barriers", mode="aligned", **flink),  # notebook 04 explains the modes
+    careless=lab.explore("barriers", mode="at_least_once", **flink),
 )
 
 # %% [raw] tags=["expected"]
-#                guarantee      states  broken
-# exactly_once   exactly-once   3,418   nothing
-# at_least_once  at-least-once  5,810   no_orphan, conserved, exact, counted_once, no_duplicate
+#           guarantee      states  broken
+# careful   exactly-once   3,418   nothing
+# careless  at-least-once  5,810   no_orphan, conserved, exact, counted_once, no_duplicate
 
 # %% [markdown]
-# The second row breaks `counted_once`: the engine's state is wrong. The best sink hands on whatever it is given, also a
-# wrong count.
+# The second row breaks `counted_once`: the engine's state is wrong. (Notebook 04 explains the other names.) The best sink
+# hands on whatever it is given, also a wrong count.
 #
 # ## A sink that repairs
 #
@@ -204,7 +210,7 @@ assert "no_regression" in without["idempotent"].violated
 # Only *idempotent* is still exactly-once. A sink can **raise** the level of what stands before it: the engine repeats, and
 # writing the same value to the same key again changes nothing. This has a price. While the log is read again, a reader
 # sees old values: a value jumps back. And it has a condition: the repeated run must produce the same keys and values.
-# A sink that does `n = n + 1` is not idempotent.
+# A sink that does `n = n + 1` is not idempotent. (Here `no_orphan` says that no transaction is left unfinished.)
 #
 # *batch_marker* fails here only because the checkpoint is gone. With its checkpoint it is exactly-once in both orders,
 # on two conditions. A batch that runs again must have the same rows under the same number. And the number must be
@@ -220,7 +226,8 @@ lab.replay("pipeline.deleted_checkpoint_and_markers")
 #   BROKEN no_loss, no_fractured_read
 
 # %% [markdown]
-# Two records are missing: the new query's first batch was taken for the old one, and skipped.
+# The old batch 0 held one record, and the new batch 0 held all three. Its number was there already, so it was skipped, and
+# two records are missing.
 #
 # And *wal*? It copies its log into the store after the decision. Kill it in the middle of the copy:
 
@@ -235,7 +242,7 @@ lab.simulate("sink.mid_commit", sink="wal")
 #   BROKEN no_duplicate, no_fractured_read
 
 # %% [markdown]
-# One row is there twice. Half of the log was in the store, and nobody had noted how far the copy had come. So recovery
+# Half of the log was in the store, and nobody had noted how far the copy had come. So recovery
 # copied the whole log again. A crash between the first copied row and the note "done" doubles rows: *wal* is
 # at-least-once.
 #
@@ -255,10 +262,12 @@ lab.replay("pipeline.lost_and_doubled")
 #   BROKEN no_loss, no_duplicate, no_fractured_read
 
 # %% [markdown]
-# Nothing is left. One crash, and one record came twice while another never came. So the chain promises neither.
+# Nothing is left. At the crash, batch 0 was decided and half copied, and batch 1 had been read. Recovery copied the log of
+# batch 0 again: *world* came twice. The socket could not give batch 1 again: one record never came. So the chain
+# promises neither.
 #
 # > **What popular notes get wrong.** "A chain has the guarantee of its weakest link." Two runs above say otherwise.
-# > At-most-once and at-least-once together leave *nothing*. And an idempotent sink makes good what the engine repeats.
+# > At-most-once and at-least-once together may leave *nothing*. And an idempotent sink makes good what the engine repeats.
 # > What is true: nobody can make good what is *lost*.
 #
 # ## Thirty chains
@@ -290,8 +299,12 @@ assert chains["socket", "log-then-commit", "wal"].guarantee == "none"
 assert chains["log", "commit-then-log", "batch_marker"].broken == "nothing"
 
 # %% [markdown]
-# No square in the socket's half says exactly-once. In the log's half, *batch_marker* is exactly-once in both orders, and no
-# reader ever sees a value jump back or half a batch.
+# No square in the socket's half says exactly-once. Why do only two say *none*? *append* doubles what the source gives
+# again, and a socket gives nothing again. *wal* repeats from a log of its own, once the batch was decided. In
+# commit-then-log the copy comes before the decision, so recovery does not repeat it.
+#
+# *append*, *idempotent* and *batch_marker* write before the note in either order. The third engine is log-then-commit on a
+# disk that can be lost.
 #
 # ## Your turn
 #
@@ -420,19 +433,7 @@ lab.check("01-weakest")
 # <details><summary>c) At-least-once: the engine runs the batch again.</summary>No. It does run the batch again, and finds
 # it empty.</details>
 #
-# **2. Why is *two_phase* only at-least-once in commit-then-log?**
-#
-# <details><summary>a) A crash between commit and note runs the batch again, in a new transaction.</summary>Right. The first
-# one is committed for good, and nothing tells the second one about it.</details>
-# <details><summary>b) The prepared transaction is lost in the crash.</summary>No. It is on disk in the store; that is what
-# pre-committed means.</details>
-#
-# **3. An idempotent sink is exactly-once in the grid. A colleague's sink does `n = n + 1` for each record. Is it, too?**
-#
-# <details><summary>a) Yes, both write to a key.</summary>No. Adding again is a second effect.</details>
-# <details><summary>b) No.</summary>Right. The sink here sets a value that is the same whenever the batch runs.</details>
-#
-# **4. You crash a job ten times and the result is right each time. What do you know?**
+# **2. You crash a job ten times and the result is right each time. What do you know?**
 #
 # <details><summary>a) It is exactly-once.</summary>No. The chain with <i>append</i> survives a crash at a harmless moment,
 # too.</details>

@@ -127,7 +127,7 @@ EXERCISES = (
         level=Level.MEDIUM,
         points=2,
         answer="chain_settings",
-        task="Processes between the first and the last may not write durably (weak productions). Choose retry, dedup "
+        task="Processes send their productions on without writing them (weak productions). Choose retry, dedup "
         "and ids so that every record comes out exactly once, with a crash of anybody and a lost message.",
         hints=(
             "A production that is made again after a crash: by what can the next process know it?",
@@ -153,7 +153,7 @@ EXERCISES = (
         task="What keeps a record from counting twice when a receiver dies and is sent the record again?",
         hints=(
             "What does each of the four know after a crash?",
-            "Look at delivery.broken_connection and delivery.table_in_the_store.",
+            'Play lab.show("delivery.broken_connection", beside="delivery.table_in_the_store").',
         ),
         lines=1,
         public=(Variant("statements"),),
