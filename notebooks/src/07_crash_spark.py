@@ -40,6 +40,7 @@ from labkit import lab
 # | two_phase | into a transaction that it prepares | on commit |
 #
 # We kill all five at moment 4: all tasks are ready, nothing is final. `commits/0` is missing, so Spark will run the batch again, with the offsets in `offsets/0`.
+# An undecided log is then replaced, an undecided transaction rolled back.
 
 # %%
 lab.strip(killed=failpoint)
@@ -65,7 +66,7 @@ lab.answer("07-twice", [sink for sink, outcome in same_moment.items() if outcome
 
 # %% [raw] tags=["expected"]
 # It was append.
-# The batch ran again in all five. append had shown its rows already and wrote them once more; idempotent wrote the same values over the old ones; the other three had shown nothing yet.
+# The batch ran again in all five. append had shown its rows already and wrote them once more; idempotent wrote the same values over the old ones; the other three had shown nothing yet, and what they had kept was replaced or rolled back.
 
 # %% tags=["checked"]
 assert all(outcome.crashes[0]["signal"] == 9 for outcome in same_moment.values())
@@ -73,9 +74,10 @@ assert list(same_moment["append"].verdict.duplicate) == [0, 1, 2]
 assert [outcome.verdict.guarantee for outcome in same_moment.values()] == ["at-least-once"] + 4 * ["exactly-once"]
 
 # %% [markdown]
-# Four sinks end *exactly-once*. Did they look alike? The card of one run says what a reader saw:
+# Four sinks end *exactly-once*. The card of one run says what a reader saw:
 
 # %%
+# Spark's asynchronous progress tracking and its Real-Time Mode differ: a batch that runs again may hold other offsets.
 same_moment["idempotent"]
 
 # %% tags=["checked"]
@@ -85,13 +87,12 @@ assert [point.value for point in seen["two_phase"].points] == [1, 2]
 
 # %% [markdown]
 # The line of *hello* shows a jump back: 1, 2, and after the kill 1, 2 again.
-# Spark goes back by one micro-batch at most; an engine with longer checkpoints goes back further.
-# (Two modes differ: with asynchronous progress tracking, and in Real-Time Mode since Spark 4.1, a batch that runs again may hold other offsets.)
+# Spark goes back by one micro-batch at most; an engine with fewer checkpoints goes back further.
 #
 # ## Who decides that a batch counts?
 #
-# *wal* and *two_phase* commit in a second step, so a crash can come in the middle of it, or right behind it.
-# *wal* is killed at moment 6, when half of its log is copied; *two_phase* at moment 8, when every transaction is committed, in both orders:
+# Only *wal* and *two_phase* commit in a second step, so only they take an order.
+# *wal* is killed at moment 6, half of its log copied, in its default, log-then-commit; *two_phase* at moment 8, when every transaction is committed, in both orders:
 #
 # | order | whose | what happens |
 # |---|---|---|
@@ -105,7 +106,7 @@ lab.ask("07-order")
 
 # %%
 limits = {
-    "wal, moment 6": {"at": "sink.mid_commit", "sink": "wal"},
+    "wal, moment 6": {"at": "sink.mid_commit", "sink": "wal", "order": "decision"},
     "two_phase, commit-then-log": {"at": "sink.after_commit", "sink": "two_phase", "order": "engine"},
     "two_phase, log-then-commit": {"at": "sink.after_commit", "sink": "two_phase", "order": "decision"},
 }
@@ -137,20 +138,21 @@ assert list(other_moments["two_phase, commit-then-log"].verdict.duplicate) == [0
 assert list(other_moments["two_phase, log-then-commit"].verdict.duplicate) == []
 
 # %% [markdown]
-# In commit-then-log order `commits/0` was missing: the gap between the sink's commit and Spark's note is where duplicates come from.
+# In commit-then-log order `commits/0` was missing: the gap between the sink's commit and Spark's note is where duplicates come from. (*append* commits with each row, so its gap is wide.)
 # So you can read any folder. With `offsets/0`, `offsets/1`, `offsets/2` and `commits/0`, `commits/1`, the next start runs batch 2 again, with exactly the offsets in `offsets/2`.
-# If `commits/2` is there as well, batch 2 is finished, and the next start plans batch 3.
+# If `commits/2` is there as well, batch 2 is finished, and the next start plans batch 3. (In log-then-commit order it may first have to commit batch 2.)
 #
 # Each order has its damage. Commit-then-log can write a batch **twice**. Log-then-commit can **lose** one: nobody runs it again, so a store that
 # forgets what was prepared has lost its rows ([09](09_kafka.ipynb)).
 #
-# *wal* doubled the one row that was copied before the kill: the restart copied the whole log.
-# (Flink 1.x's write-ahead sink sends a pending log again only after its next completed checkpoint.)
+# *wal* doubled the one row that was copied before the kill. The batch did not run again; recovery copied the whole log.
 #
 # > **What popular notes get wrong.** "*Pre-commit is the decision*", and "*a write-ahead log is exactly-once*". The decision is the durable
-# > note that the batch counts. A log repeats an interrupted copy, unless copy and confirmation are one transaction of the store.
+# > note that the batch counts. A log repeats an interrupted copy, unless the rows and a note of the copy are one transaction of the store.
 #
-# **Your turn: break it.** At which moment does *wal* double a row in the other order? At which does *append* survive?
+# **Your turn: break it.** At which moments does *wal* double rows in Spark's order? At which does *append* survive?
+#
+# <details><summary>What the panel says</summary>wal: 6 and 7, in both orders. append: 1 and 9.</details>
 
 # %%
 lab.panel("wal")
@@ -161,14 +163,15 @@ lab.panel("wal")
 # ### A source that forgets
 #
 # A socket cannot repeat a line. Our server sends six lines, each once: two to the first driver, four to the second.
-# The first driver plans lines 0 and 1, writes `offsets/0`, and is killed before it writes a row.
-# Spark's socket source numbers the lines of **every connection** from 0. And `offsets/0` says: numbers 0 and 1 are planned already.
+# The first driver begins with an empty batch 0. It plans lines 0 and 1, writes `offsets/1`, and is killed before it writes a row.
+# Spark's socket source numbers the lines of **every connection** from 0. And `offsets/1` says: numbers 0 and 1 belong to batch 1.
+# The second driver connects and runs batch 1 again at once, before a line arrives.
 
 # %%
 lab.ask("07-socket")
 
 # %%
-killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch": 2}
+killed = {"at": "source.after_offset_log@1", "job": "socket", "records_per_batch": 2}  # @1: in batch 1
 from_socket = lab.crash_each({sink: killed | {"sink": sink} for sink in ("append", "two_phase")})
 lab.compare(from_socket)
 
@@ -177,7 +180,7 @@ lab.answer("07-socket", len(from_socket["two_phase"].verdict.lost))
 
 # %% [raw] tags=["expected"]
 # It was 4.
-# Lines 0 and 1 died with the first driver. Lines 2 and 3 were numbers 0 and 1 of the new connection, and offsets/0 said that these were planned already.
+# Lines 0 and 1 died with the first driver. Lines 2 and 3 were numbers 0 and 1 of the new connection, which belong to batch 1. That batch had run again before they arrived, and was empty.
 
 # %% tags=["checked"]
 assert [list(outcome.verdict.lost) for outcome in from_socket.values()] == 2 * [[0, 1, 2, 3]]
@@ -189,7 +192,7 @@ assert [list(outcome.verdict.lost) for outcome in from_socket.values()] == 2 * [
 #
 # A query is stuck, so somebody deletes its checkpoint folder and starts it again. Batch numbers and input begin at 0 again.
 # We let a first batch of one record finish, kill the job and delete the folder. Three sinks: *append*; a batch marker that names the query, which is new now;
-# and a marker under a name that stays, with three records a batch after the restart.
+# and a marker under a name that stays. The last gets three records a batch after the restart.
 
 # %%
 deleted = {"at": "engine.after_commit_log", "records_per_batch": 1, "delete_checkpoint": True}
@@ -216,12 +219,12 @@ assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 #
 # ### foreachBatch, and what Spark ships
 #
-# None of the five is Spark's own. Spark ships:
+# None of the five is Spark's own: all are the lab's. Spark ships:
 #
 # | Spark's own | what it promises |
 # |---|---|
 # | `format("kafka")` | at-least-once |
-# | files, as `format("parquet")` | a batch that is in its log `_spark_metadata` is skipped; readers must honour that log |
+# | files, as `format("parquet")` | a batch that is in its log `_spark_metadata` is skipped; readers must go by that log |
 # | `foreachBatch(f)` | at-least-once; the rest is up to your function `f(rows, batchId)` |
 #
 # With `foreachBatch` the result is exactly-once if three things hold. Your function writes the rows and a marker (query, `batchId`) in **one** transaction.
@@ -239,6 +242,7 @@ lab.code("batch_marker")
 
 # %%
 poem = {"at": "sink.after_pre_commit@1", "job": "totals", "sink": "two_phase", "records_per_batch": 18}
+# hdfs is named after the file system in which such a checkpoint often lies
 providers = lab.crash_each({state: poem | {"state": state} for state in ("hdfs", "rocksdb")})
 lab.compare(providers)
 
@@ -252,10 +256,10 @@ lab.compare(providers)
 assert {outcome.verdict.guarantee for outcome in providers.values()} == {"exactly-once"}
 
 # %% [markdown]
-# Both survive, because version 1 of the first task's state is in the checkpoint: a `delta` holds the changes of one batch, a `zip` describes RocksDB's files.
+# Both survive: `state/0/0/1` is version 1 of the state of operator 0, task 0, and batch 0 left it.
 # A lost machine takes the working copy, in memory or on its disk. What survives is the checkpoint folder, so it must lie elsewhere.
 #
-# And without a checkpoint, with the result in memory too? We run such a query, kill it, and run it again:
+# And without a checkpoint? We run such a query, with its result in memory, kill it, and run it again:
 
 # %%
 lives = lab.memory_sink()
@@ -275,7 +279,7 @@ assert lives[0].rows == lives[1].rows
 assert {life.signal for life in lives} == {9}
 
 # %% [markdown]
-# Neither driver left anything.
+# Neither driver left anything, so the second began at the first record.
 #
 # ## All moments at once
 #
@@ -295,15 +299,16 @@ assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee 
 # ## Exercise: a sink that survives (`07-sink`)
 #
 # Choose a sink, a store (`"files"` or `"sqlite"`) and an order (`"engine"`, `"decision"`, or `None` for a sink that takes
-# none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed, and `commits/0` is not
-# written. A sink that shows its rows at once is killed when all of them are out. Two things must hold after the restart: the guarantee
+# none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed. `commits/0`
+# is there in log-then-commit order only. A sink that shows its rows at once is killed when all of them are out. Only *wal* and *two_phase*
+# take an order; *idempotent* needs `"sqlite"`, the others take either store. Two things must hold after the restart: the guarantee
 # is *exactly-once*, and no value was seen to jump back. The check takes about twenty seconds; a grade comes from other batches and sizes.
 #
 # *configure, medium, 4 points; one line.*
 #
-# <details><summary>Hint 1</summary>The batch runs again. Which sinks know that it is there?</details>
-# <details><summary>Hint 2</summary>In commit-then-log order two_phase does not. In log-then-commit order nothing is committed at that
-# moment.</details>
+# <details><summary>Hint 1</summary>Without `commits/0` the batch runs again. Which sinks know that it is there?</details>
+# <details><summary>Hint 2</summary>In commit-then-log order two_phase does not. In log-then-commit order the batch is decided, and does not
+# run again.</details>
 
 # %% tags=["exercise"]
 # exercise 07-sink
@@ -359,13 +364,11 @@ lab.check("07-why")
 #
 # <details><summary>a) The batch is lost.</summary>No. The stored handles say what to commit.</details>
 # <details><summary>b) Recovery commits it.</summary>Yes. The decision is on disk, and any driver can carry it out.</details>
-# <details><summary>c) Recovery aborts it, and the batch runs again.</summary>No. That is right only where nothing was decided.</details>
 #
 # **3. Your job reads a message queue that deletes what you confirm. When may you confirm?**
 #
 # <details><summary>a) When a message is read.</summary>No. The socket works like that: what was read and not yet written is gone.</details>
-# <details><summary>b) When its rows are in an open transaction.</summary>No. It can be rolled back.</details>
-# <details><summary>c) When its rows are committed.</summary>Yes. From then on nobody needs the message again.</details>
+# <details><summary>b) When its rows are committed.</summary>Yes. From then on nobody needs the message again.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -384,7 +387,7 @@ lab.check("07-why")
 # - Is the newest number of `offsets` also in `commits`? If not, that batch will run again.
 # - `checkpointLocation` must survive the machine, and nobody may "clean it up".
 # - Look into every `foreachBatch`: are query, `batchId` and rows in one transaction?
-# - If a checkpoint must go, expect its rows twice.
+# - If a checkpoint must go, expect rows twice, or, behind a marker that stays, lost.
 #
 # Sources: Spark 4.2's `MicroBatchExecution`, `TextSocketMicroBatchStream`, `FileStreamSink` and guide (*State Store*);
 # [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018; Flink's release notes of 2.0.

@@ -10,7 +10,7 @@
 # # Can a transaction outlive the program that wrote it?
 #
 # A bank moves 100 from its northern branch to its southern branch, and the power can fail at any moment.
-# Two-phase commit asks each branch for a transaction that is finished, not yet decided, and waits for the decision even if the program dies.
+# Two-phase commit asks each branch for a transaction that is finished and not yet decided. It must wait for the decision even if its program dies.
 # PostgreSQL has such transactions. You make them by hand, in SQL; then a real Spark job is killed in the middle of them.
 #
 # {head}
@@ -35,7 +35,7 @@ server = lab.postgres()
 # ## Two branches of a bank
 #
 # *North* and *south* have 500 each. A **session** is one connection to the server, as one program would have it. Each branch has its own,
-# and commits only its own part. (One database, so that a reader can add them up.)
+# and commits only its own part. (Here both are in one database, only so that a reader can add them up.)
 
 # %% tags=["nbval-check-output"]
 north, south, reader = server.session("north"), server.session("south"), server.session("reader")
@@ -220,6 +220,7 @@ other.run("CREATE TABLE counts (word text, n int)")
 
 def write_batch(rows, batch):
     with server.connect() as connection:  # psycopg: the block is one transaction
+        # ON CONFLICT DO NOTHING: no error where a row with this key is there already
         marker = "INSERT INTO batches VALUES ('word-count', %s) ON CONFLICT DO NOTHING"
         if connection.execute(marker, [batch]).rowcount:  # 0 if this batch was written before
             for word, n in rows:
@@ -244,7 +245,7 @@ reader.run("SELECT word, n FROM counts")
 # ## The price: who is locked out?
 #
 # A program updates a row, prepares, and dies. Nobody comes to decide: its transaction is an **orphan**.
-# A transaction that has changed a row holds a lock on that row until it ends. Readers take the last committed value and need no such lock.
+# A transaction that changes a row needs the lock of that row, and holds it until it ends.
 #
 # Another program wants to update the row, and gives up after 0.3 seconds. A third one only reads it.
 
@@ -272,11 +273,12 @@ assert writer.code == "55P03"  # lock_not_available
 
 # %% [markdown]
 # Without `lock_timeout` the writer would wait for ever, since **no timeout of the server ever ends a prepared transaction**.
-# Who holds the lock? PostgreSQL's view `pg_locks` knows. Its manual joins it to `pg_prepared_xacts` like this:
+# Who holds the lock? PostgreSQL's view `pg_locks` knows. Its manual joins it to `pg_prepared_xacts` (`JOIN ... ON` puts rows of both side by side):
 
 # %% tags=["nbval-check-output"]
-# The manual's join (pg_locks, "Viewing Locks"; pgsql-bugs #9840). PostgreSQL 18.4: a transaction that was prepared since
-# the server's start keeps the virtual id of its session, as 3/5; only one that was read back at a start gets -1/xid.
+# The manual's join (pg_locks, "Viewing Locks"; pgsql-bugs #9840). It takes the owner of a lock to be "-1/" and the number of
+# the transaction. PostgreSQL 18.4 writes that only after a start, when it has read the transaction from disk; until then the
+# owner is still the session that is gone, as "3/5". || joins texts; ::regclass shows a table's number as its name.
 held = """SELECT gid, locktype, relation::regclass AS on_table, mode, pid
           FROM pg_prepared_xacts JOIN pg_locks ON virtualtransaction = '-1/' || transaction
           WHERE gid = 'orphan' ORDER BY locktype"""
@@ -295,7 +297,7 @@ reader.run(held)
 # %% [markdown]
 # The first answer is empty: on this server, PostgreSQL 18, the manual's join finds an orphan only after a restart.
 # The second shows both locks: one on the transaction's own id, which writers wait for, and one on the table. `pid` is empty: the owner is no process.
-# (Before a restart, find its lock by `transactionid = transaction`; all its locks have the same `virtualtransaction`.)
+# (`JOIN pg_locks ON transactionid = transaction` finds the first of them without a restart.)
 #
 # ### Finish the orphan
 #
@@ -308,7 +310,7 @@ north.run("BEGIN", "UPDATE south SET balance = balance + 0", "PREPARE TRANSACTIO
 statements = other.run("""SELECT format('ROLLBACK PREPARED %L', gid) AS statement
                           FROM pg_prepared_xacts
                           WHERE split_part(gid, '/', 1) = 'nightly' AND database = current_database()""")
-other.run(*[statement for (statement,) in statements.rows])
+other.run(*[row[0] for row in statements.rows])  # each row has one column: a statement
 print(statements, reader.run("SELECT gid FROM pg_prepared_xacts"), sep="\n")
 
 # %% [raw] tags=["expected"]
@@ -336,7 +338,7 @@ other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1"
 # > row, and would have done so for a year. It also keeps PostgreSQL from cleaning up old rows. That is why prepared
 # > transactions are **off** by default: `max_prepared_transactions = 0`, and `PREPARE TRANSACTION` fails with error 55000.
 # > For recovery it means: *first* finish your own orphans, *then* write the batch again, or the new write waits
-# > for its own dead predecessor.
+# > for its own dead predecessor. Both change one row, or insert one key.
 #
 # ## A transaction that may not stay open
 #
@@ -359,13 +361,12 @@ print(late, reader.run("SELECT count(*) FROM words"), sep="\n")
 # %% [markdown]
 # The server ended the session, and with it the open transaction: no row. Such a job never prepares. It loses nothing,
 # doubles nothing, and never gets further. A prepared transaction has no session, so such timeouts do not reach it.
-# (Nor does `transaction_timeout`, which PostgreSQL 17 brought.)
 #
 # | two-phase commit demands | PostgreSQL |
 # |---|---|
 # | transactions | yes |
-# | open for a whole interval | yes, unless a timeout for sessions is shorter: *slow* |
-# | pending until the decision is known | yes, without a timeout: two waited |
+# | open for a whole batch | yes, unless a timeout for sessions is shorter: *slow* |
+# | pending until the decision is known | yes, without a timeout: both transfers waited |
 # | another process can finish it | yes, by name: *other* did |
 # | a second commit changes nothing | an error; a marker row tells |
 
@@ -375,7 +376,7 @@ print(late, reader.run("SELECT count(*) FROM words"), sep="\n")
 # A real PySpark job counts *hello*, *world*, *hello* into this server, and is killed by SIGKILL. Four runs:
 # *append* and *batch_marker* die when their rows are visible and Spark has not noted the batch.
 # *two_phase* dies when both tasks have prepared and `commits/0` is not there; and, at moment 6, when `commits/0` is there and one of two tasks has committed.
-# Its order is log-then-commit: `commits/0` is the decision.
+# Its order is log-then-commit: `commits/0`, Spark's note of batch 0, is the decision. (In *batch_marker* the driver writes alone.)
 #
 # Recovery runs before the query starts again. In the third run it finds two prepared transactions of the dead driver.
 
@@ -421,7 +422,7 @@ assert [run.crashes[0]["commit_log"] for run in runs.values()] == [[], [], [], [
 # The last two rows show the rule of recovery. Without `commits/0` nothing was decided: both are rolled back, and the batch runs again.
 # With `commits/0` recovery commits both by name. One was committed already, and its marker row says so.
 #
-# This is what a reader saw in the last run, in order:
+# This is what a reader saw in the last run, each row as word=count:
 
 # %% tags=["nbval-check-output"]
 runs["two_phase, moment 6"].seen
@@ -443,10 +444,11 @@ lab.show("pipeline.half_committed")
 # ### Back with fewer tasks
 #
 # Four tasks prepare a transaction each. Two are committed, then the driver dies, and the job comes back with
-# **two** tasks. In its second batch it dies there once more.
+# **two** tasks that write. In its second batch it dies there once more.
 
 # %%
 case = {"sink": "two_phase", "store": "postgres", "input": lab.TWELVE_WORDS, "records_per_batch": 4}
+# @0 and @1: in batch 0, and in batch 1
 rescaled = lab.crash(["sink.mid_commit@0", "sink.mid_commit@1"], partitions=4, later_partitions=2, **case)
 rescaled
 
@@ -461,13 +463,14 @@ assert all(crash["signal"] == 9 for crash in rescaled.crashes)
 assert rescaled.verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# Recovery committed four transactions, and two the next time. A transaction is finished by its name and needs no task.
+# Recovery asked for all four by name, also the two that were committed; the next time for two. A transaction needs no task to be finished.
 #
-# The number of tasks matters to Spark's *state*. The restart asked for two parts (`spark.sql.shuffle.partitions`), and planned the third batch. Its plan says what Spark used:
+# Spark's *state* has parts, too: four. The restart asked for two (`spark.sql.shuffle.partitions`), and planned the third batch. Its plan says what Spark used:
 
 # %% tags=["nbval-check-output"]
 import json
 
+# the second line of the plan holds settings, as JSON
 json.loads(rescaled.checkpoint_file("offsets/2").splitlines()[1])["conf"]["spark.sql.shuffle.partitions"]
 
 # %% [raw] tags=["expected"]
@@ -477,7 +480,7 @@ json.loads(rescaled.checkpoint_file("offsets/2").splitlines()[1])["conf"]["spark
 assert 2 not in rescaled.crashes[0]["offset_log"]  # the first driver had not planned it
 
 # %% [markdown]
-# A restart takes this setting from the checkpoint and ignores the new value.
+# A restart takes this setting from the checkpoint and ignores the new value: two tasks write, from four parts of state.
 # (Spark 4.2 can cut the state of a stopped query anew, offline and experimentally: `StreamingCheckpointManager.repartition`.)
 #
 # ## Your turn: break it
@@ -499,7 +502,7 @@ lab.replay(steering.trace)
 # %% [markdown] tags=["task"]
 # ## Exercise: a crash between two commits (`08-predict`)
 #
-# *two_phase* on PostgreSQL counts **five** records, `hello world hello world world`, in **one** batch. Two tasks write: one has all *hello*, the other
+# *two_phase* on PostgreSQL counts **five** records, `hello world hello world world`, in **one** batch. Each record gives one row: its word and the count so far. Two tasks write: one has all *hello*, the other
 # all *world*. `commits/0` is written. Then the task with *world* commits, and the driver dies before the other commit.
 # How many rows does a reader find while the job is down, and how many in the end?
 #
@@ -526,7 +529,7 @@ lab.check("08-predict")
 # ## Exercise: finish the orphans of one job (`08-finish`)
 #
 # Write the query with which a restarted job finishes its own orphans, and nobody else's. Many jobs share the server, and they name their
-# transactions `job/batch/task`, as `counts/7/0`. A table `job` has one row: `name`, which is the job that is being restarted, and `decided`,
+# transactions `job/batch/task`, as `counts/7/0`. A table `job` has one row with two columns. `name` is the job that is being restarted; `decided` is
 # the number of its newest batch that was decided (-1 if there is none).
 #
 # `finish_sql` is **one SELECT with one column**. Each row is a statement that will then be sent as it is: `COMMIT PREPARED '...'` for a batch up to `decided`,
@@ -536,11 +539,12 @@ lab.check("08-predict")
 # For example, `job` has the row `('counts', 7)`, and these are prepared: `counts/7/0`, `counts/8/0`, `sales/7/0`. Your query gives two rows:
 # `COMMIT PREPARED 'counts/7/0'` and `ROLLBACK PREPARED 'counts/8/0'`.
 #
-# A name may hold any character but `/`, and a server has other databases and transactions of people, too.
+# A job's name may hold any character but `/`. The server has other databases, too, and transactions that people named as they liked, as `transfer-north`.
 #
 # *complete, medium, 4 points; about 5 lines.*
 #
-# <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan", and read job and number from the table `job`.</details>
+# <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan"; <code>FROM pg_prepared_xacts, job</code> puts the one row
+# of <code>job</code> beside each.</details>
 # <details><summary>Hint 2</summary><code>CASE WHEN ... THEN ... ELSE ... END</code> chooses the verb;
 # <code>split_part(gid, '/', 2)::int</code> is the batch, a number.</details>
 

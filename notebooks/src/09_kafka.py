@@ -53,8 +53,8 @@ def read(isolation_level, start="earliest"):
         topic,
         bootstrap_servers=kafka.address,
         isolation_level=isolation_level,
-        auto_offset_reset=start,
-        consumer_timeout_ms=1500,
+        auto_offset_reset=start,  # from the first record; more of it below
+        consumer_timeout_ms=1500,  # the loop ends when nothing comes for so long
     )
     words = [record.value.decode() for record in consumer]
     consumer.close()
@@ -83,8 +83,8 @@ producer.abort_transaction()
 
 # %% [markdown]
 # The default reader still gets *hello*. An abort removes nothing from the log: it adds a **transaction marker**, a small entry that says "aborted", and `read_committed`
-# skips what it covers. The record takes up space until retention or compaction removes its part of the log.
-# The default undoes all the work of a transactional writer.
+# skips what it covers. A commit adds one, too, and `read_committed` goes by the markers alone. Each takes an offset.
+# The record takes up space until Kafka clears that part of the log, by age (retention) or by key (compaction).
 #
 # A second producer takes the same transactional id, as a restarted program would. The first one has written *world* and then wants to commit:
 
@@ -111,7 +111,7 @@ read("read_committed")
 # ## Ten steps from topic to topic
 #
 # Now a whole job: it copies *hello* and *world* from one topic to another, in log-then-commit order. It is a small real job in this kernel, which stops
-# after each step so that both readers can look. *hello* goes into transaction 0; then comes a barrier; *world* goes into transaction 1.
+# after each step so that both readers can look. *hello* goes into transaction 0; then comes a barrier; *world* goes into transaction 1. Each has an id of its own, so both can be open.
 #
 # | step | what happens | who does it in Flink |
 # |---|---|---|
@@ -120,7 +120,7 @@ read("read_committed")
 # | 3 | it initialises the transactional id of transaction 0 | sink's writer |
 # | 4 | it writes *hello*; the first record opens the transaction | sink's writer |
 # | 5 | the barrier: it flushes, so that the broker has everything (pre-commit) | sink's writer; the task acknowledges |
-# | 6 | it writes *world* into transaction 1 | sink's writer |
+# | 6 | it initialises the next id, and writes *world* into transaction 1 | sink's writer |
 # | 7 | it stores its checkpoint: the next offset, and the handle of transaction 0. **The decision** | JobManager |
 # | 8 | it asks for the commit; the coordinator notes it in its own log, and answers | sink's committer, after the JobManager's notice |
 # | 9 | the coordinator writes the transaction marker "committed" into the topic | Kafka |
@@ -146,7 +146,7 @@ steps
 # 7   stores its checkpoint: offset 1, commit 0     0, 1  hello world       -
 # 8   asks for the commit; the coordinator logs it  ?     ?                 ?
 # 9   the marker of transaction 0 is in the log     1     hello world       hello
-# 10  tells its group the offset, for monitoring    1     hello world       hello
+# 10  tells its group the offset                    1     hello world       hello
 
 # %% tags=["nbval-check-output"]
 lab.answer("09-step", steps.first("hello", "read_committed"))
@@ -157,7 +157,7 @@ lab.answer("09-step", steps.first("hello", "read_committed"))
 
 # %% [markdown]
 # *open* lists the transactions that the coordinator calls unfinished. Nothing changes there at step 5: for Kafka a pre-committed transaction is an open one. **Kafka has no vote.**
-# Step 8 has question marks because the answer comes *before* the marker.
+# Step 8 has question marks: the answer comes *before* the marker, so a look may find either.
 # *world* waits for the next checkpoint, so a reader at `read_committed` is up to a whole checkpoint interval behind.
 #
 # The same **simulated**:
@@ -168,12 +168,12 @@ lab.show("kafka_log.kafka_to_kafka")
 # %% [markdown]
 # ### What recovery needs
 #
-# The handle in the checkpoint holds three things: the transactional id, the producer id and the epoch. With them any process can send the request to commit, which Kafka calls `EndTxn`.
+# The handle in the checkpoint holds three things: the transactional id, the producer id and the epoch. (The producer id is the broker's number.) With them any process can send the request to commit, which Kafka calls `EndTxn`.
 # Let the writer go away. Recovery asks for the commit, dies before it hears the answer, and asks again:
 
 # %% tags=["nbval-check-output"]
 copy = kafka.topic()
-copy.begin("t")
+copy.begin("t")  # a transaction; hang_up: its writer goes away
 print(copy.write("t", "hello"), copy.pre_commit("t"), copy.hang_up("t"), sep="\n")
 print(copy.ask_to_commit("t"), copy.ask_to_commit("t"), sep="\n")
 
@@ -191,12 +191,12 @@ assert copy.look().committed == ["hello"]
 # %% [markdown]
 # Both answers are `NoError`: the second commit changes nothing. (PostgreSQL gave an error.)
 #
-# On the wire this works with any Kafka. But **no public producer API offers it**: a producer can commit only what it has begun itself. Flink sets the three values by reflection, in `FlinkKafkaInternalProducer.resumeTransaction`.
+# Any Kafka takes this request. But **no public producer API offers it**: a producer can commit only what it has begun itself. Flink sets the three private values by reflection, in `FlinkKafkaInternalProducer.resumeTransaction`.
 # The lab sends `EndTxn` itself. An official way, KIP-939, is not finished.
 #
 # ## Who waits for whom?
 #
-# A reader at `read_committed` gets records in the order of their offsets, and it never skips an undecided one. It stops at the **last stable offset**: the place where the first open transaction of the partition begins.
+# A reader at `read_committed` gets records in the order of their offsets, and it never skips an undecided one. It stops at the **last stable offset**: the place where the first open transaction of the partition begins, or the end if none is open.
 #
 # Three writers share a partition. *slow* writes *one* into a transaction and goes away. Somebody writes *two* without
 # any transaction. *quick* writes *three*, and commits.
@@ -254,14 +254,14 @@ assert shared.look().committed == ["two", "three"]
 # %% [markdown]
 # So an empty topic is not yet a lost record: look for open transactions first.
 #
-# The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not. Three timeouts must fit:
-# of the checkpoint, of the transaction (`transaction.timeout.ms`, the producer's), and the broker's maximum (`transaction.max.timeout.ms`).
+# The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not. Three timeouts must fit, the shortest first:
+# the checkpoint's, the transaction's (`transaction.timeout.ms`, the producer's), the broker's maximum (`transaction.max.timeout.ms`).
 # [Notebook 09b](09b_timeouts.ipynb) works them out.
 #
 # ## Where does a restarted job read on?
 #
 # A **consumer group** is a name under which Kafka stores offsets: how far the consumers of that name have read. The copy job told its group the offset in step 10.
-# Who needs that? Let us falsify it.
+# Let us falsify it.
 #
 # The job copies two of four records and stops. Somebody sets the group's offset back to 0, or forward to 4. Then the job starts again.
 # Once it looks into its checkpoint for where to read on; once it asks the group.
@@ -298,7 +298,7 @@ lab.answer("09-group", [name for name, copied in copies.items() if copied.verdic
 # These are the offsets at which each job read on.
 #
 # > **What popular notes get wrong.** "*The consumer must commit its offsets to Kafka with each checkpoint, for correctness.*" A job
-# > that recovers from its checkpoint never asks for them. They are for monitoring: a dashboard sees how far the job is. A job that
+# > that recovers from its checkpoint never asks for them. They are for monitoring: a dashboard sees how far the job is. Spark's source commits none. A job that
 # > *does* rely on the group (Kafka Streams, and every consume-transform-produce loop without a checkpoint) must put them into
 # > the transaction that holds its records.
 #
@@ -340,7 +340,7 @@ successor.commit_transaction()
 # |---|---|---|
 # | at once | after the decision | nothing |
 # | the group lies | after the decision | the group is set to the end |
-# | a new partition | after the decision | the topic gets a second partition, with a record in it |
+# | a new partition | after the decision | the topic gets a second partition, with records in it |
 # | too late | after the decision | Kafka has aborted what was open |
 # | commit-then-log, too late | before any commit | Kafka has aborted what was open |
 
@@ -351,7 +351,7 @@ runs = lab.crash_each(
     {
         "at once": decided,
         "the group lies": decided | {"between": "falsify-group", "commit_group": True, "records_per_batch": 2},
-        "a new partition": decided | {"between": "add-partition", "records_per_batch": 2},
+        "a new partition": decided | {"between": "add-partition", "input": lab.TWELVE_WORDS, "records_per_batch": 3},
         "too late": decided | {"between": "expire"},
         "commit-then-log, too late": undecided | {"between": "expire"},
     }
@@ -363,7 +363,7 @@ lab.compare(runs)
 
 # %% [raw] tags=["expected"]
 # {'the group lies': {'between': 'falsify-group', 'group': {'0': 5}},
-#  'a new partition': {'between': 'add-partition', 'ends': {'0': 5, '1': 2}}}
+#  'a new partition': {'between': 'add-partition', 'ends': {'0': 11, '1': 5}}}
 
 # %% tags=["checked"]
 assert all(run.crashes[0]["signal"] == 9 for run in runs.values())
@@ -371,15 +371,15 @@ assert [run.verdict.guarantee for run in runs.values()] == 3 * ["exactly-once"] 
 assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs.values()] == [0, 0, 0, 2, 2]
 
 # %% [markdown]
-# In the first three rows the checkpoint said where to read on. The group's lie, 5, changed nothing.
-# The new partition was read from its **beginning**. It must be: who begins at its end misses what was written before.
+# In the first three rows the checkpoint said where to read on. The group's lie, 5, changed nothing. (5 is the end: three records, an aborted one, and its marker.)
+# The new partition was read from its **beginning**. It must be: who begins at its end misses what was written before. Here that is three records.
 # Spark and Flink's `KafkaSource` do so by themselves.
 #
-# The last two rows show opposite ends of one timeout. Where the decision came first, nobody ran the batch again, and what Kafka had dropped was **lost**.
-# Where the decision came last, nothing was decided, and the batch ran again. That does not make commit-then-log better:
+# The last two rows had the same timeout. With `commits/0` written (log-then-commit, the default here), nobody ran the batch again, and what Kafka had aborted was **lost**.
+# The lab's recovery reported that and went on, as Flink's does in its log. Without `commits/0` nothing was decided, and the batch ran again. That does not make commit-then-log better:
 # there, a crash just *after* the commit doubles rows ([07](07_crash_spark.ipynb)).
 #
-# These sinks are the lab's. Spark's own `format("kafka")` is at-least-once. If readers must not count a record twice, give every record an id of its own, such as its offset in the input.
+# These sinks are the lab's. Spark's own `format("kafka")` is at-least-once. If readers must not count a record twice, give every record an id of its own, such as its partition and offset in the input.
 # Readers then drop what they have seen. Or write with transactions, as Flink's `KafkaSink` can.
 #
 # ## Your turn: break it
@@ -398,7 +398,7 @@ lab.replay(steering.trace)
 # ## Exercise: two partitions, one marker (`09-predict`)
 #
 # A transaction has two records, one in each of **two partitions**, and each partition gets its own transaction marker. The job has decided and asked for the commit; the coordinator has noted it in its log.
-# Then the coordinator dies: partition 0 has its marker, partition 1 has none. How many of the two records does a reader at `read_committed` get at that moment, and how many in the end?
+# Then the coordinator dies: partition 0 has its marker, partition 1 has none. Later another broker takes over, with the coordinator's log. How many of the two records does a reader at `read_committed` get at that moment, and how many in the end?
 #
 # *predict, easy, 1 point for predicting, right or wrong; one line.*
 #
@@ -510,15 +510,9 @@ lab.check("09-offsets")
 #
 # **2. The commit of a decided transaction is refused, because Kafka has aborted it. What should a job do?**
 #
-# <details><summary>a) Log the error and go on.</summary>No. Then the records are lost and nobody knows.</details>
+# <details><summary>a) Log the error and go on.</summary>No. Flink's connector does so: the records are lost, and only its log knows.</details>
 # <details><summary>b) Restart from the checkpoint.</summary>No. It meets the same refusal again and again.</details>
-# <details><summary>c) Nothing helps any more.</summary>Yes. Report it loudly, and choose a longer timeout.</details>
-#
-# **3. A Spark job has a checkpoint. Somebody resets "its consumer group" to 0. What happens at its restart?**
-#
-# <details><summary>a) It reads everything again.</summary>No. Only a job that trusts the group does.</details>
-# <details><summary>b) Nothing.</summary>Yes. It reads on from `offsets/N`. Usually there is no such group: Spark's source makes one of its own and commits no
-# offset to it.</details>
+# <details><summary>c) Nothing brings them back.</summary>Yes. Report it loudly, and choose a longer timeout.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -531,7 +525,6 @@ lab.check("09-offsets")
 # | handle | id, producer id, epoch | committable of `KafkaCommitter` | - |
 # | commit | `EndTxn` | `FlinkKafkaInternalProducer.commitTransaction` | - |
 # | guarantee of the sink | - | `KafkaSink`, default none; `EXACTLY_ONCE` by `setDeliveryGuarantee` | at-least-once |
-# | offsets in a transaction | KIP-98; KIP-447 adds fencing by group | - | - |
 #
 # ## On Monday
 #

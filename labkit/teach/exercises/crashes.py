@@ -93,11 +93,11 @@ EXERCISES = (
         level=Level.MEDIUM,
         points=4,
         answer="sink_settings",
-        task="Choose sink, store and order so that real Spark, killed when the sink has committed and commits/N is not "
-        "written, gives exactly-once and shows no value that jumps back.",
+        task="Choose sink, store and order so that real Spark, killed when the sink has committed, "
+        "gives exactly-once and shows no value that jumps back.",
         hints=(
-            "The batch runs again. Which sinks know that it is there?",
-            "In engine order two_phase does not. In decision order nothing is committed at that moment.",
+            "Without commits/0 the batch runs again. Which sinks know that it is there?",
+            "In engine order two_phase does not. In decision order the batch is decided, and does not run again.",
         ),
         lines=1,
         public=(

@@ -219,7 +219,7 @@ def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
     sink.store.commit(transaction.handle)
     yield "the marker of transaction 0 is in the log", True
     job.group.commit(position)
-    yield "tells its group the offset, for monitoring", True
+    yield "tells its group the offset", True
 
 
 def _write(transaction: KafkaTransaction, entry: Entry) -> None:
