@@ -279,9 +279,8 @@ lab.compare(
 # two_phase  exactly-once  0     0      0           3
 
 # %% [markdown]
-# With *append* the next driver finds batch 0 in both logs, so it does not run the
-# batch again. It would go on with batch 1. With *two_phase* the rows are decided and still hidden. Recovery commits
-# them, and the batch does not run again either.
+# With *append* the next driver finds batch 0 in both logs, so it does not run the batch again. It would go on with batch 1.
+# With *two_phase* the rows are decided and still hidden. Recovery commits them, and the batch does not run again either.
 #
 # The table judges these two runs alone. *append* is right at this moment and wrong at moment 4. One harmful moment breaks
 # a promise, so *append* remains at-least-once.
