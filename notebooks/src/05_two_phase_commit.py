@@ -146,7 +146,7 @@ lab.answer("05-rules", [name for name, search in changed.items() if "atomic" in 
 
 # %% [raw] tags=["expected"]
 # It was: forget_vote, forget_decision, heuristic.
-# A crash takes a yes that is not in a log, and a decision that is not in a log. And a participant in doubt cannot know what was decided.
+# A crash takes a yes that is not in a log, and a decision that is not in a log. And a participant in doubt cannot know what was decided. Two crashes take nothing that is in a log.
 
 # %% tags=["checked"]
 assert all(search.exhausted for search in changed.values())
