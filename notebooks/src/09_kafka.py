@@ -105,7 +105,7 @@ read("read_committed")
 # []
 
 # %% [markdown]
-# This is **fencing**: the broker refuses a writer that was replaced. `init_transactions` raises the **epoch** of the transactional id, a number that only grows; an older one is refused.
+# This is *fencing*: the broker refuses a writer that was replaced. `init_transactions` raises the **epoch** of the transactional id, a number that only grows; an older one is refused.
 # It also *aborts* the open transaction of that id: *world* is not there. So recovery must never call `init_transactions` for a transaction that it still wants to commit.
 #
 # ## Ten steps from topic to topic
