@@ -204,7 +204,7 @@ mistakes = {
     "forget_pause": lab.explore("snapshot", broken="forget_pause", **stop),
     "forget_drain": lab.explore("snapshot", broken="forget_drain", **stop),
 }
-lab.compare(**mistakes)
+lab.compare(**mistakes)  # step through one: lab.show(mistakes["late_markers"].counterexample("conserved"))
 
 # %% tags=["checked"]
 assert {name: search.violated["conserved"].split("100 ")[1].split(":")[0] for name, search in mistakes.items()} == {
