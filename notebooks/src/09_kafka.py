@@ -346,12 +346,13 @@ successor.commit_transaction()
 
 # %%
 decided = {"at": "engine.after_commit_log", "job": "kafka", "sink": "two_phase", "store": "kafka"}
+batches = {"records_per_batch": 3, "later_records_per_batch": 20}
 undecided = {"at": "sink.after_pre_commit", "job": "kafka", "sink": "two_phase", "store": "kafka", "order": "engine"}
 runs = lab.crash_each(
     {
         "at once": decided,
         "the group lies": decided | {"between": "falsify-group", "commit_group": True, "records_per_batch": 2},
-        "a new partition": decided | {"between": "add-partition", "input": lab.TWELVE_WORDS, "records_per_batch": 3},
+        "a new partition": decided | {"between": "add-partition", "input": lab.TWELVE_WORDS} | batches,
         "too late": decided | {"between": "expire"},
         "commit-then-log, too late": undecided | {"between": "expire"},
     }
