@@ -210,7 +210,9 @@ def summarise(
             axes[axis] = Outcome.UNKNOWN
     properties = _properties(axes)
     measured = guarantee(properties)
-    if Outcome.UNKNOWN in properties.values() and measured is Guarantee.EXACTLY_ONCE:
+    # Rows were lost, and whether some came twice was not seen: "at most once" would be a promise, too.
+    promised = measured in (Guarantee.EXACTLY_ONCE, Guarantee.AT_MOST_ONCE)
+    if promised and Outcome.UNKNOWN in properties.values():
         measured = Guarantee.UNKNOWN
     conditions = {
         each.id: each.guarantee for each in results if each.group is Group.CONDITION

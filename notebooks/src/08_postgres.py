@@ -543,8 +543,8 @@ lab.check("08-predict")
 #
 # *complete, medium, 4 points; about 5 lines.*
 #
-# <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan"; <code>FROM pg_prepared_xacts, job</code> puts the row
-# of <code>job</code> beside each.</details>
+# <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan"; name <code>job</code> in its <code>FROM</code>, too: its
+# row then stands beside each.</details>
 # <details><summary>Hint 2</summary><code>CASE WHEN ... THEN ... ELSE ... END</code> chooses the verb;
 # <code>split_part(gid, '/', 2)::int</code> is the batch, a number.</details>
 

@@ -217,6 +217,15 @@ def test_what_was_refuted_stays_so_although_another_run_is_unknown() -> None:
     assert said.holds(Guarantee.EXACTLY_ONCE) is False
 
 
+def test_lost_rows_promise_nothing_of_duplicates_that_were_not_looked_for() -> None:
+    lost = Result("x", "x", Group.CRASH, verdict=judged(MISSING))
+    assert summarise([lost], Coverage(1, 0, 1, 1)).guarantee is Guarantee.AT_MOST_ONCE
+    both = summarise([lost, UNKNOWN], Coverage(2, 0, 2, 1))
+    assert both.guarantee is Guarantee.UNKNOWN
+    assert both.axes["lost"] is Outcome.VIOLATED
+    assert both.holds(Guarantee.EXACTLY_ONCE) is False
+
+
 def test_a_condition_is_no_part_of_the_guarantee() -> None:
     condition = Result(
         "other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING)

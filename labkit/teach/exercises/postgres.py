@@ -71,7 +71,7 @@ EXERCISES = (
         task="finish_sql is one SELECT with one column: the statements with which a restarted job finishes its own "
         "prepared transactions, COMMIT PREPARED up to the batch that was decided last and ROLLBACK PREPARED behind it.",
         hints=(
-            'Begin with the query under "Finish the orphan"; put job behind a comma in its FROM, and its row stands beside each.',
+            'Begin with the query under "Finish the orphan"; name job in its FROM, too: its row then stands beside each.',
             "CASE WHEN ... THEN ... ELSE ... END chooses the verb; split_part(gid, '/', 2)::int is the batch, a number.",
         ),
         lines=5,
