@@ -378,22 +378,14 @@ def out_of_step(root: Path, *, write_it: bool) -> list[str]:
     return wrong
 
 
-def is_told(source: Path) -> bool:
-    """Whether a notebook is told in the new way, so that its words, sentences and minutes are held."""
-    return bool(read(source)[2].get("told"))
-
-
 def hard_to_read(root: Path) -> list[str]:
-    """Prints how every notebook reads; what is beyond the limits in those that are told in the new way."""
+    """Prints how every notebook reads; what is beyond the limits."""
     readings, wrong = {}, []
     for source in sources(root):
         cells, _, _ = read(source)
         shown = [cell for cell in cells if not {SOLUTION, CHECKED} & tags(cell)]
         readings[source.stem] = reading_of(shown)
-        if is_told(source):
-            wrong += [
-                f"{source}: {each}" for each in readings[source.stem].complaints()
-            ]
+        wrong += [f"{source}: {each}" for each in readings[source.stem].complaints()]
     if readings:
         print(table(readings))
     return wrong

@@ -1,8 +1,7 @@
 """Whether the words of the glossary come in order: each bold with its meaning at its first use, and nowhere before.
 
-Read is the text of the notebooks that are told in the new way (`labkit: told: true` in their metadata), in the course's
-order: without code, addresses, headings, the box with others' names, and the list of aims in the first cell, which name
-what is yet to come. This module must not know what a word means.
+Read is the text of the notebooks in the course's order: without code, addresses, headings, the box with others' names,
+and the list of aims in the first cell, which name what is yet to come. This module must not know what a word means.
 """
 
 import re
@@ -46,7 +45,7 @@ def complaints(
     return found
 
 
-def _of_entry(entry: Entry, uses: Sequence[Use], told: set[str]) -> Iterator[str]:
+def _of_entry(entry: Entry, uses: Sequence[Use], read: set[str]) -> Iterator[str]:
     word, home = entry.word, entry.notebook
     bold = [use for use in uses if use.is_bold]
     for use in bold[1:]:
@@ -57,7 +56,7 @@ def _of_entry(entry: Entry, uses: Sequence[Use], told: set[str]) -> Iterator[str
             f"{_place(first)}: {word!r} is used, and {home} is to explain it: explain it here and say so in glossary.toml, "
             f"or take another word ({_short(first.sentence)})."
         )
-    elif home in told and not bold:
+    elif home in read and not bold:
         yield f"{home}: it is to explain {word!r}, and has no **{word}** with a sentence on it."
     elif bold and bold[0].notebook != home:
         yield f"{_place(bold[0])}: **{word}** is explained here, and glossary.toml says {home}."

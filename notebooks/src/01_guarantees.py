@@ -1,7 +1,6 @@
 # ---
 # jupyter:
 #   labkit:
-#     told: true
 #     needs: [00_start]
 # ---
 

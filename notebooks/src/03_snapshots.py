@@ -2,7 +2,6 @@
 # jupyter:
 #   labkit:
 #     needs: [01_guarantees]
-#     told: true
 # ---
 
 # %% [markdown]

@@ -2,7 +2,6 @@
 # jupyter:
 #   labkit:
 #     needs: [03_snapshots]
-#     told: true
 # ---
 
 # %% [markdown]

@@ -2,7 +2,6 @@
 # jupyter:
 #   labkit:
 #     needs: [04_barriers]
-#     told: true
 # ---
 
 # %% [markdown]

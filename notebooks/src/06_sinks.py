@@ -2,7 +2,6 @@
 # jupyter:
 #   labkit:
 #     needs: [00_start, 01_guarantees, 05_two_phase_commit]
-#     told: true
 # ---
 
 # %% [markdown]

@@ -3,7 +3,6 @@
 #   labkit:
 #     needs: [00_start, 01_guarantees, 06_sinks]
 #     slow: true
-#     told: true
 # ---
 
 # %% [markdown]

@@ -3,7 +3,6 @@
 #   labkit:
 #     needs: [05_two_phase_commit, 06_sinks, 07_crash_spark]
 #     slow: true
-#     told: true
 # ---
 
 # %% [markdown]

@@ -3,7 +3,6 @@
 #   labkit:
 #     needs: [04_barriers, 05_two_phase_commit, 07_crash_spark]
 #     slow: true
-#     told: true
 # ---
 
 # %% [markdown]

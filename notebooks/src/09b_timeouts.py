@@ -3,7 +3,6 @@
 #   labkit:
 #     needs: [04_barriers, 06_sinks, 09_kafka]
 #     slow: true
-#     told: true
 # ---
 
 # %% [markdown]

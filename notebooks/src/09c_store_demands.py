@@ -2,7 +2,6 @@
 # jupyter:
 #   labkit:
 #     needs: [05_two_phase_commit, 08_postgres, 09_kafka, 09b_timeouts]
-#     told: true
 # ---
 
 # %% [markdown]

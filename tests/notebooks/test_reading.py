@@ -96,22 +96,19 @@ def test_plain_words_read_more_easily():
         assert reading._syllables(word) == syllables, word
 
 
-def test_only_notebooks_that_are_told_anew_are_refused(tmp_path, capsys):
+def test_a_notebook_beyond_the_limits_is_refused(tmp_path, capsys):
     source = tmp_path / "notebooks" / "src" / TINY.name
     source.parent.mkdir(parents=True)
     shutil.copy(TINY, source)
-    source.write_text(
-        source.read_text() + f"\n# %% [markdown]\n# {long(LONGEST + 1)}\n"
-    )
-    build_notebooks.main(["--root", str(tmp_path)])
     check = ["--root", str(tmp_path), "--check"]
-    assert build_notebooks.main(check) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[-3].split()[:3] == ["notebook", "minutes", "exercises"]
-    assert printed[-2].split()[0] == "00_tiny"
-    assert printed[-2].split()[-2] == str(LONGEST + 1)
-    head = "# ---\n# jupyter:\n#   labkit:\n#     told: true\n# ---\n\n"
-    source.write_text(head + source.read_text())
-    build_notebooks.main(["--root", str(tmp_path)])
-    assert build_notebooks.main(check) == 1
-    assert f"00_tiny.py: a sentence of {LONGEST + 1} words" in capsys.readouterr().err
+    short = source.read_text()
+    for longest, ended in ((LONGEST, 0), (LONGEST + 1, 1)):
+        source.write_text(f"{short}\n# %% [markdown]\n# {long(longest)}\n")
+        build_notebooks.main(["--root", str(tmp_path)])
+        assert build_notebooks.main(check) == ended
+        said = capsys.readouterr()
+        printed = said.out.splitlines()
+        assert printed[-3].split()[:3] == ["notebook", "minutes", "exercises"]
+        assert printed[-2].split()[0] == "00_tiny"
+        assert printed[-2].split()[-2] == str(longest)
+    assert f"00_tiny.py: a sentence of {LONGEST + 1} words" in said.err

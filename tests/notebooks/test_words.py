@@ -26,24 +26,23 @@ WANTED = """
 """Words that notebooks once used before they explained them, or for several things at once."""
 
 
-def told() -> dict[str, list[str]]:
-    """The text of every notebook that is told in the new way."""
+def texts() -> dict[str, list[str]]:
+    """The text of every notebook."""
     found = {}
     for source in SOURCES:
         notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
-        if notebook.metadata.get("labkit", {}).get("told"):
-            found[source.stem] = [
-                cell.source if cell.cell_type == "markdown" else ""
-                for cell in notebook.cells
-            ]
+        found[source.stem] = [
+            cell.source if cell.cell_type == "markdown" else ""
+            for cell in notebook.cells
+        ]
     return found
 
 
-TOLD = told()
-COMPLAINTS = complaints(TOLD, entries())
+TEXTS = texts()
+COMPLAINTS = complaints(TEXTS, entries())
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", TEXTS)
 def test_the_words_of_the_course_come_in_order(name):
     mine = [each for each in COMPLAINTS if each.startswith((f"{name}:", f"{name},"))]
     assert "\n".join(mine) == ""
@@ -149,7 +148,7 @@ def of(a, b=(B, C), words=WORDS):
 
 def test_words_in_order_are_not_complained_about():
     assert of([A, "It lags."]) == []
-    assert complaints({"01_a": ["", A]}, WORDS) == [], "02_b is not told yet"
+    assert complaints({"01_a": ["", A]}, WORDS) == [], "02_b is not read"
 
 
 @pytest.mark.parametrize(
