@@ -213,7 +213,7 @@ jobs = {
     "interval 2, checkpoint 1": {"records": 1, "interval": 2},
     "and down for 2": {"records": 1, "interval": 2, "crashes": 1, "downtime": 2},
     "and one checkpoint may expire": {"records": 1, "interval": 2, "lapses": 1},  # lapses: how many
-    "interval 1, checkpoint 3": {"records": 2, "interval": 1, "checkpoint_timeout": 3},  # two checkpoints
+    "interval 1, checkpoint 3": {"records": 2, "interval": 1, "checkpoint_timeout": 3},  # two checkpoints in a row
 }
 {name: smallest(job) for name, job in jobs.items()}
 
