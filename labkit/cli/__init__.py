@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from labkit.core.errors import LabError
+from labkit.host.processes import ENDS_WITH_PARENT
 
 _DISK = {
     errno.ENOSPC,
@@ -34,10 +35,6 @@ class Stopped(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
-
-
-ENDS_WITH_PARENT = "LABKIT_ENDS_WITH_PARENT"
-"""The environment variable by which a program that starts `labkit` has it end when that program is gone."""
 
 
 def main() -> NoReturn:

@@ -16,7 +16,7 @@ NOT_GRADED = 70
 MOST_TOLD = 10
 """How many names and questions are printed; all are in the summary."""
 SHARDS = 8
-"""How many parts Spark gets: some more than slots, so that a slow one does not hold up all."""
+"""How many parts Spark gets, if nothing is said."""
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 
 
@@ -115,8 +115,9 @@ def grade(
         ),
     ] = None,
     shards: Annotated[
-        int, typer.Option(help="How many shards --master runs.")
-    ] = SHARDS,
+        int | None,
+        typer.Option(help=f"How many shards --master runs; default: {SHARDS}."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output.")
     ] = False,
@@ -151,9 +152,10 @@ def grade(
     of_class = policy.read(out, options, load(course))
     part = None if shard is None else Shard.parse(shard)
     _check_shards(part, seed, master, shards)
-    if (part is not None or master is not None) and (only or exercise):
+    count = SHARDS if shards is None else shards
+    if (part is not None or master is not None or taken) and (only or exercise):
         raise InvalidInput(
-            "--only and --exercise grade anew what shards would leave as it is; leave --shard or --master out."
+            "--only and --exercise grade anew what shards would leave as it is; leave --shard, --records or --master out."
         )
     order = Order(
         submissions, out, course, seed, of_class.deadline, isolation, trust, workers,
@@ -161,7 +163,7 @@ def grade(
         only or (), exercise or (), options, part, taken or (),
     )  # fmt: skip
     if master is not None:
-        order = on_spark(order, master, shards)
+        order = on_spark(order, master, count)
     with _progress(as_json) as tell:
         done = run(order, tell)
     if part is not None:
@@ -194,7 +196,12 @@ def grade(
     return NOT_GRADED if done.failed else 0
 
 
-def _check_shards(part: Any, seed: int | None, master: str | None, count: int) -> None:
+def _check_shards(
+    part: Any, seed: int | None, master: str | None, count: int | None
+) -> None:
+    from labkit.grading.shards import MOST
+    from labkit.spark.master import check_scheduler
+
     if part is not None and seed is None:
         raise InvalidInput(
             f"--shard {part}: give it --seed, too, the same for all shards: they would draw different variants."
@@ -203,8 +210,14 @@ def _check_shards(part: Any, seed: int | None, master: str | None, count: int) -
         raise InvalidInput(
             "--shard and --master: Spark cuts the batch up itself; leave one of them out."
         )
-    if not 1 <= count <= 10_000:
-        raise InvalidInput(f"--shards {count}: choose 1 to 10,000.")
+    if count is not None and master is None:
+        raise InvalidInput(
+            f"--shards {count}: only --master cuts a batch up itself; name one, or one part with --shard."
+        )
+    if count is not None and not 1 <= count <= MOST:
+        raise InvalidInput(f"--shards {count}: choose 1 to {MOST:,}.")
+    if master is not None:
+        check_scheduler(master)
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:

@@ -26,7 +26,6 @@ from labkit.grading.asking import Patience
 from labkit.grading.outputs import (
     drop_stray,
     earlier,
-    head_of,
     is_kept,
     opened,
     record_path,
@@ -96,7 +95,7 @@ def run(order: Order, tell: Tell) -> Done:
         order, exercises=[now(name, course.exercises) for name in order.exercises]
     )
     _check_exercises(order, course)
-    parts = shards.expanded(order.parts, order.out)
+    parts = shards.expanded(order.parts, order.out, alone=order.shard is None)
     seed = shards.seed_of(parts, course, order.seed)
     with opened(order.out, course.name, seed, order.options) as output:
         files = output.work / "files"
@@ -128,7 +127,9 @@ def on_spark(order: Order, master: str, count: int) -> Order:
     Raises `JobFailed`, `ServiceUnavailable`, `InvalidInput`.
     """
     course = courses.load(order.course)
-    seed = head_of(order.out, course.name, order.seed).seed
+    # On disk before Spark starts: the same command, typed again after a crash, must go on with the same seed.
+    with opened(order.out, course.name, order.seed, order.options) as output:
+        seed = output.seed
     limits = order.limits
     words = [
         "grade",

@@ -50,10 +50,10 @@ def opened(
     out: Path, course: str, seed: int | None, options: Mapping[str, str]
 ) -> Iterator[Output]:
     """The output folder, ready to be written into. Raises `InvalidInput` when it is for something else, or in use."""
-    head_of(out, course, seed)
+    _head(out, course, seed)
     durable.make_folder(out)
     with _locked(out):
-        head = head_of(out, course, seed)
+        head = _head(out, course, seed)
         head.options = dict(options)
         for name in _FOLDERS:
             durable.make_folder(out / name)
@@ -95,7 +95,7 @@ def remembered(out: Path) -> dict[str, str]:
     return head.options
 
 
-def head_of(out: Path, course: str, seed: int | None) -> Head:
+def _head(out: Path, course: str, seed: int | None) -> Head:
     """What an output folder is for. Raises `InvalidInput` when it is for something else."""
     path = out / HEAD
     if out.exists() and not out.is_dir():

@@ -23,6 +23,9 @@ from labkit.grading.submissions import Submission
 from labkit.host import durable
 
 MOST = 10_000
+SCRATCH = ".scratch-"
+_OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
+"""What Spark's tasks and the driver make in the folder around the shards."""
 FINE = (0, 70)
 """Exit codes of a shard that is done; what it could not grade is tried again when all is merged."""
 
@@ -113,6 +116,7 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
     from labkit.spark.scheduling import Task, run_each
 
     parts = folder_of(out)
+    _check_ours(parts)
     durable.make_folder(parts)
     tasks = []
     for number in range(1, count + 1):
@@ -120,7 +124,8 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
         own = str(parts / f"{number:05}-of-{count:05}.{{attempt}}")
         more = ("--shard", f"{number}/{count}", "--out", own, "--records", str(parts))
         tasks.append(Task((sys.executable, "-m", "labkit", *words, *more), FINE))
-    with tempfile.TemporaryDirectory(prefix="labkit-shards-") as scratch:
+    # In that folder, and not in the system's: there nobody would remove what a killed command leaves.
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parts) as scratch:
         run_each(master, tasks, Path(scratch))
     return parts
 
@@ -130,21 +135,38 @@ def folder_of(out: Path) -> Path:
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 
-def expanded(given: Sequence[Path], out: Path) -> list[Path]:
-    """The folders that batches have written into: those given, and those right below them. Raises `InvalidInput`."""
+def _check_ours(parts: Path) -> None:
+    """Refuses to write into, and later to remove, what somebody else keeps there. Raises `InvalidInput`."""
+    for path in parts.glob("*") if parts.is_dir() else ():
+        if not _OURS.fullmatch(path.name):
+            raise InvalidInput(
+                f"{path}: this is no shard of labkit grade, and the folder around it is removed in the end; "
+                "move it, or name another --out."
+            )
+
+
+def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
+    """The folders that batches have written into: those given, and those right below them.
+
+    Raises `InvalidInput` for what is no folder, and for one without any, unless this is one of several shards
+    (not `alone`), which may be the first that writes there.
+    """
     found: list[Path] = []
     for path in given:
         if not path.is_dir():
             raise InvalidInput(
                 f"--records {path}: there is no such folder; name the --out of a shard, or the folder around them."
             )
-        found += [
+        there = [
             one
             for one in (path, *sorted(path.iterdir()))
-            if one.is_dir()
-            and (one / HEAD).exists()
-            and one.absolute() != out.absolute()
+            if one.is_dir() and (one / HEAD).exists()
         ]
+        if alone and not there:
+            raise InvalidInput(
+                f"--records {path}: no labkit grade has written there; name the --out of a shard."
+            )
+        found += [one for one in there if one.absolute() != out.absolute()]
     return list(dict.fromkeys(found))
 
 

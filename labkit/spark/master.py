@@ -16,6 +16,17 @@ _MASTER = re.compile(
 )
 
 
+_THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
+
+
+def check_scheduler(master: str) -> None:
+    """Refuses what is no place for tasks: threads of the driver, or a cluster. Raises `InvalidInput`."""
+    if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
+        raise InvalidInput(
+            f"--master {master[:80]}: write local[4] for threads of this machine, or spark://HOST:PORT for a cluster."
+        )
+
+
 class Victim(StrEnum):
     """Which processes are killed at a failpoint."""
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.errors import JobFailed
+from labkit.host.processes import ENDS_WITH_PARENT
 from labkit.spark.cluster import await_slots
 from labkit.spark.master import is_local
 from labkit.spark.session import start_session
 
-ENDS_WITH_PARENT = "LABKIT_ENDS_WITH_PARENT"
-"""What `labkit` heeds: it ends at once when the process that started it is gone."""
 MOST_SAID = 2000
 """Characters of what a failed command said last."""
 

@@ -90,6 +90,9 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(
     assert not order.out.exists()
     with pytest.raises(InvalidInput, match="there is no such folder"):
         graded(tmp_path, "other", parts=[tmp_path / "nowhere"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match="no labkit grade has written there"):
+        graded(tmp_path, "other", parts=[tmp_path / "empty"])
     (tmp_path / "part" / "grading.json").write_text("{")
     with pytest.raises(InvalidInput, match="it cannot be read"):
         graded(tmp_path, "other", parts=[tmp_path / "part"])
@@ -105,9 +108,17 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(
         ),
         (
             ["--shard", "1/2", "--seed", "1", "--only", "ada"],
-            "leave --shard or --master out",
+            "leave --shard, --records or --master out",
         ),
         (["--master", "local[2]", "--shards", "0"], "choose 1 to 10,000"),
+        (["--shards", "3"], "only --master cuts a batch up"),
+        (["--master", "foo"], "write local[4]"),
+        (["--master", "local[0]"], "write local[4]"),
+        (["--master", ""], "write local[4]"),
+        (
+            ["--records", ".", "--only", "ada"],
+            "leave --shard, --records or --master out",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -118,6 +129,19 @@ def test_what_does_not_go_together_is_refused(
     assert execute([*given, "--course", str(submitted.COURSE), *words]) == 64
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_what_somebody_else_keeps_where_shards_would_be_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
+    (tmp_path / "out.shards").mkdir()
+    (tmp_path / "out.shards" / "thesis.txt").write_text("mine")
+    given = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
+    words = ["--course", str(submitted.COURSE), "--master", "local[2]"]
+    assert execute([*given, *words]) == 64
+    assert "this is no shard of labkit grade" in capsys.readouterr().err
+    assert (tmp_path / "out.shards" / "thesis.txt").read_text() == "mine"
 
 
 @pytest.mark.slow
@@ -138,6 +162,9 @@ def test_spark_runs_the_shards_whatever_dies(
     )
     out = tmp_path / "spark"
     words = [*command(tmp_path / "in", out), "--master", master, "--shards", "4"]
+    if victim == "driver":  # a person who gives no seed must be able to go on, too
+        at = words.index("--seed")
+        del words[at : at + 2]
     batch = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     parts = folder_of(out)
     if victim is not None:
@@ -159,7 +186,11 @@ def test_spark_runs_the_shards_whatever_dies(
             ]
             executors[0].send_signal(signal.SIGKILL)
     assert batch.wait() == 0
-    assert grades(out) == grades(tmp_path / "whole")
+    if victim == "driver":
+        assert len(grades(out)) == len(grades(tmp_path / "whole"))
+        assert len({one["seed"] for one in grades(out).values()}) == 1
+    else:
+        assert grades(out) == grades(tmp_path / "whole")
     assert (out / "grades.csv").read_text() == (
         tmp_path / "whole" / "grades.csv"
     ).read_text()

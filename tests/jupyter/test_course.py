@@ -44,7 +44,7 @@ def too_large(page) -> list[int]:
         "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells"
         ".flatMap((cell) => cell.cell_type === 'code' ? cell.getOutputs() : [])"
         ".map((output) => [].concat(output.data?.['text/html'] ?? '').join(''))"
-        ".filter((html) => html.includes('lkc')).map((html) => html.length)"
+        ".filter((html) => html.includes('class=\"lkc\"')).map((html) => html.length)"
     )
     assert sizes
     return [size for size in sizes if size > MOST_BYTES]
