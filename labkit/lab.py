@@ -38,18 +38,15 @@ from labkit.spark.options import TWELVE_WORDS
 from labkit.teach.cards import Examined, Findings, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.glossary import word
-from labkit.teach.hands_on import CopyOutcome, kafka, postgres, ten_steps
 from labkit.teach.hands_on import copy as copy_topic
+from labkit.teach.hands_on import kafka, postgres, ten_steps
 from labkit.teach.name_errors import install
 from labkit.teach.panel import panel
 from labkit.teach.study import (
-    Prediction,
     Search,
     Walk,
     explore,
-    need,
     points,
-    predict,
     replay,
     simulate,
 )
@@ -68,7 +65,6 @@ __all__ = [
     "TWELVE_WORDS",
     "Chains",
     "Outcome",
-    "Prediction",
     "Search",
     "Walk",
     "aloud",
@@ -94,12 +90,10 @@ __all__ = [
     "kafka",
     "matrix",
     "memory_sink",
-    "need",
     "panel",
     "pieces",
     "points",
     "postgres",
-    "predict",
     "prepare_checked",
     "progress",
     "replay",
@@ -112,7 +106,6 @@ __all__ = [
     "simulate",
     "spark",
     "strip",
-    "table",
     "ten_steps",
     "timeouts",
     "try_timeouts",
@@ -157,25 +150,6 @@ def timeouts(**seconds: float) -> Examination:
         )
     tolerated = int(seconds.pop("tolerated", 0))
     return Examined(*examine_timeouts(Timeouts(**seconds, tolerated=tolerated)))
-
-
-def table(
-    outcomes: Mapping[str, Outcome | Walk | CopyOutcome],
-    predictions: Mapping[str, str | None] | None = None,
-) -> str:
-    """The verdicts of real or simulated runs as lines of text, and beside them what was predicted, if anything was."""
-    rows: list[tuple[str, ...]] = [
-        ("", "guarantee", "lost", "duplicate", "jumped back", "you said")
-    ]
-    for name, outcome in outcomes.items():
-        verdict, said = outcome.verdict, (predictions or {}).get(name)
-        counts = (
-            str(len(found))
-            for found in (verdict.lost, verdict.duplicate, verdict.regression)
-        )
-        rows.append((name, verdict.guarantee.value, *counts, said or ""))
-    width = None if predictions and any(predictions.values()) else -1
-    return columns([row[:width] for row in rows])
 
 
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:

@@ -1,46 +1,9 @@
-"""Predictions, replays and searches as notebooks call them."""
+"""Replays, simulated crashes and searches as notebooks call them."""
 
 import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
-
-
-def test_a_prediction_stands_beside_what_came():
-    said = lab.predict(
-        lost=0, duplicate=(1, 2), guarantee="Exactly-Once", regression=None
-    )
-    shown = said.beside(
-        lost=2, duplicate=[1, 2], guarantee="exactly-once", regression=1
-    )
-    assert shown.splitlines() == [
-        "            you said      it was",
-        "lost        0             2             not so",
-        "duplicate   [1, 2]        [1, 2]        as you said",
-        "guarantee   exactly-once  exactly-once  as you said",
-        "regression  -             1",
-    ]
-
-
-def test_without_a_prediction_the_outcome_is_shown_and_that_is_said():
-    asked = lab.predict({"at least": None})
-    assert not asked.is_answered
-    assert asked.beside({"at least": True}).splitlines() == [
-        "          it was",
-        "at least  yes",
-        "Nothing was predicted, so nothing is compared.",
-    ]
-
-
-@pytest.mark.parametrize("outcome", [{}, {"lost": 0, "duplicate": 0}])
-def test_an_outcome_answers_exactly_what_was_asked(outcome):
-    with pytest.raises(InvalidInput, match="predict"):
-        lab.predict(lost=0).beside(outcome)
-
-
-def test_nothing_to_predict_is_refused():
-    with pytest.raises(InvalidInput, match="lost=0"):
-        lab.predict()
 
 
 def test_a_replayed_scenario_has_the_judges_verdict():
@@ -51,11 +14,7 @@ def test_a_replayed_scenario_has_the_judges_verdict():
     again = lab.replay(str(walk.trace))
     assert again.verdict == walk.verdict
     assert not again.watch_for
-    assert (
-        lab.table({"jump back": walk})
-        .splitlines()[1]
-        .startswith("jump back  exactly-once")
-    )
+    assert walk.verdict.guarantee == "exactly-once"
 
 
 def test_a_crash_is_simulated_behind_a_source_that_forgets():
@@ -187,15 +146,6 @@ def test_a_search_says_how_it_is_repeated():
     found = lab.explore("delivery", processes=2, records=1, dedup="none")
     again = eval(found.call, {"lab": lab})
     assert (again.states, again.violated) == (found.states, found.violated)
-
-
-def test_a_cell_that_needs_another_names_it():
-    with pytest.raises(
-        InvalidInput,
-        match="some_name is set in the first code cell: run that cell first",
-    ):
-        lab.need("some_name", "lab", cell="the first code cell")
-    lab.need("lab", cell="the first code cell")
 
 
 def test_a_notebook_shows_an_error_as_its_sentence():

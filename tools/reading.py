@@ -28,7 +28,6 @@ SECONDS = {
 """A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for."""
 CALLS = {
     "ask": "ask",
-    "predict": "ask",
     "show": "picture",
     "explorer": "picture",
     "panel": "picture",

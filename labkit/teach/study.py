@@ -1,10 +1,9 @@
-"""What notebooks do with the simulators: say beforehand what will happen, replay a run, search all schedules.
+"""What notebooks do with the simulators: replay a run, simulate a crash, search all schedules.
 
 Everything here has its equal on the command line (`labkit replay`, `labkit explore`). This module must know no model
 and count nothing: the models' claims and the one judge do.
 """
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from labkit.core.failpoints import (
 )
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
-from labkit.core.words import columns, nearest
+from labkit.core.words import nearest
 from labkit.sim.chains import SOURCES
 from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
@@ -31,13 +30,10 @@ from labkit.sim.trace import replay as play
 from labkit.view.timeline import timeline
 
 __all__ = [
-    "Prediction",
     "Search",
     "Walk",
     "explore",
-    "need",
     "points",
-    "predict",
     "replay",
     "simulate",
 ]
@@ -284,83 +280,3 @@ def explore(
 ) -> Search:
     """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
     return Search(search(make(model, parameters), max_states=max_states))
-
-
-def need(*names: str, cell: str) -> None:
-    """Says which cell comes first, for a cell that uses a name of another one. Raises `InvalidInput`."""
-    here = inspect.currentframe()
-    variables = here.f_back.f_globals if here and here.f_back else {}
-    if missing := [name for name in names if name not in variables]:
-        raise InvalidInput(
-            f"{', '.join(missing)} is set in {cell}: run that cell first, or choose Run All Above Selected Cell."
-        )
-
-
-class Prediction:
-    """What a learner expects, by name; `None` where nothing was said. Shown beside what came."""
-
-    def __init__(self, values: Mapping[str, object]) -> None:
-        if not values:
-            raise InvalidInput(
-                "lab.predict() needs something to be predicted, as in lab.predict(lost=0)."
-            )
-        self.said = dict(values)
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether anything was predicted."""
-        return any(value is not None for value in self.said.values())
-
-    def beside(
-        self, outcome: Mapping[str, object] | None = None, **more: object
-    ) -> str:
-        """The prediction and the outcome side by side, and which of them agree.
-
-        Raises `InvalidInput` when the outcome does not answer exactly what was asked.
-        """
-        came = {**(outcome or {}), **more}
-        if missing := [name for name in self.said if name not in came]:
-            raise InvalidInput(
-                f"The outcome says nothing about {', '.join(missing)}, which was to be predicted."
-            )
-        if extra := [name for name in came if name not in self.said]:
-            raise InvalidInput(
-                f"{', '.join(extra)} was not to be predicted; leave it out or add it to lab.predict()."
-            )
-        rows = [("", "you said", "it was", "")]
-        for name, expected in self.said.items():
-            agrees = (
-                ""
-                if expected is None
-                else "as you said"
-                if _plain(expected) == _plain(came[name])
-                else "not so"
-            )
-            rows.append(
-                (
-                    name,
-                    "-" if expected is None else _plain(expected),
-                    _plain(came[name]),
-                    agrees,
-                )
-            )
-        if self.is_answered:
-            return columns(rows)
-        return f"{columns([(row[0], row[2]) for row in rows])}\nNothing was predicted, so nothing is compared."
-
-
-def predict(expected: Mapping[str, object] | None = None, **more: object) -> Prediction:
-    """What you expect of the next run: `lab.predict(lost=0, duplicate=[1])`; `None`: no prediction.
-
-    Names that are no Python names go into a dict: `lab.predict({"at-least-once": None})`.
-    """
-    return Prediction({**(expected or {}), **more})
-
-
-def _plain(value: object) -> str:
-    """A value as it is compared and shown: of a list its members in order, of a word its letters."""
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_plain, value))}]"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value).strip().lower()

@@ -50,7 +50,6 @@ def test_minutes_are_words_questions_pictures_crashes_and_exercises():
     assert minutes([words]) == (3, 0)
     for call, seconds in (
         ('lab.ask("00-rows")', 35),
-        ("lab.predict(lost=None)", 35),
         ('lab.show("x")', 90),
         ("outcome = lab.crash(x)\nsecond = lab.crash(y)", 50),
         ("%%time\nlab.crash(x)", 25),
