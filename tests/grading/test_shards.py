@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -144,6 +145,12 @@ def test_what_somebody_else_keeps_where_shards_would_be_is_left_alone(
     assert (tmp_path / "out.shards" / "thesis.txt").read_text() == "mine"
 
 
+def is_executor(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):  # it may have ended meanwhile
+        return "CoarseGrained" in " ".join(process.cmdline())
+    return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("master", "victim"),
@@ -181,9 +188,7 @@ def test_spark_runs_the_shards_whatever_dies(
             assert alive == []
             batch = subprocess.Popen(words, stdout=subprocess.DEVNULL)
         else:
-            executors = [
-                one for one in below if "CoarseGrained" in " ".join(one.cmdline())
-            ]
+            executors = list(filter(is_executor, below))
             executors[0].send_signal(signal.SIGKILL)
     assert batch.wait() == 0
     if victim == "driver":
