@@ -32,6 +32,10 @@ def course(
     from labkit.teach.course import listed, write
 
     if as_list:
+        if folder is not None:
+            raise InvalidInput(
+                f"labkit course: --list writes nothing, so it takes no folder; leave out --list or {folder}."
+            )
         rows = [
             (name, question, ", ".join(needs)) for name, question, needs in listed()
         ]

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from labkit import __version__, lab
 from labkit.cli import execute
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.grading.release import release
 from labkit.teach import course
 from labkit.teach.exercises.registry import EXERCISES
@@ -178,6 +178,35 @@ def test_the_list_says_what_each_notebook_asks_and_needs(
         "02_b      Why 02_b?  01_a",
     ]
     assert "| [02_b](notebooks/02_b.ipynb) | Why 02_b? | 01_a |" in course._table()
+
+
+def test_a_list_writes_nothing_and_refuses_a_folder(tmp_path: Path, capsys) -> None:
+    assert execute(["course", "--list", str(tmp_path / "new")]) == 64
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "--list writes nothing, so it takes no folder" in printed.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_without_notebooks_listing_and_writing_say_the_same(
+    tmp_path: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr(course, "notebooks", lambda: tmp_path / "none")
+    said = []
+    for arguments in (["--list"], [str(tmp_path / "new")]):
+        assert execute(["course", *arguments]) == ServiceUnavailable.exit_code
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        said.append(printed.err)
+    assert "the notebooks are missing; install the lab again" in said[0]
+    assert said[0] == said[1]
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_pages_count_notebooks_and_exercises(folder: Path) -> None:
+    spelled = {11: "Eleven", 12: "Twelve", 13: "Thirteen"}[len(course.listed())]
+    assert f"{spelled} notebooks in which" in (folder / "README.md").read_text()
+    assert f"have {len(EXERCISES)} graded" in (ROOT / "README.md").read_text()
 
 
 def test_without_a_folder_one_sentence_says_what_to_name(capsys) -> None:

@@ -51,13 +51,9 @@ def write(folder: Path, package: str) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
-    sources = of_course(notebooks())
-    if not sources:
-        raise ServiceUnavailable(
-            f"{notebooks()}: the notebooks are missing; install the lab again."
-        )
     written = [
-        _put(folder / "notebooks" / source.name, signed(source)) for source in sources
+        _put(folder / "notebooks" / source.name, signed(source))
+        for source in _shipped()
     ]
     for name in INPUTS:
         (folder / "data").mkdir(exist_ok=True)
@@ -95,14 +91,26 @@ class Listed(NamedTuple):
 
 
 def listed() -> list[Listed]:
-    """Every notebook with its question and what it needs, as its own head says."""
+    """Every notebook with its question and what it needs, as its own head says.
+
+    Raises `ServiceUnavailable` where the notebooks are missing.
+    """
     found = []
-    for source in of_course(notebooks()):
+    for source in _shipped():
         notebook = json.loads(source.read_text(encoding="utf-8"))
         question = "".join(notebook["cells"][0]["source"]).splitlines()[0].lstrip("# ")
         needs = notebook["metadata"].get("labkit", {}).get("needs", ())
         found.append(Listed(source.stem, question, tuple(needs)))
     return found
+
+
+def _shipped() -> list[Path]:
+    """The notebooks of the course as they were released, of which there is at least one."""
+    if found := of_course(notebooks()):
+        return found
+    raise ServiceUnavailable(
+        f"{notebooks()}: the notebooks are missing; install the lab again."
+    )
 
 
 def _table() -> str:
