@@ -176,7 +176,7 @@ def until_visible(
     walks = {(sink, order): stores_for(sink)[0] for sink, order in POINTS}
     return costs.until_visible(
         {
-            sink.value if order is Order.NONE else f"{sink}, {order} order": waits(
+            sink.value if order is Order.NONE else f"{sink}, {order.spoken}": waits(
                 undisturbed(sink, order, store, words, records_per_batch)
             )
             for (sink, order), store in walks.items()

@@ -35,8 +35,8 @@ def test_whoever_waits_for_the_decision_waits_longest():
     for sink in ("wal", "two_phase"):
         assert (
             longest["batch_marker"]
-            < longest[f"{sink}, engine order"]
-            < longest[f"{sink}, decision order"]
+            < longest[f"{sink}, commit-then-log"]
+            < longest[f"{sink}, log-then-commit"]
         )
 
 

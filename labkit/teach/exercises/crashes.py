@@ -97,7 +97,10 @@ EXERCISES = (
         "gives exactly-once and shows no value that jumps back.",
         hints=(
             "Without commits/0 the batch runs again. Which sinks know that it is there?",
-            "In engine order two_phase does not. In decision order the batch is decided, and does not run again.",
+            (
+                "In commit-then-log order two_phase does not. "
+                "In log-then-commit order the batch is decided, and does not run again."
+            ),
         ),
         lines=1,
         public=(

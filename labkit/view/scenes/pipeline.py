@@ -229,9 +229,9 @@ def _store(model: Pipeline, state: State) -> Box:
             )
         )
     doubt = any(each.status is Status.PREPARED for each in store.transactions)
-    says = f"sink: {model.settings.strategy.value.replace('_', ' ')}, {model.settings.order.value} order"
-    if model.settings.order.value == "none":
-        says = f"sink: {model.settings.strategy.value.replace('_', ' ')}"
+    says = f"sink: {model.settings.strategy.value.replace('_', ' ')}"
+    if order := model.settings.order.spoken:
+        says += f", {order}"
     if not rows:
         rows = [Row(Kind.PLAIN, "no transaction", "")]
     return Box("store", 2, "store", says, tuple(rows), (Mark.IN_DOUBT,) * doubt)

@@ -189,12 +189,12 @@ SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
         _at(FailPoint.AFTER_COMMIT),
     ),
     "commit_then_decide": Scenario(
-        "In the engine's order the sink has committed and commits/0 is missing: two-phase commit doubles the batch.",
+        "In commit-then-log order the sink has committed and commits/0 is missing: two-phase commit doubles the batch.",
         {"strategy": "two_phase", "order": "engine"},
         _at(FailPoint.AFTER_COMMIT),
     ),
     "decide_then_commit": Scenario(
-        "The same crash in decision order: recovery commits by the stored handles, and nothing is doubled.",
+        "The same crash in log-then-commit order: recovery commits by the stored handles, and nothing is doubled.",
         _DECIDES_FIRST,
         _at(FailPoint.AFTER_COMMIT_LOG),
     ),
@@ -239,7 +239,7 @@ SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
         _at(FailPoint.AFTER_COMMIT_LOG, "expire", "crash"),
     ),
     "timeout_before_the_commit": Scenario(
-        "In engine order the commit raises before commits/0: the batch fails and runs again, and nothing is lost.",
+        "In commit-then-log order the commit raises before commits/0: the batch fails and runs again, and nothing is lost.",
         {"order": "engine", "expiries": 1, "dropped": "raise"},
         _at(_BETWEEN, "expire"),
     ),
