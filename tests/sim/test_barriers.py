@@ -357,7 +357,7 @@ def counted(given: dict, held: int) -> str:
     return build(**given).settings.totals(held)
 
 
-def test_after_hello_hello_world_the_checkpoint_holds_three_records_and_both_counts():
+def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_counts():
     [checkpoint] = after("three_records", "complete(1)").coordinator.completed
     given = SCENARIOS["three_records"].parameters
     assert checkpoint.offsets == (3,)

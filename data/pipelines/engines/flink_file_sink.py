@@ -1,4 +1,4 @@
-"""Flink's FileSink, exactly-once by checkpoints; a restart goes on from the last checkpoint."""
+"""Flink's FileSink, exactly-once by checkpoints; a restart goes on from the newest checkpoint or savepoint."""
 
 from flink_job import HERE, copy_orders
 

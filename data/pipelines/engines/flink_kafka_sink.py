@@ -1,4 +1,4 @@
-"""Flink's Kafka sink, exactly-once by transactions; a restart goes on from the last checkpoint."""
+"""Flink's Kafka sink, exactly-once by transactions; a restart goes on from the newest checkpoint or savepoint."""
 
 import os
 
