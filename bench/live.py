@@ -63,7 +63,7 @@ _CHOOSE = """async ([pattern, choices]) => {
   }
   return taken;
 }"""
-_PICTURE = ".jp-OutputArea .lk-stage svg, .jp-OutputArea-output img, .jp-OutputArea-output > svg"
+_PICTURE = ".jp-OutputArea-output svg, .jp-OutputArea-output img"
 
 
 def measure(rounds: int) -> Rows:
