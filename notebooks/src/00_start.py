@@ -320,7 +320,7 @@ lab.compare(
 # | batch N counts | `commits/N` | checkpoint N is stored as completed | the transaction is committed |
 # | where the checkpoint lies | option `checkpointLocation` of each query | set for each job or cluster | consumer group offsets |
 # | how often | `trigger(...)` | `execution.checkpointing.interval`; default: never | chosen by your code |
-# | a sink with pre-commit and commit | not for your own files: *two_phase* is the lab's | `SupportsCommitter`, `Committer`; in Flink 1.x `TwoPhaseCommitSinkFunction` | a transactional producer |
+# | a sink with pre-commit and commit | `DataWriter.commit`, then `StreamingWrite.commit`; no handle stored | `SupportsCommitter`, `Committer`; in Flink 1.x `TwoPhaseCommitSinkFunction` | a transactional producer |
 #
 # ## On Monday
 #

@@ -443,7 +443,7 @@ lab.check("01-weakest")
 #
 # | here | Spark Structured Streaming 4 | Flink 2 | Kafka Streams 4 |
 # |---|---|---|---|
-# | order of commit and note | commit-then-log | log-then-commit | one Kafka transaction holds output and offsets |
+# | order of commit and note | commit-then-log | log-then-commit | with `exactly_once_v2`: one Kafka transaction holds output and offsets |
 # | promise for the state | exactly-once with a checkpoint and a replayable source | `execution.checkpointing.mode`; default `EXACTLY_ONCE` | `processing.guarantee`; default `at_least_once` |
 # | promise of a sink of your own | `foreachBatch`: at-least-once; with the batch's number you can do better | `SupportsCommitter`; in Flink 1.x `TwoPhaseCommitSinkFunction` | - |
 # | promise of its Kafka sink | at-least-once | `DeliveryGuarantee`; default `NONE` | `exactly_once_v2` |

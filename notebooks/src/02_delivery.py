@@ -484,9 +484,9 @@ lab.replay("delivery.retry_reorders")
 # | here | Storm, MillWheel, Dataflow | Flink, Spark | Kafka 4 |
 # |---|---|---|---|
 # | acknowledgement | Storm: `ack`, when the whole *tuple tree* is processed | Flink, between tasks: that of TCP | producer `acks` |
-# | repeat | Storm: the spout replays. MillWheel, Dataflow: *upstream backup* | the whole job goes back to its checkpoint | producer retries |
-# | list of ids | Dataflow: a catalog of ids in each receiver; MillWheel: a Bloom filter and a store | - | producer id and sequence number, kept by the broker |
-# | fencing | MillWheel: sequencer token | only what a store does itself | producer epoch; refusal `PRODUCER_FENCED` |
+# | repeat | Storm: the spout replays. MillWheel, Dataflow: *upstream backup* | Flink: the connected tasks go back together. Spark: the failed task runs again | producer retries |
+# | list of ids | Dataflow, by default: a catalog in each receiver; MillWheel: a Bloom filter and a store | - | producer id and sequence number, kept by the broker |
+# | fencing | MillWheel: sequencer token | only what a store itself does | producer epoch; refusal `PRODUCER_FENCED` |
 #
 # ## On Monday
 #

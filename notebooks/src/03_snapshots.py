@@ -133,7 +133,7 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 #
 # When a process has a marker from every channel, its part is whole, and it stores its part where no crash can take it. When all
 # parts are stored, the snapshot is complete. Until then the last complete one counts. The rules leave open who collects the
-# parts. In Flink the JobManager does, and the parts lie in a folder that all can reach.
+# parts. In Flink the JobManager does, and the parts belong in a folder that all can reach.
 #
 # Three processes, 600 in all. Process 2 sends 100 to process 1. Before the money arrives, process 1 begins a snapshot. Then
 # the 100 arrive, and later the marker of process 2.
@@ -441,12 +441,12 @@ lab.check("03-moment")
 # | process, account | task, its state | task, its state store | - |
 # | transfer | record | row | record |
 # | channel | network channel between two tasks | shuffle between two stages | - |
-# | snapshot | completed checkpoint | checkpoint folder, up to the newest `commits/N` | offsets and state in one transaction (Kafka Streams) |
+# | snapshot | completed checkpoint | checkpoint folder, up to the newest `commits/N` | offsets and state in one transaction (Kafka Streams with `exactly_once_v2`) |
 # | snapshot marker | barrier | none: a micro-batch ends everywhere | none |
 # | who collects the parts | JobManager | driver | - |
 #
 # Barrier and shuffle come in the next notebook. Spark's micro-batch is a relative of stopping the world: it ends in all tasks
-# before the next one begins, so nothing is under way at its end.
+# before the next begins, so nothing is under way at its end.
 #
 # ## On Monday
 #
@@ -458,7 +458,7 @@ lab.check("03-moment")
 #
 # **1. Each night at 0:00, by its own clock, each branch writes its account to a file. When is the sum of the files right?**
 #
-# <details><summary>a) If the clocks agree.</summary>Even with perfect clocks, a transfer that is under way at midnight is in
+# <details><summary>a) If the clocks agree.</summary>Even with perfect clocks, a transfer under way at midnight is in
 # no file.</details>
 # <details><summary>b) If nothing is under way at midnight, and the clocks agree.</summary>Yes. That is stop the world, with
 # the clock as the signal.</details>

@@ -114,17 +114,17 @@ assert lab.explore("barriers", words=words, sources=1, broken="sink_offset").vio
 # JobManager, the process that directs the job. The tasks run in TaskManagers.
 #
 # 1. The JobManager asks the sources for a barrier.
-# 2. Each task writes its state to a folder that all can reach. Its acknowledgement carries only the *location* of what it
-#    wrote.
+# 2. With a directory set, each task writes its state there, and its acknowledgement carries the *location*. (By default, and
+#    for state under 20 kB, it carries the state.)
 # 3. With all acknowledgements the JobManager writes a small file of locations, and puts its address into the store of
 #    completed checkpoints. *Now the checkpoint is complete. This is the decision.*
 # 4. Only then it sends the **notification**, which tells the sink to make its rows visible.
 #
 # The sink here keeps its rows in a transaction, one row a record. At the barrier it pre-commits (*seals*) the transaction, at the
-# notification it commits. `visible` says how many rows of each word a reader finds.
+# notification it commits. `visible`: the rows of each word that a reader finds.
 #
 # A restarted job loads the latest *complete* checkpoint. It commits what that checkpoint had decided, and aborts every other
-# transaction. It sets the sources back and reads on. Three jobs die: `third` at the third record, behind checkpoint 1; `incomplete`
+# transaction it can find. It sets the sources back and reads on. Three jobs die: `third` at the third record, behind checkpoint 1; `incomplete`
 # before checkpoint 1 is complete. `not_told` dies when the checkpoint is stored and the sink has not heard of it. `third` reads
 # *hello*, *world*, *hello*.
 
@@ -459,16 +459,16 @@ lab.check("04-settings")
 # |---|---|---|
 # | barrier | checkpoint barrier | none: a micro-batch ends in all tasks |
 # | checkpoint coordinator | `CheckpointCoordinator` | driver |
-# | where the parts lie | `state.checkpoints.dir` (Flink 2: `execution.checkpointing.dir`); default: JobManager's memory, sent with the acknowledgement | `checkpointLocation` |
+# | where the parts lie | `execution.checkpointing.dir` (before 1.20: `state.checkpoints.dir`); default: JobManager's memory | `checkpointLocation` |
 # | who keeps the address | JobManager; with high availability ZooKeeper or Kubernetes | you: the folder's name |
 # | decision | the store of completed checkpoints | `commits/N` |
 # | notification | `notifyCheckpointComplete` | - |
-# | unaligned only after a while | `aligned-checkpoint-timeout`, default 0: at once | - |
+# | unaligned only after a while | `aligned-checkpoint-timeout`, default 0: at once, where enabled | - |
 #
 # ## On Monday
 #
 # - Is checkpointing on? Set a directory that outlives the machines, and `RETAIN_ON_CANCELLATION`.
-# - Look at the alignment time of checkpoints. If it is long, find the slow task first.
+# - Look at the alignment time. If it is long, find the slow task first.
 # - Tolerate a few failures and alert on each. With 0 one slow write restarts the job. Raise `timeout` only for checkpoints
 #   that would end.
 #
@@ -477,10 +477,10 @@ lab.check("04-settings")
 # **1. Why is the sink's last row not the place to read on?**
 #
 # <details><summary>a) Because the sink is slow.</summary>A faster sink makes the gap smaller.</details>
-# <details><summary>b) Because tasks before it may hold more or less than what the sink has put out.</summary>Yes: more, and a
-# record counts twice; less, and a record is lost.</details>
+# <details><summary>b) Because tasks before it may hold more or less than the sink has put out.</summary>Yes: more, and a
+# record counts twice; less, and one is lost.</details>
 #
-# **2. When may a job without alignment still count right? (Two answers are right.)**
+# **2. When may a job without alignment still count right? (Two are right.)**
 #
 # <details><summary>a) While it never crashes.</summary>Yes. Its checkpoints are wrong, and nobody has loaded one.</details>
 # <details><summary>b) When no task has a second input.</summary>Yes: there is nothing to align.</details>

@@ -220,7 +220,7 @@ lab.replay(steering.trace)
 # | coordinator | the checkpoint coordinator in the JobManager |
 # | decision record | the stored checkpoint |
 # | told to commit | the notification that the checkpoint is complete |
-# | no record means abort | a *restart* aborts every transaction that the restored checkpoint does not name; Kafka's sink finds them by name |
+# | no record means abort | *recovery* aborts every undecided transaction that it can find; Kafka's sink finds them by name |
 # | in doubt | the job is down after the pre-commit: locks and rows wait for its restart |
 #
 # So Flink first stores the decision, then the sink commits: *log-then-commit*. Suppose the job dies halfway through its commits.
@@ -381,7 +381,7 @@ lab.check("05-blocked")
 # |---|---|---|---|
 # | vote yes | `DataWriter.commit`, a *yes* by another name | none: a producer only flushes | `PREPARE TRANSACTION` |
 # | decision | `commits/N`: *after* the sink's commit, so it decides only whether batch N runs again | `PrepareCommit` in the transaction log | it is a participant only |
-# | commit | `BatchWrite.commit`, on the driver | `EndTxn` | `COMMIT PREPARED` |
+# | commit | `StreamingWrite.commit`, on the driver, before `commits/N` | `EndTxn` | `COMMIT PREPARED` |
 # | handle | not stored by Spark | transactional id, producer id, epoch | the name given to `PREPARE` |
 #
 # ## On Monday

@@ -390,7 +390,8 @@ found | {"idempotent": first_seen("idempotent", "sqlite")}  # a file cannot repl
 
 # %% [markdown]
 # The output shows that two sinks hold nothing back. The other three show a row when its batch is complete. With a batch
-# (in Flink, a checkpoint) every ten seconds a row waits ten seconds at most, about five on average, and the commit comes on top.
+# (in Flink, a checkpoint) every ten seconds a row waits for the next one, five seconds on average.
+# The checkpoint's own time and the commit come on top.
 #
 # | sink | a batch that comes again | guarantee | on the way | what it demands, and costs |
 # |---|---|---|---|---|
@@ -650,12 +651,12 @@ lab.check("06-jump")
 # | idempotent | a sink that upserts by key | an upsert in `foreachBatch` | `INSERT ... ON CONFLICT ... DO UPDATE` |
 # | wal | 1.x: `GenericWriteAheadSink`; after a restart it flushes with the next completed checkpoint only | - | - |
 # | batch_marker | - | `foreachBatch(rows, batchId)` with a table of batches; Delta's `txnAppId` and `txnVersion`; the file sink's `_spark_metadata` | one ordinary transaction |
-# | two_phase | 1.x: `TwoPhaseCommitSinkFunction` (2.0: internal); today `Sink`, `SupportsCommitter`, `Committer` | `DataWriter.commit`, `BatchWrite.commit` | `transactional.id`; `PREPARE TRANSACTION` |
+# | two_phase | 1.x: `TwoPhaseCommitSinkFunction` (2.0: internal); today `Sink`, `SupportsCommitter`, `Committer` | `DataWriter.commit`, then `StreamingWrite.commit`; no handle stored | `transactional.id`; `PREPARE TRANSACTION` |
 #
 # ## On Monday
 #
 # - Look at the line with which your job writes. Without a key, a batch number or a commit it is *append*. Derive a key from the
-#   record, never from the clock or from chance.
+#   record, never from clock or chance.
 # - In `foreachBatch`: write the query's name and `batchId` into the transaction of the rows, and skip what is there.
 # - In Flink: look up each `KafkaSink`. Its `DeliveryGuarantee` is `NONE` by default; `EXACTLY_ONCE` needs `setTransactionalIdPrefix`.
 #

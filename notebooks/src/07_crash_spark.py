@@ -138,10 +138,10 @@ assert list(other_moments["two_phase, log-then-commit"].verdict.duplicate) == []
 
 # %% [markdown]
 # In commit-then-log order `commits/0` was missing: the gap between the sink's commit and Spark's note is where duplicates come from. (*append* commits with each row, so its gap is wide.)
-# So you can read any folder. With `offsets/0`, `offsets/1`, `offsets/2` and `commits/0`, `commits/1`, the next start runs batch 2 again, with exactly the offsets in `offsets/2`.
+# With `offsets/0`, `offsets/1`, `offsets/2` and `commits/0`, `commits/1`, the next start runs batch 2 again, with exactly the offsets in `offsets/2`.
 # If `commits/2` is there as well, batch 2 is finished, and the next start plans batch 3. (In log-then-commit order it may first have to commit batch 2.)
 #
-# Each order has its damage. Commit-then-log can write a batch **twice**. Log-then-commit can **lose** one: nobody runs it again, so a store that
+# Commit-then-log can write a batch **twice**. Log-then-commit can **lose** one: nobody runs it again, so a store that
 # forgets what was prepared has lost its rows ([09](09_kafka.ipynb)).
 #
 # *wal* doubled the one row that was copied before the kill. The batch did not run again; recovery copied the whole log.
@@ -213,8 +213,8 @@ assert list(afresh["marker, name that stays"].verdict.lost) == [1, 2]
 # The first two rows show a record twice: everything ran again. The third row shows two records *lost*.
 # The old marker said that batch 0 was done; the new batch 0 held all three records, and the sink skipped it.
 #
-# > **What popular notes get wrong.** "*The checkpoint is only an optimisation.*" That was nearly true of *Spark Streaming*, the older API
-# > of DStreams, whose checkpoint cut long chains of recomputation. In *Structured Streaming* the offset log and the commit log **are** the guarantee.
+# > **What popular notes get wrong.** "*The checkpoint is only an optimisation.*" In *Spark Streaming*, the older API of DStreams,
+# > a job without state can run without one. In *Structured Streaming* the offset log and the commit log **are** the guarantee.
 #
 # ### foreachBatch, and what Spark ships
 #
@@ -282,7 +282,7 @@ assert {life.signal for life in lives} == {9}
 #
 # ## All moments at once
 #
-# In the *simulator*; a test compares it with real Spark, cell by cell. A hook marks a value that jumped back.
+# *Simulated*; a test compares each cell with real Spark. A hook marks a value that jumped back.
 
 # %%
 cells = lab.matrix()
@@ -298,16 +298,16 @@ assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee 
 # ## Exercise: a sink that survives (`07-sink`)
 #
 # Choose a sink, a store (`"files"` or `"sqlite"`) and an order (`"engine"`, `"decision"`, or `None` for a sink that takes
-# none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed. `commits/0`
-# is there in log-then-commit order only. A sink that shows its rows at once is killed when all of them are out. Only *wal* and *two_phase*
+# none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed. In
+# commit-then-log order `commits/0` is not written yet; in log-then-commit it was on disk before any commit. A sink that shows its rows at once is killed when all of them are out. Only *wal* and *two_phase*
 # take an order; *idempotent* needs `"sqlite"`, the others take either store. Two things must hold after the restart: the guarantee
 # is *exactly-once*, and no value was seen to jump back. The check takes about twenty seconds; a grade comes from other batches and sizes.
 #
 # *configure, medium, 4 points; one line.*
 #
 # <details><summary>Hint 1</summary>Without `commits/0` the batch runs again. Which sinks know that it is there?</details>
-# <details><summary>Hint 2</summary>In commit-then-log order two_phase does not. In log-then-commit order the batch is decided, and does not
-# run again.</details>
+# <details><summary>Hint 2</summary>In commit-then-log order two_phase does not. In log-then-commit order <code>commits/0</code> is on disk
+# before any commit, so the batch does not run again.</details>
 
 # %% tags=["exercise"]
 # exercise 07-sink
@@ -378,17 +378,17 @@ lab.check("07-why")
 # | folder | `checkpointLocation`, the query's | checkpoint storage | - |
 # | state store provider | `spark.sql.streaming.stateStore.providerClass`; default `HDFSBackedStateStoreProvider`, or `RocksDBStateStoreProvider` | state backend | - |
 # | *wal* | - | `GenericWriteAheadSink` (1.x) | - |
-# | *two_phase* | - | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | transactional producer |
+# | *two_phase* | `DataWriter.commit`, then `StreamingWrite.commit`; no handle stored | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | transactional producer |
 # | *batch_marker* | `foreachBatch`; Delta's `txnAppId`, `txnVersion` | - | - |
 #
 # ## On Monday
 #
-# - Is the newest number of `offsets` also in `commits`? If not, that batch will run again.
-# - `checkpointLocation` must survive the machine, and nobody may "clean it up".
+# - In a stopped job, is the newest number of `offsets` also in `commits`? If not, that batch will run again.
+# - `checkpointLocation` must survive the machine; nobody may "clean it up".
 # - Look into every `foreachBatch`: are query, `batchId` and rows in one transaction?
-# - If a checkpoint must go, expect rows twice, or, behind a marker that stays, lost.
+# - If a checkpoint must go, expect rows twice, or lost where a marker's name stays or the source starts at `latest`.
 #
-# Sources: Spark 4.2's `MicroBatchExecution`, `TextSocketMicroBatchStream`, `FileStreamSink` and guide (*State Store*);
+# Sources: Spark 4.2's `MicroBatchExecution`, `TextSocketMicroBatchStream`, `FileStreamSink` and guides (*State Store*; Spark Streaming);
 # [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018; Flink's release notes of 2.0.
 #
 # Next: [08, can a transaction outlive the program that wrote it?](08_postgres.ipynb)

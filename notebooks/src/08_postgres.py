@@ -209,7 +209,8 @@ reader.run("SELECT name FROM done")
 # %% [markdown]
 # ### One database needs no two-phase commit
 #
-# If all rows of a batch go to **one** database, the marker row alone is enough: rows and marker travel in one plain transaction.
+# If all rows of a batch go to **one** database, and a repeated batch has the same rows, the marker row is enough.
+# Rows and marker travel in one plain transaction.
 # Spark would call this function for each micro-batch, through `foreachBatch`. The key of the marker is (query, batch):
 
 # %% tags=["nbval-check-output"]
@@ -601,7 +602,7 @@ lab.check("08-orphan")
 #
 # **1. A program prepares and is never started again. When does PostgreSQL end its transaction?**
 #
-# <details><summary>a) When the connection breaks.</summary>No. Both connections broke above, and both transactions waited.</details>
+# <details><summary>a) When the connection breaks.</summary>No. Both connections broke above; both transactions waited.</details>
 # <details><summary>b) After idle_in_transaction_session_timeout.</summary>No. That ends sessions.</details>
 # <details><summary>c) Never.</summary>Yes. Somebody must say COMMIT PREPARED or ROLLBACK PREPARED.</details>
 #
@@ -617,7 +618,7 @@ lab.check("08-orphan")
 # |---|---|---|---|---|
 # | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`) | `DataWriter.commit` in the task | a flush; there is no vote |
 # | the name by which it is finished | gid, under 200 bytes | committable | `WriterCommitMessage`, which Spark does not store | transactional id, producer id, epoch |
-# | commit | `COMMIT PREPARED` | `Committer.commit` | `BatchWrite.commit` | `EndTxn` |
+# | commit | `COMMIT PREPARED` | `Committer.commit` | `StreamingWrite.commit` | `EndTxn` |
 # | list of what waits | `pg_prepared_xacts` | state of the committer | - | `ListTransactions` |
 # | owner's setting | `max_prepared_transactions`, default 0 | - | - | `transaction.timeout.ms` |
 # | marker row | a table of yours | - | `batchId` in `foreachBatch`; Delta's `txnAppId`, `txnVersion` | - |
@@ -629,7 +630,7 @@ lab.check("08-orphan")
 # - `SELECT gid, prepared, owner, database FROM pg_prepared_xacts ORDER BY prepared`: watch what is old.
 # - Before you finish one by hand, look for the decision in the job's checkpoint.
 # - Set `lock_timeout` in programs that write the same tables.
-# - For one database, choose the marker row: it leaves no orphans.
+# - For one database and repeatable batches, choose the marker row: it leaves no orphans.
 #
 # Sources: PostgreSQL 18's manual on [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html),
 # [COMMIT PREPARED](https://www.postgresql.org/docs/current/sql-commit-prepared.html),

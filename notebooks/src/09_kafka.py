@@ -157,7 +157,7 @@ lab.answer("09-step", steps.first("hello", "read_committed"))
 # %% [markdown]
 # *open* lists the transactions that the coordinator calls unfinished. Nothing changes there at step 5: for Kafka a pre-committed transaction is an open one. **Kafka has no vote.**
 # Step 8 has question marks: the answer comes *before* the marker, so a look may find either.
-# *world* waits for the next checkpoint, so a reader at `read_committed` is up to a whole checkpoint interval behind.
+# *world* waits for the next checkpoint, so a reader at `read_committed` is behind by up to a checkpoint interval, and the checkpoint's own time.
 #
 # The same **simulated**:
 
@@ -297,9 +297,9 @@ lab.answer("09-group", [name for name, copied in copies.items() if copied.verdic
 # These are the offsets at which each job read on.
 #
 # > **What popular notes get wrong.** "*The consumer must commit its offsets to Kafka with each checkpoint, for correctness.*" A job
-# > that recovers from its checkpoint never asks for them. They are for monitoring: a dashboard sees how far the job is. Spark's source commits none. A job that
+# > that recovers from its checkpoint never asks for them. They are for monitoring: a dashboard sees how far the job is. Spark's source commits none. For exactly-once, a job that
 # > *does* rely on the group (Kafka Streams, and every consume-transform-produce loop without a checkpoint) must put them into
-# > the transaction that holds its records.
+# > the transaction of its records.
 #
 # ### And without a checkpoint?
 #
@@ -372,7 +372,7 @@ assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs
 
 # %% [markdown]
 # In the first three rows the checkpoint said where to read on. The group's lie, 5, changed nothing. (5 is the end: three records, an aborted one, and its marker.)
-# The new partition was read from its **beginning**. It must be: who begins at its end misses what was written before. Here that is three records.
+# The new partition was read from its **beginning**. It must be: who begins at its end misses what was written before. Here that is three.
 # Spark and Flink's `KafkaSource` do so by themselves.
 #
 # The last two rows had the same timeout. With `commits/0` written (log-then-commit, the default here), nobody ran the batch again, and what Kafka had aborted was **lost**.
@@ -519,8 +519,8 @@ lab.check("09-offsets")
 # | here | Kafka | Flink | Spark |
 # |---|---|---|---|
 # | isolation level | `isolation.level`, default `read_uncommitted`; the reader's | property of `KafkaSource` | option `kafka.isolation.level` |
-# | where to begin without a checkpoint | `auto.offset.reset`, default `latest`; the consumer's | `setStartingOffsets` | `startingOffsets`, default `latest` for streams |
-# | new partition | - | `partition.discovery.interval.ms` | found by every batch, read from the beginning |
+# | where to begin without a checkpoint | `auto.offset.reset`, default `latest`; the consumer's | `setStartingOffsets`, default `earliest` | `startingOffsets`, default `latest` for streams |
+# | new partition | - | `partition.discovery.interval.ms`, default 5 minutes since 1.18 | found by every batch, read from the beginning |
 # | transactional id | `transactional.id`; the producer's | `setTransactionalIdPrefix`, needed for exactly-once | - |
 # | handle | id, producer id, epoch | committable of `KafkaCommitter` | - |
 # | commit | `EndTxn` | `FlinkKafkaInternalProducer.commitTransaction` | - |
@@ -537,6 +537,6 @@ lab.check("09-offsets")
 # (transactions, markers, last stable offset, offsets in a transaction),
 # [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics) (one producer for many partitions),
 # [KIP-664](https://cwiki.apache.org/confluence/display/KAFKA/KIP-664%3A+Provide+tooling+to+detect+and+abort+hanging+transactions) (describing open ones); KIP-939 (apache/kafka#19193, off by default);
-# [FLIP-288](https://cwiki.apache.org/confluence/display/FLINK/FLIP-288:+Enable+Dynamic+Partition+Discovery+by+Default+in+Kafka+Source); Spark 4.2's guide to Kafka.
+# [FLIP-288](https://cwiki.apache.org/confluence/display/FLINK/FLIP-288:+Enable+Dynamic+Partition+Discovery+by+Default+in+Kafka+Source); Spark 4.2's Kafka guide.
 #
 # Next: [09b, what do three timeouts cost?](09b_timeouts.ipynb)

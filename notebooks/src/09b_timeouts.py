@@ -20,7 +20,8 @@
 # - tell which traffic loses records silently, and which traffic makes a noise.
 #
 # The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The very
-# first time its program is fetched, 44 MB.) Where a cell works on a simulator, the text says so.
+# first time its program is fetched, 44 MB.) Let yours look for old transactions every second, as the private one does:
+# `transaction.abort.timed.out.transaction.cleanup.interval.ms=1000`. Where a cell works on a simulator, the text says so.
 
 # %% tags=["parameters"]
 timeout = 5  # seconds that a transaction may be open, in the sample configuration
@@ -400,8 +401,8 @@ lab.check("09b-timeout")
 # <details><summary>a) Log the error and go on.</summary>Then the records are lost and nobody knows.</details>
 # <details><summary>b) Restart from the checkpoint.</summary>The checkpoint says that they are done. The job meets the same refusal
 # again and again.</details>
-# <details><summary>c) Nothing helps any more; it should have been prevented.</summary>Yes. Report it loudly, go back to an older
-# checkpoint by hand, and choose a timeout that is long enough.</details>
+# <details><summary>c) Nothing helps any more; it should have been prevented.</summary>Yes. Report it loudly, and choose a
+# timeout that is long enough.</details>
 #
 # **3. The broker allows 15 minutes. The job is down for an hour, after its checkpoint was stored. What happens to the rows of that
 # checkpoint?**

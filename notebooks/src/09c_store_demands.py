@@ -269,7 +269,7 @@ print(lab.explore("two_phase_commit", losses=0, coordinator_returns=False).viola
 # | 2 open for an interval | yes | yes, unless a session timeout is set | until `transaction.timeout.ms` is over |
 # | 3 kept until the notice | **weak**: until somebody cleans the staging folder | yes, with its locks, for ever (if `max_prepared_transactions` is more than 0) | **weak**: until `transaction.timeout.ms` is over |
 # | 4 finished by another | yes, a path | yes, by name: same database, same user or a superuser | yes on the wire; no public API |
-# | 5 a second commit | a file that is renamed already counts as done | **weak**: an error, no such transaction; the sink must take it as done | yes, with an id for each checkpoint |
+# | 5 a second commit | a file that is renamed already counts as done | **weak**: an error that says only "not there"; a marker row tells | yes, with an id for each checkpoint |
 #
 # ## Your turn
 #
@@ -400,8 +400,8 @@ lab.check("09c-early")
 # **3. In PostgreSQL, `COMMIT PREPARED 'orders-7'` answers that there is no such transaction. What does that mean?**
 #
 # <details><summary>a) It was committed before.</summary>Perhaps. It may also have been rolled back, or never prepared.</details>
-# <details><summary>b) Nothing, without a record of your own.</summary>Yes. If the checkpoint says that it was decided and only commits end
-# decided transactions, then it was committed.</details>
+# <details><summary>b) Nothing, without a record of your own.</summary>Yes. Only a marker row, written in the same
+# transaction, tells that it was committed.</details>
 #
 # **4. Which store needs no coordinator at all?**
 #
@@ -417,7 +417,7 @@ lab.check("09c-early")
 # | finish after a restart | re-commit at restore; 1.x `recoverAndCommit` | the batch runs again | `EndTxn` | `COMMIT PREPARED` |
 # | a commit that comes twice | `Committer`: must be idempotent; `signalAlreadyCommitted` | `commit` may be called twice for one batch | no error for the same epoch | error 42704, no such transaction |
 # | orphans | names by prefix, subtask and checkpoint; since connector 4 also by listing | - | `ListTransactions` | `SELECT * FROM pg_prepared_xacts` |
-# | fencing | - | - | the producer's epoch, `PRODUCER_FENCED` | a row with an epoch, in your own transaction |
+# | fencing | only what a store itself does | only what a store itself does | the producer's epoch, `PRODUCER_FENCED` | a row with an epoch, in your own transaction |
 # | the limit of demand 3 | - | - | `transaction.timeout.ms` | no time limit; `max_prepared_transactions` is 0 by default: raise it, or nothing can be prepared |
 #
 # ## On Monday

@@ -98,8 +98,8 @@ EXERCISES = (
         hints=(
             "Without commits/0 the batch runs again. Which sinks know that it is there?",
             (
-                "In commit-then-log order two_phase does not. "
-                "In log-then-commit order the batch is decided, and does not run again."
+                "In commit-then-log order two_phase does not. In log-then-commit order commits/0 is on disk before any "
+                "commit, so the batch does not run again."
             ),
         ),
         lines=1,
