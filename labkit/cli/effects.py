@@ -1,15 +1,18 @@
 """`labkit effects`: in which order a pipeline writes plan, data and decision, and what it syncs. Options and printing."""
 
+import errno
 import json
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labkit.cli.common import Json, Out
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, LabError
+from labkit.host import durable
 
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.xray import XRay
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 _FAILED, _UNKNOWN = 1, 2
 _TAIL = 10
 """Lines of a failed command's output that are shown."""
+_NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
+"""How the system says that a place can hold no folder, as below /proc."""
 
 
 def effects(
@@ -78,8 +83,11 @@ def effects(
     lanes = Lanes(lane or ())
     _check_new(out)
     with ExitStack() as stack:
-        place = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        place.mkdir(parents=True, exist_ok=True)
+        place = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            if out is None
+            else stack.enter_context(_new(out))
+        )
         log = place / "command.log"
         found = xray(command, folders, log, lanes=lanes, limit=limit)
         if out is not None:
@@ -97,10 +105,43 @@ def _folder(path: Path) -> Path:
 
 
 def _check_new(out: Path | None) -> None:
-    if out is not None and out.exists():
+    if out is None:
+        return
+    with _writing(out):
+        is_there = out.exists()
+    if is_there:
         raise InvalidInput(
             f"{out}: this folder is there already; name a new one with --out."
         )
+
+
+@contextmanager
+def _new(out: Path) -> Iterator[Path]:
+    """The folder, made for a block; after an error it is gone again, so that the next try is not refused, too."""
+    with _writing(out):
+        out.mkdir(parents=True)
+    try:
+        yield out
+    except Exception:
+        with suppress(OSError):
+            (out / "command.log").unlink(missing_ok=True)
+            out.rmdir()
+        raise
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Says in one sentence what is wrong with the place that --out names."""
+    try:
+        with durable.explained(out):
+            yield
+    except LabError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and cause.errno in _NO_PLACE:
+            raise InvalidInput(
+                f"--out {out}: no folder can be made there ({cause.strerror}); name another one."
+            ) from None
+        raise
 
 
 def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
@@ -109,22 +150,25 @@ def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
 
     found = Beside([read_record(each) for each in records])
     _check_new(out)
+    # All is built before the folder is made: what cannot be shown must not leave one behind.
+    text, plain, picture = found.text(), found.to_json(), found.picture()
     if out is not None:
-        out.mkdir(parents=True)
-        _keep(out, found.text(), found.to_json(), found.picture(), name="beside")
-    print(json.dumps(found.to_json()) if as_json else found.text())
+        with _new(out):
+            _keep(out, text, plain, picture, name="beside")
+    print(json.dumps(plain) if as_json else text)
     return 0
 
 
 def _keep(
     out: Path, text: str, plain: dict[str, Any], picture: str, name: str = "effects"
 ) -> None:
-    for end, said in (
-        ("txt", f"{text}\n"),
-        ("json", json.dumps(plain, indent=2)),
-        ("svg", picture),
-    ):
-        (out / f"{name}.{end}").write_text(said, encoding="utf-8")
+    with _writing(out):
+        for end, said in (
+            ("txt", f"{text}\n"),
+            ("json", json.dumps(plain, indent=2)),
+            ("svg", picture),
+        ):
+            (out / f"{name}.{end}").write_text(said, encoding="utf-8")
 
 
 def _code(found: "XRay", log: Path) -> int:

@@ -152,7 +152,9 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 def scale(diagram: Diagram) -> Scale:
     """The scale of a diagram: where step 0 lies, and the distance to the next step."""
-    left = 16 + max(width(title, SMALL) for title in diagram.lanes.values())
+    left = 16 + max(
+        (width(title, SMALL) for title in diagram.lanes.values()), default=0.0
+    )
     return Scale(
         left + 8,
         max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labkit.cli import execute
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.crashtest.blackbox.beside import Beside, Record, Seen, read_record
 from labkit.host.syscalls.support import supported
 
@@ -52,9 +52,9 @@ def test_a_file_that_takes_the_name_of_another_is_written_anew() -> None:
 def test_each_pipeline_keeps_its_order_and_its_lanes() -> None:
     two = Beside([record("write a yes", "write mark no"), record("write mark yes")])
     lines = two.text().splitlines()
-    assert "data     1 effects; 1 of 1 synced" in lines[2]
+    assert "data     1 effect; 1 of 1 synced" in lines[2]
     assert lines[2].endswith("data     0 effects")
-    assert lines[3].count("decision 1 effects") == 2
+    assert lines[3].count("decision 1 effect;") == 2
     assert lines[5].startswith("data     write a [synced]")
     assert lines[5].endswith("decision write mark [synced]")
     assert lines[6].startswith("decision write mark [not synced]")
@@ -65,6 +65,16 @@ def test_each_pipeline_keeps_its_order_and_its_lanes() -> None:
         ],
         [{"lane": "decision", "said": "write mark", "synced": True}],
     ]
+
+
+@pytest.mark.parametrize("lane", ["manifests-of-it", "m" * 90])
+def test_a_long_name_of_a_lane_does_not_run_into_the_text(lane: str) -> None:
+    own = Seen(lane, "write m", "write", "m", "", None)
+    two = Beside([Record("job", (own, seen("write a yes")), ())] * 2)
+    lines = two.text().splitlines()
+    assert [line.count(f"{lane} 1 effect") for line in lines].count(2) == 1
+    assert [line.count(f"{lane} write m") for line in lines].count(2) == 1
+    assert len({line.index("  |  ") for line in lines if line}) == 1
 
 
 def test_the_picture_has_a_diagram_for_each_with_the_same_lanes() -> None:
@@ -155,6 +165,56 @@ def test_what_is_no_record_is_refused(
     captured = capsys.readouterr()
     assert said in captured.out + captured.err
     assert "Traceback" not in captured.err
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The options that name two records without effects, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(name).write_text('{"command": "x", "effects": [], "notes": []}')
+    return ["effects", "--beside", "a", "--beside", "b"]
+
+
+def test_records_without_effects_are_shown(empty: list[str]) -> None:
+    assert execute([*empty, "--out", "both"]) == 0
+    assert ET.parse("both/beside.svg").getroot().tag.endswith("svg")
+
+
+def test_what_cannot_be_drawn_leaves_no_folder(
+    empty: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Beside) -> str:
+        raise ValueError("no picture")
+
+    monkeypatch.setattr(Beside, "picture", fails)
+    assert execute([*empty, "--out", "both"]) == 70
+    assert not Path("both").exists()
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "x" * 300, "a/below"])
+def test_a_place_that_can_hold_no_folder_gets_a_sentence(
+    empty: list[str], place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (empty, ["effects", "--command", "true"]):
+        assert execute([*words, "--out", place]) == 64
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert place in said
+        assert "labkit itself failed" not in said
+
+
+def test_a_run_that_is_refused_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(_: str, __: object, log: Path, **___: object) -> None:
+        log.write_text("begun")
+        raise ServiceUnavailable("system calls cannot be watched here.")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("labkit.crashtest.blackbox.xray.xray", refuses)
+    assert execute(["effects", "--command", "true", "--out", "kept"]) == 69
+    assert not Path("kept").exists()
 
 
 def test_a_record_is_found_by_its_folder_or_its_file(tmp_path: Path) -> None:

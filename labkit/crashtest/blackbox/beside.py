@@ -22,8 +22,9 @@ from labkit.view.spacetime import Diagram, body, size
 from labkit.view.svg import document, number, words
 
 COLUMN = 76
-"""Characters of a pipeline's column of text."""
-_LANE = 9
+"""Characters of a pipeline's column, its lane included."""
+_TEXT = 40
+"""Characters that the text keeps beside a long name of a lane; the column grows."""
 _BETWEEN = "  |  "
 _WRITE = "write"
 
@@ -104,23 +105,42 @@ class Beside:
         used = {each.lane for effects in self._folded for each in effects}
         own = sorted(used - set(LANES))
         self._lanes = [name for name in (*LANES, *own) if name in used]
+        # One blank after the longest name, which may be the user's own.
+        self._wide = max(map(len, self._lanes), default=0) + 1
+        self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
         """A column for each pipeline: how much of each lane is synced, then the effects in order."""
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:
-        yield from _row([_cell("", each.command) for each in self._records])
+        yield from self._row([self._cell("", each.command) for each in self._records])
         yield ""
         for lane in self._lanes:
-            yield from _row([_cell(lane, _count(each, lane)) for each in self._folded])
+            yield from self._row(
+                [self._cell(lane, _count(each, lane)) for each in self._folded]
+            )
         yield ""
         for line in zip_longest(*self._folded):
-            yield from _row(
-                [_cell(each.lane, _told(each)) if each else [] for each in line]
+            yield from self._row(
+                [self._cell(each.lane, _told(each)) if each else [] for each in line]
             )
         for place, record in enumerate(self._records, start=1):
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
+
+    def _cell(self, lane: str, said: str) -> list[str]:
+        """The lines of one cell; the lane stands before the first."""
+        lines = broken(said, self._column - self._wide, break_on_hyphens=False)
+        heads = [lane, *[""] * len(lines)]
+        return [
+            f"{head:<{self._wide}}{line}"
+            for head, line in zip(heads, lines or [""], strict=False)
+        ]
+
+    def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
+        """The lines of one row; a column is as wide as all others."""
+        for line in zip_longest(*cells, fillvalue=""):
+            yield _BETWEEN.join(f"{part:<{self._column}}" for part in line).rstrip()
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -204,23 +224,8 @@ def _count(effects: Sequence[Seen], lane: str) -> str:
     """How many effects of a lane there are, and how many of those that a power cut may take are synced."""
     there = [each for each in effects if each.lane == lane]
     open_ = [each for each in there if each.synced is not None]
+    number = f"{len(there)} effect{'' if len(there) == 1 else 's'}"
     if not open_:
-        return f"{len(there)} effects"
+        return number
     synced = sum(each.synced is True for each in open_)
-    return f"{len(there)} effects; {synced} of {len(open_)} synced"
-
-
-def _cell(lane: str, said: str) -> list[str]:
-    """The lines of one cell; the lane stands before the first."""
-    lines = broken(said, COLUMN - _LANE, break_on_hyphens=False)
-    heads = [lane, *[""] * len(lines)]
-    return [
-        f"{head:<{_LANE}}{line}"
-        for head, line in zip(heads, lines or [""], strict=False)
-    ]
-
-
-def _row(cells: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of one row; a column is as wide as all others."""
-    for line in zip_longest(*cells, fillvalue=""):
-        yield _BETWEEN.join(f"{part:<{COLUMN}}" for part in line).rstrip()
+    return f"{number}; {synced} of {len(open_)} synced"
