@@ -1,4 +1,4 @@
-"""Facts of simulated runs as columns of a comparison: those that were asked for, and no others."""
+"""A comparison: results by name, and those facts of simulated runs that were asked for as columns."""
 
 import pytest
 
@@ -37,3 +37,34 @@ def test_what_a_run_does_not_know_is_a_dash():
 def test_an_unknown_fact_gets_one_sentence(result, complaint: str):
     with pytest.raises(InvalidInput, match=complaint):
         lab.compare(one=result(), facts=["count"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda run: ((run,), {}),
+        lambda run: (([run, run],), {}),
+        lambda run: ((run, run), {}),
+        lambda run: (({1: run},), {}),
+        lambda _: ((), {}),
+    ],
+)
+def test_results_without_names_get_one_sentence(given):
+    results, named = given(lab.replay("barriers.sink_offset_a"))
+    with pytest.raises(
+        InvalidInput, match=r"needs results by name, as in lab\.compare"
+    ):
+        lab.compare(*results, **named)
+
+
+def test_one_fact_needs_no_list():
+    run = lab.replay("barriers.sink_offset_a")
+    assert lab.compare(run=run, facts="counts").rows["run"]["counts"] == (
+        "hello=3 world=1"
+    )
+
+
+@pytest.mark.parametrize("facts", [5, [5], {"counts": 1}, None])
+def test_what_is_no_name_of_a_fact_gets_one_sentence(facts):
+    with pytest.raises(InvalidInput, match=r"names in a list, as in facts=\[\"counts"):
+        lab.compare(run=lab.replay("barriers.sink_offset_a"), facts=facts)

@@ -1,10 +1,12 @@
-"""Words for a person: the name that was probably meant, and rows as aligned columns.
+"""Words for a person: the name that was probably meant, a reason as a sentence, and rows as aligned columns.
 
 Everything that refuses or prints something uses these. This module must not know what is refused or printed.
 """
 
 import difflib
 from collections.abc import Sequence
+
+from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
@@ -13,6 +15,20 @@ def nearest(text: str, names: list[str]) -> str:
     return (
         f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
     )
+
+
+def name_in(given: object, example: str) -> str:
+    """A name that somebody typed, such as stands in `example`. Raises `InvalidInput` for what is no text."""
+    if not isinstance(given, str):
+        raise InvalidInput(
+            f"a name is text: write it in quotation marks, as in {example}."
+        )
+    return given
+
+
+def sentence(said: str) -> str:
+    """A reason as a sentence: a capital letter at its beginning and one full stop at its end."""
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
 def ordinal(number: int) -> str:

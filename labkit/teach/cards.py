@@ -4,12 +4,12 @@ What is shown was judged, searched or looked at elsewhere. This module must not 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.moments import spoken
 from labkit.core.verdict import Guarantee, Verdict
-from labkit.core.words import columns, nearest
+from labkit.core.words import columns, nearest, sentence
 from labkit.host.doctor import Finding
 from labkit.sim.models.kafka_log.timeouts import Examination, Fit
 from labkit.sim.scenarios import Fact, say
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from labkit.view.timeline import Step
 
 MOST_CLAIMS = 8
+BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
 
 
 def of_walk(walk: "Walk") -> Card:
@@ -64,7 +65,7 @@ def of_walk(walk: "Walk") -> Card:
             Card(word, plain=(), tone=tone, under=said).head(),
             seen.line(tracks[key], key) if key is not None else "",
         ),
-        *([para(_sentence(verdict.because))] if verdict else []),
+        *([para(sentence(verdict.because))] if verdict else []),
         items(facts) if facts else Html(),
         *_claims(verdict, broken),
         fold("Step through this run", code(f'lab.show("{walk.trace}")')),
@@ -116,10 +117,6 @@ def _broken(number: int) -> str:
 def _tracks(walk: "Walk") -> "Mapping[str, Sequence[Step]]":
     history = blueprint(walk.walk.model.name).history
     return {} if history is None else seen.few(history(walk.walk).events) or {}
-
-
-def _sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
 def of_search(search: "Search") -> Card:
@@ -238,7 +235,7 @@ class Examined(Examination):
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         tone = {Fit.SAFE: GOOD}.get(self.fit, BAD)
         under = f"A transaction may have to stay open for {self.needed:g} s; its timeout must be longer."
-        because = _sentence(self.because)
+        because = sentence(self.because)
         return Card(
             self.fit.value,
             para(because),
@@ -257,7 +254,7 @@ def of_copy(copied: "CopyOutcome") -> Card:
     return Card(
         verdict_parts.word(verdict.guarantee),
         para(began),
-        para(_sentence(verdict.because)),
+        para(sentence(verdict.because)),
         title="A copy of a topic",
         tone=verdict_parts.tone(verdict.guarantee),
         under=counts,
@@ -387,29 +384,49 @@ def _compared(result: "Outcome | Walk | Search | CopyOutcome") -> Mapping[str, s
 
 
 def compare(
-    results: "Mapping[str, Outcome | Walk | Search | CopyOutcome] | None" = None,
-    /,
-    *,
-    facts: Sequence[str] = (),
+    *results: "Mapping[str, Outcome | Walk | Search | CopyOutcome]",
+    facts: Sequence[str] | str = (),
     **named: "Outcome | Walk | Search | CopyOutcome",
 ) -> Comparison:
     """Results side by side, `lab.compare(append=outcome, two_phase=second)`; names with blanks go into a dict.
 
-    `facts` are columns of simulated runs (`facts=["counts"]`). Raises `InvalidInput` for nothing, for what has no
-    verdict, and for a fact that a run does not have.
+    `facts` are columns of simulated runs (`facts=["counts"]`). Raises `InvalidInput` for nothing, for results without
+    names, for what has no verdict, and for a fact that a run does not have.
     """
     from labkit.runs.outcome import Outcome
     from labkit.teach.hands_on import CopyOutcome
     from labkit.teach.study import Search, Walk
 
-    chosen = {**(results or {}), **named}
+    chosen = {**_by_name(results), **named}
     if not chosen:
-        raise InvalidInput(
-            "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
-        )
+        raise InvalidInput(BY_NAME)
     for name, each in chosen.items():
         if not isinstance(each, Outcome | Walk | Search | CopyOutcome):
             raise InvalidInput(
                 f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash or lab.explore gave."
             )
-    return Comparison(chosen, facts)
+    return Comparison(chosen, _facts(facts))
+
+
+def _by_name(results: Sequence[object]) -> "Mapping[str, Any]":
+    """The one dict of results that may be given. Raises `InvalidInput` for anything else without a name."""
+    given = results[0] if results else {}
+    if (
+        len(results) > 1
+        or not isinstance(given, Mapping)
+        or not all(isinstance(name, str) for name in given)
+    ):
+        raise InvalidInput(BY_NAME)
+    return given
+
+
+def _facts(given: object) -> Sequence[str]:
+    """The names of facts; a single one may stand without a list."""
+    facts = [given] if isinstance(given, str) else given
+    if not isinstance(facts, list | tuple) or not all(
+        isinstance(each, str) for each in facts
+    ):
+        raise InvalidInput(
+            'lab.compare(): facts are names in a list, as in facts=["counts"].'
+        )
+    return facts

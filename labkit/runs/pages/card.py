@@ -15,6 +15,7 @@ from labkit.core.failpoints import FailPoint, Strategy
 from labkit.core.moments import SAID, number_of
 from labkit.core.records import Record
 from labkit.core.verdict import Verdict
+from labkit.core.words import sentence
 from labkit.runs.pages.code import Code
 from labkit.runs.pages.predicted import expected_of
 from labkit.runs.pages.simulated import walk_of
@@ -91,7 +92,7 @@ def _reason(record: RunRecord) -> str:
         expected, came_so = found
         if came_so:
             return expected.reason
-    return _sentence(verdict_parts.why(record.verdict))
+    return sentence(verdict_parts.why(record.verdict))
 
 
 def _killed(record: RunRecord) -> str:
@@ -172,12 +173,8 @@ def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
     return seen.few(record.events) if _is_small(record.folder.history) else None
 
 
-def _sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
-
-
 def _folds(record: RunRecord) -> Iterable[Html]:
-    yield fold("What the judge says", para(_sentence(record.verdict.because)))
+    yield fold("What the judge says", para(sentence(record.verdict.because)))
     if record.crashes:
         yield fold(
             "Was the crash real?",
