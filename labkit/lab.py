@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order
-from labkit.core.words import columns, nearest
+from labkit.core.words import columns, name_in, nearest
 from labkit.host.doctor import examine
 from labkit.host.java import find_java
 from labkit.runs.lifecycle import (
@@ -257,6 +257,8 @@ def hint(name: str) -> None:
 
 def progress(notebook: str | None = None) -> None:
     """Prints how far you have come in all exercises and predictions, or in those of one notebook (`lab.progress("05")`)."""
+    if notebook is not None:
+        name_in(notebook, 'lab.progress("05")')
     if exercises := _exercises():
         exercises.progress(notebook)
     questions = _part("labkit.teach.questions.asking")
@@ -269,6 +271,8 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
     Raises `InvalidInput` for an unknown name.
     """
+    if name is not None:
+        name_in(name, 'lab.reset("00-rows")')
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
         return

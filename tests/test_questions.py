@@ -13,7 +13,7 @@ from labkit.core.verdict import Guarantee
 from labkit.teach.exercises import progress
 from labkit.teach.questions import asking, notes
 from labkit.teach.questions.card import Answer
-from labkit.teach.questions.question import Kind, Question, load, questions
+from labkit.teach.questions.question import Kind, Question, find, load, questions
 
 CHOICE = Question(
     "00-sample",
@@ -153,6 +153,28 @@ def test_an_unknown_question_gets_the_nearest_name(monkeypatch):
             verb("00-row")
 
 
+@pytest.mark.parametrize("name", [5, ["x"], {"x": 1}])
+@pytest.mark.parametrize(
+    ("verb", "example"),
+    [
+        (lab.ask, 'lab.ask("00-rows")'),
+        (lab.answer, 'lab.ask("00-rows")'),
+        (lab.check, 'lab.check("05-recovery")'),
+        (lab.hint, 'lab.check("05-recovery")'),
+        (lab.reset, 'lab.reset("00-rows")'),
+        (lab.progress, 'lab.progress("05")'),
+        (lab.word, 'lab.word("offset")'),
+        (lab.code, 'lab.code("append")'),
+    ],
+)
+def test_a_name_that_is_no_text_gets_a_sentence(monkeypatch, verb, example, name):
+    monkeypatch.setattr(asking, "find", find)
+    with pytest.raises(
+        InvalidInput, match=re.escape(f"quotation marks, as in {example}")
+    ):
+        verb(name)
+
+
 # What is said, and what is measured
 
 
@@ -194,6 +216,10 @@ def test_what_cannot_be_a_prediction_gets_a_sentence_and_is_not_noted(
         (SEVERAL, {"a table", "a log"}, ("a log", "a table")),
         (SEVERAL, ["a queue", "a log"], ("a log", "a queue")),
         (SEVERAL, [], ("nothing",)),
+        (SEVERAL, {"a table": 1, "a log": 2}.keys(), ("a log", "a table")),
+        (SEVERAL, (each for each in ("a queue", "a log")), ("a log", "a queue")),
+        (CHOICE, True, ("yes",)),
+        (NUMBER, [6.0], ("6",)),
         (SENTENCES, "no_loss", ("rows are missing",)),
         (SENTENCES, "Rows come twice", ("rows come twice",)),
         (SENTENCES, Guarantee.NONE, ("none",)),
@@ -203,6 +229,19 @@ def test_what_a_run_measures_is_said_as_a_prediction_would_say_it(
     question, found, came
 ):
     assert question.measured(found) == came
+
+
+@pytest.mark.parametrize(
+    "found",
+    [object(), {"a log": 1}, [None], [["a log"]], b"6", lambda: 6, {"a": 1}.items()],
+)
+@pytest.mark.parametrize("question", [CHOICE, NUMBER, SEVERAL])
+def test_what_is_no_measurement_is_refused_and_not_noted(question, found):
+    say(question, question.right[0])
+    noted = Path(progress.NAME).read_text()
+    with pytest.raises(InvalidInput, match=r"give the number or text .* as outcome\.v"):
+        lab.answer(question.name, found)
+    assert Path(progress.NAME).read_text() == noted
 
 
 def test_one_number_can_be_said_in_many_ways():

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from labkit.core.errors import InvalidInput
-from labkit.core.words import columns
+from labkit.core.words import columns, name_in
 from labkit.view.card import DIM, Card, Cell, para, table
 
 FILE = Path(__file__).with_suffix(".toml")
@@ -76,7 +76,7 @@ def word(name: str | None = None) -> Card:
     known = entries()
     if name is None:
         return _all([entry for entry in known.values() if entry.notebook])
-    wanted = name.strip().lower()
+    wanted = name_in(name, 'lab.word("offset")').strip().lower()
     for entry in known.values():
         if wanted in _forms(entry):
             return _card(entry)

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Strategy
-from labkit.core.words import nearest
+from labkit.core.words import name_in, nearest
 from labkit.sinks import SINKS
 from labkit.view.card import bundle, framed, para
 from labkit.view.card import code as lines_of
@@ -64,7 +64,7 @@ class Code:
 def code(sink: str) -> Code:
     """The lines of a sink by its name. Raises `InvalidInput`."""
     names = [each.value for each in Strategy]
-    if sink not in names:
+    if name_in(sink, 'lab.code("append")') not in names:
         raise InvalidInput(
             f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}"
         )

@@ -10,7 +10,14 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 from labkit.teach.questions import notes
 from labkit.teach.questions.card import Answer
-from labkit.teach.questions.question import Question, find, questions
+from labkit.teach.questions.question import (
+    CHOOSE,
+    WRITE,
+    Question,
+    find,
+    questions,
+)
+from labkit.view.front_end import is_kernel
 from labkit.view.question import QuestionForm
 
 WORDS = {
@@ -18,8 +25,8 @@ WORDS = {
     "note": "That is my prediction",
     "change": "Change my prediction",
     "skip": "show me without one",
-    "choose": "Choose an option first, or the button: show me without one.",
-    "number": "Write a number first, such as 6 or 0.5.",
+    "choose": CHOOSE,
+    "number": WRITE,
     "waiting": "Not noted yet: the kernel is busy, or it was restarted. If this stays, run this cell again, then predict.",
     "again": "Ask me again",
     "said": "Noted. The answer is below.",
@@ -114,7 +121,7 @@ def ask(name: str) -> None:
     Raises `InvalidInput` for an unknown question.
     """
     question = find(name)
-    if not _is_notebook():
+    if not is_kernel():
         return
     from IPython.display import display
 
@@ -161,9 +168,3 @@ def reset(name: str, *, confirm: bool) -> bool:
             f'This drops your prediction for {name}. To do so, run lab.reset("{name}", confirm=True).'
         )
     return True
-
-
-def _is_notebook() -> bool:
-    from IPython.core.getipython import get_ipython
-
-    return hasattr(get_ipython(), "kernel")

@@ -13,10 +13,11 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from numbers import Number
 from typing import Any, NoReturn
 
 from labkit.core.errors import InvalidInput
-from labkit.core.words import nearest
+from labkit.core.words import name_in, nearest
 
 Said = tuple[str, ...]
 """What was said, or measured: one text, or of several options each that was chosen, in the order of the options."""
@@ -26,6 +27,12 @@ MOST = 3
 LONGEST_OPTION = 80
 LONGEST_NUMBER = 40
 
+CHOOSE = "Choose an option first, or the button: show me without one."
+WRITE = "Write a number first, such as 6 or 0.5."
+"""What is said of a prediction that is none yet."""
+
+_NOT_SEVERAL = (str, bytes, bytearray, Mapping)
+"""Iterables that are one thing; those of these that are no text are refused."""
 _FILE = re.compile(r"\d\d[a-z]?")
 _NAME = re.compile(r"[a-z][a-z-]*")
 _KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
@@ -65,9 +72,7 @@ class Question:
             return (_number(given[0] if isinstance(given, list) and given else given),)
         chosen = [str(each) for each in given] if isinstance(given, list) else []
         if not chosen:
-            raise InvalidInput(
-                "Choose an option first, or the button: show me without one."
-            )
+            raise InvalidInput(CHOOSE)
         known = tuple(option for option in self.options if option in chosen)
         if set(chosen) - set(known) or (self.kind is Kind.CHOICE and len(known) > 1):
             raise InvalidInput(
@@ -76,18 +81,25 @@ class Question:
         return known
 
     def measured(self, found: object) -> Said:
-        """What a run has measured, as a prediction would say it; None: what the question expects."""
+        """What a run has measured, as a prediction would say it; None: what the question expects.
+
+        Raises `InvalidInput` for what is no number, text or truth value, and not several of those.
+        """
         if found is None:
             return self.right
-        if self.kind is Kind.NUMBER:
-            return (_measured_number(found),)
-        several = isinstance(found, list | tuple | set | frozenset)
+        several = isinstance(found, Iterable) and not isinstance(found, _NOT_SEVERAL)
         members = list(found) if isinstance(found, Iterable) and several else [found]
-        told = {self._option(each) for each in members} or {"nothing"}
+        if not all(isinstance(each, str | Number) for each in members):
+            raise InvalidInput(
+                f'lab.answer("{self.name}", ...): give the number or text that the run measured, as outcome.verdict.rows.'
+            )
+        told = {self._one(each) for each in members} or {"nothing"}
         others = sorted(told - set(self.options))
         return (*(option for option in self.options if option in told), *others)
 
-    def _option(self, found: object) -> str:
+    def _one(self, found: object) -> str:
+        if self.kind is Kind.NUMBER:
+            return _measured_number(found)
         plain = plainly(found)
         by_text = {option.lower(): option for option in self.options}
         return self.means.get(plain) or by_text.get(plain.lower(), plain)
@@ -109,7 +121,7 @@ def _number(given: object) -> str:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InvalidInput("Write a number first, such as 6 or 0.5.")
+        raise InvalidInput(WRITE)
     return plainly(number)
 
 
@@ -123,7 +135,7 @@ def _measured_number(found: object) -> str:
 def find(name: str) -> Question:
     """The question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
     known = questions()
-    if name not in known:
+    if name_in(name, 'lab.ask("00-rows")') not in known:
         raise InvalidInput(
             f"there is no question {name[:40]!r}; {nearest(name[:40], list(known))}"
         )
