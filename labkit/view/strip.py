@@ -8,18 +8,19 @@ from collections.abc import Sequence
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import (
+    Crash,
     FailPoint,
     Order,
     Strategy,
     check_crash,
     orders,
-    parse_crash,
 )
 from labkit.core.moments import Moment, moments
-from labkit.core.words import columns, nearest
+from labkit.core.words import columns, name_in, nearest
 from labkit.view.card import Html, bundle, fold, framed, joined, para, table, tag
 
 CROSS = "✗"
+EXAMPLE = 'lab.strip("sink.mid_write", sink="append")'
 OF_ANY = "Green moments leave a file in the checkpoint. What the others leave in the store depends on the sink."
 OF_ONE = "Green moments leave something on disk: in the checkpoint or in the store."
 
@@ -155,19 +156,34 @@ def strip(
         )
     if killed is None:
         return Strip(None, strategy, taken)
-    crash = parse_crash(killed)
-    if crash.point.in_recovery:
+    point = _point(killed)
+    if point.in_recovery:
         raise InvalidInput(
-            f"{crash.point.value} lies in recovery, before a batch begins; the strip shows a batch."
+            f"{point.value} lies in recovery, before a batch begins; the strip shows a batch."
         )
     if strategy is not None and taken is not None:
-        check_crash(crash, strategy, taken)
-    return Strip(crash.point, strategy, taken)
+        check_crash(Crash(point, 0), strategy, taken)
+    return Strip(point, strategy, taken)
+
+
+def _point(killed: str) -> FailPoint:
+    """The failpoint that was named first: not a sink, and without a batch, since the strip shows any."""
+    name, at, _ = name_in(killed, EXAMPLE).partition("@")
+    if name in list(Strategy):
+        raise InvalidInput(
+            f'lab.strip(): {name} is a sink, and a failpoint comes first; write lab.strip(sink="{name}").'
+        )
+    point = FailPoint(_known("failpoint", name, [each.value for each in FailPoint]))
+    if at:
+        raise InvalidInput(
+            f'lab.strip(): the strip shows any batch, so leave the number out: lab.strip("{name}").'
+        )
+    return point
 
 
 def _known(what: str, name: str, names: list[str]) -> str:
-    if name not in names:
+    if name_in(name, EXAMPLE) not in names:
         raise InvalidInput(
-            f"there is no {what} {name[:40]!r}; {nearest(name[:40], names)}"
+            f"lab.strip(): there is no {what} {name[:40]!r}; {nearest(name[:40], names)}"
         )
     return name
