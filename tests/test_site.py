@@ -1,11 +1,16 @@
 """The notebooks as pages: everything inside, nothing asked of the network, links that lead to the other pages."""
 
+import html
+import os
 import re
 import shutil
 from pathlib import Path
 
 import build_site
 import pytest
+
+from labkit.teach.questions import notes
+from labkit.teach.questions.question import find
 
 NOTEBOOKS = Path(__file__).parent / "notebooks"
 
@@ -26,11 +31,11 @@ def change(tree: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def loaded(html: str) -> list[str]:
+def loaded(page: str) -> list[str]:
     """Every address that a browser would ask for by itself."""
     found = re.findall(
         r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"([^\"]+)\"|@import|url\((?!data:|#)",
-        html,
+        page,
     )
     return [address for address in found if not address.startswith("data:")]
 
@@ -87,7 +92,17 @@ def test_an_unknown_name_gets_a_sentence(
     assert "--stored 09_none: there are 00_tiny, 01_verdict." in capsys.readouterr().err
 
 
-def test_a_stored_page_asks_before_it_answers(tree: Path):
+def test_a_stored_page_asks_before_it_answers(
+    tree: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    # The builder has taken the course in the folder in which the site is built.
+    monkeypatch.chdir(tmp_path_factory.mktemp("working"))
+    monkeypatch.delenv(notes.UNATTENDED, raising=False)
+    [three] = find("00-rows").said(["3"])
+    notes.keep(find("00-rows"), (three,), "the builder's own reason")
+    assert notes.of(find("00-rows"))
     change(
         tree,
         "assert len(words) == 3",
@@ -100,3 +115,5 @@ def test_a_stored_page_asks_before_it_answers(tree: Path):
     assert asked < answered
     assert "It was 6." in page[answered:]
     assert "data-said=" not in page
+    assert "the builder's own reason" not in html.unescape(page)
+    assert notes.UNATTENDED not in os.environ

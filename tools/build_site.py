@@ -11,6 +11,8 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 
@@ -44,7 +46,7 @@ def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
         timeout=CELL_SECONDS,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-    ).execute(env={**os.environ, UNATTENDED: "1"})
+    ).execute()
     return done
 
 
@@ -57,6 +59,19 @@ def without_widgets(notebook: NotebookNode) -> NotebookNode:
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET, None)
     return notebook
+
+
+@contextmanager
+def unattended() -> Iterator[None]:
+    """Whatever the builder has predicted in this folder stays out of the pages."""
+    before = os.environ.get(UNATTENDED)
+    os.environ[UNATTENDED] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(UNATTENDED)
+        if before is not None:
+            os.environ[UNATTENDED] = before
 
 
 def asking(notebook: NotebookNode) -> NotebookNode:
@@ -156,6 +171,7 @@ def build(root: Path, out: Path, stored: set[str]) -> list[str]:
     return failed
 
 
+@unattended()
 def main(arguments: list[str] | None = None) -> int:
     """1 where a notebook could not be run."""
     parser = argparse.ArgumentParser(
