@@ -51,6 +51,8 @@ def test_what_cannot_be_tested_is_one_sentence_and_64(
     assert done.returncode == 64, done.stderr
     assert sentence in done.stderr
     assert done.stderr.count("labkit: ") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("labkit: ")
     assert done.stdout == ""
 
 

@@ -4,11 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from labkit.host.processes.sessions import session_members
 
@@ -42,13 +41,6 @@ def begun(more: str) -> tuple["subprocess.Popen[str]", Path, int]:
     return process, Path(scratch), int(jvm)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_it_stops_begins_again_and_leaves_nothing_at_the_end() -> None:
     process, scratch, jvm = begun(AGAIN)
     said, _ = process.communicate(timeout=120)
@@ -63,4 +55,8 @@ def test_a_killed_process_leaves_neither_jvm_nor_folder() -> None:
     assert session_members(jvm)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    wait_until(lambda: not scratch.exists() and not session_members(jvm))
+    until(
+        lambda: not scratch.exists() and not session_members(jvm),
+        "the session and its folder are gone",
+        60,
+    )
