@@ -269,9 +269,9 @@ def test_scenarios_come_with_what_to_watch_for():
     assert (going.at, going.story.watch_for) == (0, going.scenarios["jump_back"])
     with pytest.raises(InvalidInput, match="did you mean"):
         going.scenario("jump_bak")
-    going.open("blocked")
+    going.open("coordinator_gone")
     assert going.trace.model == "two_phase_commit"
-    assert "blocked" in going.scenarios
+    assert "coordinator_gone" in going.scenarios
     going.undo()
     assert going.trace.model == "pipeline"
 
