@@ -52,10 +52,12 @@ def test_nothing_is_left_on_the_server_and_the_next_case_may_use_the_same_names(
         ("SELECT nextval('s')", "does not exist"),
         ("SELECT NULL", "NULL"),
         ("SELECT 'x' FROM generate_series(1, 51)", "more than 50 rows"),
-        ("SELECT 1, 2 FROM job", "refused: 1"),
-        ("SELECT 'COPY job TO PROGRAM ''id'''", "permission denied to COPY"),
-        ("SELECT 'SET ROLE labkit'", "permission denied"),
-        ("SELECT 'SELECT 1; SELECT 2'", "multiple commands"),
+        ("SELECT 1, 2 FROM job", "1: only COMMIT PREPARED"),
+        ("SELECT pg_terminate_backend(pg_backend_pid())::text", "does not take"),
+        ("SELECT lo_create(0)::text", "read-only"),
+        ("SELECT 'COPY job TO PROGRAM ''id'''", "only COMMIT PREPARED"),
+        ("SELECT 'SET ROLE labkit'", "only COMMIT PREPARED"),
+        ("SELECT 'SELECT 1; SELECT 2'", "only COMMIT PREPARED"),
     ],
 )
 def test_what_an_answer_cannot_do_is_said(query: object, said: str):
@@ -63,6 +65,38 @@ def test_what_an_answer_cannot_do_is_said(query: object, said: str):
     assert not found.passed
     assert said in found.message
     assert found.general
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on",
+        "SET statement_timeout = 0",
+        "DO $$ BEGIN PERFORM pg_sleep(60); END $$",
+        "SELECT pg_advisory_lock(1)",
+        "COMMIT PREPARED 'counts/1/0'; DROP TABLE job",
+        "COMMIT PREPARED 'counts/1/0''; DROP TABLE job",
+        "PREPARE TRANSACTION 'left'",
+    ],
+)
+def test_what_one_answer_sends_reaches_no_other(statement: str):
+    quoted = statement.replace("'", "''")
+    found = judged(f"SELECT '{quoted}'")
+    assert not found.passed
+    assert "only COMMIT PREPARED" in found.message
+    assert judged(RIGHT).passed
+
+
+def test_what_a_query_sets_does_not_outlive_it():
+    taken = "SELECT set_config('statement_timeout', '0', false), pg_advisory_lock(1)"
+    found = judged(f"SELECT s FROM ({RIGHT}) AS found(s), ({taken}) AS side")
+    assert found.passed
+    assert judged(RIGHT).passed
+    with psycopg.connect(orphans._server(), autocommit=True) as connection:
+        [roles] = connection.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'case%'"
+        ).fetchall()
+    assert roles == (0,)
 
 
 def test_a_query_without_end_is_ended():

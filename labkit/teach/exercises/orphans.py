@@ -1,12 +1,15 @@
 """Judges SQL that finishes the prepared transactions of one job, by running it on a real PostgreSQL.
 
-Nothing of the answer is read here: the server parses it. It runs as a role that owns nothing but what the judge has
-prepared for it, on a server of the judge's own that nobody else uses and that ends with this process. A user's own
-server is never taken. This module must not decide which statements are right: what is left on the server does.
+The server parses the query. It runs read-only and is rolled back, as a role that is made for one case and dropped with
+it, on a server of the judge's own that nobody else uses and that ends with this process. Of the statements that it
+gives, only those that finish a prepared transaction are sent, one by one: any other could reach the next answer. A
+user's own server is never taken. This module must not decide which statements are right: what is left on the server
+does.
 """
 
 import atexit
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,18 +24,20 @@ from labkit.host.servers.tethered import tethered_postgres
 from labkit.teach.exercises.asking import Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 
-ROLE = "learner"
 MOST_STATEMENTS = 50
 MOST_CHARACTERS = 500
 """Of one statement that a query gives."""
-LIMITS = (
-    f"CREATE ROLE {ROLE} LOGIN",
-    f"ALTER ROLE {ROLE} SET statement_timeout = '5s'",
-    f"ALTER ROLE {ROLE} SET lock_timeout = '2s'",
-    f"ALTER ROLE {ROLE} SET temp_file_limit = '20MB'",
-    f"GRANT CREATE ON DATABASE postgres TO {ROLE}",
+FINISHES = re.compile(
+    r"\s*(COMMIT|ROLLBACK)\s+PREPARED\s+E?'(?:[^'\\]|''|\\.)*'\s*;?\s*", re.IGNORECASE
 )
-"""No superuser, so no file and no program of this machine; and no statement for ever."""
+"""One statement that finishes one prepared transaction: nothing else is sent."""
+ROLE = (
+    "CREATE ROLE {role} LOGIN",
+    "ALTER ROLE {role} SET statement_timeout = '5s'",
+    "ALTER ROLE {role} SET lock_timeout = '2s'",
+    "ALTER ROLE {role} SET temp_file_limit = '20MB'",
+)
+"""No superuser, so no file and no program of this machine. The query cannot outlast the limit that it began with."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,8 @@ class _Place:
             f"LIMIT {MOST_STATEMENTS + 1}"
         )
         try:
-            with self._learner.transaction():
+            # Rolled back: settings that a query changes must not outlive it.
+            with self._learner.transaction(force_rollback=True):
                 self._learner.execute("SET TRANSACTION READ ONLY")
                 # Prepared, so that the server takes one statement and no second one behind it.
                 rows = self._learner.execute(wrapped.encode(), prepare=True).fetchall()
@@ -168,6 +174,8 @@ class _Place:
     def sent(self, statements: Sequence[str]) -> str:
         """Sends each statement as it is; the first refusal, or nothing."""
         for statement in statements:
+            if not FINISHES.fullmatch(statement):
+                return f"{statement[:100]}: only COMMIT PREPARED 'name' and ROLLBACK PREPARED 'name' are sent."
             try:
                 self._learner.execute(statement.encode(), prepare=True)
             except psycopg.Error as error:
@@ -189,15 +197,17 @@ class _Place:
 def _prepared(case: Case) -> Iterator[_Place]:
     """A place in which the transactions of a case wait; afterwards nothing of them is left."""
     address = _server()
-    schema = f"case_{uuid.uuid4().hex[:12]}"
+    schema = f"case_{uuid.uuid4().hex[:12]}"  # the role's name, too
     with ExitStack() as stack:
         owner = stack.enter_context(connect(address))
         stack.callback(_clean, owner, address, schema)
         with suppress(psycopg.errors.DuplicateDatabase):
             owner.execute("CREATE DATABASE elsewhere")
-        owner.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {ROLE}".encode())
+        for statement in ROLE:
+            owner.execute(statement.format(role=schema).encode())
+        owner.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {schema}".encode())
         owner.execute(f"SET search_path = {schema}".encode())
-        learner = stack.enter_context(connect(make_conninfo(address, user=ROLE)))
+        learner = stack.enter_context(connect(make_conninfo(address, user=schema)))
         learner.execute(f"SET search_path = {schema}".encode())
         learner.execute("CREATE TABLE job (name text, decided int)")
         learner.execute("INSERT INTO job VALUES (%s, %s)", (case.job, case.decided))
@@ -206,7 +216,7 @@ def _prepared(case: Case) -> Iterator[_Place]:
             _prepare(learner, gid, "INSERT INTO done VALUES (%s)")
         if case.elsewhere:
             other = stack.enter_context(
-                connect(make_conninfo(address, user=ROLE, dbname="elsewhere"))
+                connect(make_conninfo(address, user=schema, dbname="elsewhere"))
             )
             for gid in case.elsewhere:
                 _prepare(other, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
@@ -220,13 +230,14 @@ def _prepare(connection: Connection, gid: str, statement: str) -> None:
 
 
 def _clean(owner: Connection, address: str, schema: str) -> None:
-    """Ends whatever still waits, in its own database, and drops the schema."""
+    """Ends whatever still waits, in its own database, and drops schema and role."""
     with suppress(psycopg.Error):
         rows = owner.execute("SELECT gid, database FROM pg_prepared_xacts").fetchall()
         for gid, database in rows:
             with connect(make_conninfo(address, dbname=str(database))) as there:
                 there.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
-        owner.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
+        owner.execute(f"DROP OWNED BY {schema} CASCADE".encode())
+        owner.execute(f"DROP ROLE {schema}".encode())
 
 
 def _said(error: psycopg.Error) -> str:
@@ -243,9 +254,6 @@ def _server() -> str:
         ending = ExitStack()
         address = ending.enter_context(tethered_postgres("--no-sync")).address
         _servers[os.getpid()] = address, ending
-        with connect(address) as connection:
-            for statement in LIMITS:
-                connection.execute(statement.encode())
     return _servers[os.getpid()][0]
 
 
