@@ -341,7 +341,7 @@ steering = lab.explorer("kafka_log", partitions=1, ticks=2, crashes=1)
 steering
 
 # %%
-print(lab.replay(steering.trace))
+lab.replay(steering.trace)
 
 # %% [markdown] tags=["task"]
 # ## Exercise: how long may a transaction be open? (`09b-timeout`)

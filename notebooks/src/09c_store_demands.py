@@ -281,7 +281,7 @@ steering = lab.explorer("pipeline", dropped="ignore", expiries=expiries, crashes
 steering
 
 # %%
-print(lab.replay(steering.trace))
+lab.replay(steering.trace)
 
 # %% [markdown] tags=["task"]
 # ## Exercise: which demands does this store break? (`09c-demands`)
