@@ -35,7 +35,7 @@ from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
-from labkit.teach.cards import Examined, Findings, compare
+from labkit.teach.cards import Examined, Findings, Trials, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.glossary import word
 from labkit.teach.hands_on import copy as copy_topic
@@ -58,7 +58,6 @@ from labkit.view.timeline import by_key
 
 if TYPE_CHECKING:
     from labkit.spark.interactive import Session
-    from labkit.stores.kafka.timeouts import TimeoutTrial
     from labkit.teach.questions.card import Answer
 
 __all__ = [
@@ -184,14 +183,14 @@ def until_visible(
     )
 
 
-def try_timeouts(interval: float, transaction: float) -> "dict[str, TimeoutTrial]":
+def try_timeouts(interval: float, transaction: float) -> Trials:
     """Runs one checkpoint interval on the Kafka broker with steady traffic, a burst, and records just before its end.
 
     Both in seconds, and really waited for. Raises `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts
 
-    return timeouts.try_timeouts(interval, transaction)
+    return Trials(timeouts.try_timeouts(interval, transaction))
 
 
 def held_back(*scenarios: str) -> costs.Helds:

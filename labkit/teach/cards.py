@@ -33,6 +33,7 @@ from labkit.view.card import (
 
 if TYPE_CHECKING:
     from labkit.runs.outcome import Outcome
+    from labkit.stores.kafka.timeouts import TimeoutTrial
     from labkit.teach.hands_on import CopyOutcome
     from labkit.teach.study import Search, Walk
     from labkit.view.timeline import Step
@@ -333,6 +334,42 @@ class Comparison:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         plain = Card("", plain=str(self).splitlines())
         return bundle(self.html(), str(plain))
+
+
+class Trials(dict[str, "TimeoutTrial"]):
+    """What became of each kind of traffic under a transaction timeout: a dict that shows itself as a card."""
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (kind, str(each.failures), str(each.outcome or "-"), _lost(each.verdict))
+            for kind, each in self.items()
+        ]
+
+    def __str__(self) -> str:
+        return columns([_OF_TRIALS, *self._rows()])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        rows = [
+            (kind, failed, commit, Cell(lost, BAD) if lost not in {"0", "-"} else lost)
+            for kind, failed, commit, lost in self._rows()
+        ]
+        card = Card(
+            "",
+            table(_OF_TRIALS, rows),
+            title="One timeout, three kinds of traffic",
+            plain=(),
+        )
+        return bundle(card.html(), str(Card("", plain=str(self).splitlines())))
+
+
+_OF_TRIALS = ("traffic", "failed writes", "commit", "lost")
+
+
+def _lost(verdict: Verdict | None) -> str:
+    """How many records are missing; a dash where nothing was read."""
+    return "-" if verdict is None else str(len(verdict.lost))
 
 
 def _guarantee(result: "Outcome | Walk | Search | CopyOutcome") -> Guarantee | None:

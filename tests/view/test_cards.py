@@ -33,7 +33,8 @@ from labkit.runs.record import RunRecord, written
 from labkit.runs.scenario import plan
 from labkit.runs.watching import Watch, watched
 from labkit.sinks import SINKS
-from labkit.teach.cards import Comparison, Findings
+from labkit.stores.kafka import timeouts
+from labkit.teach.cards import Comparison, Findings, Trials
 from labkit.teach.exercises import check as checks
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.hands_on.copying import CopyOutcome, Steps
@@ -627,3 +628,13 @@ def test_the_line_stays_in_one_place() -> None:
     assert "starting &lt;Spark&gt;" in calls[0][1]
     assert '<progress max="10" value="5"' in calls[1][1]
     assert "<progress" not in calls[2][1]
+
+
+def test_trials_of_a_timeout_are_a_card_and_what_was_not_read_is_a_dash() -> None:
+    trial = timeouts.TimeoutTrial(timeouts.Traffic.BURST, failures=2)
+    shown = Trials({"burst": trial})._repr_mimebundle_()
+    assert shown["text/plain"].splitlines() == [
+        "traffic  failed writes  commit  lost",
+        "burst    2              -       -",
+    ]
+    assert "<td>2</td>" in shown["text/html"]
