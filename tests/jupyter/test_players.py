@@ -168,7 +168,7 @@ def test_the_learner_chooses_branches_undoes_and_is_told_what_cannot_be(lab):
         ".lk-status",
         has_text="this is not a trace, and there is no scenario 'nonsense';",
     ).wait_for()
-    root.get_by_label("scenario", exact=True).select_option("blocked")
+    root.get_by_label("scenario", exact=True).select_option("coordinator_gone")
     root.locator(".lk-watch", has_text="never returns").wait_for()
     root.get_by_role("button", name="copy the trace").click()
     assert (
