@@ -35,10 +35,13 @@ def test_nothing_is_left_on_the_server_and_the_next_case_may_use_the_same_names(
         [waiting] = connection.execute(
             "SELECT count(*) FROM pg_prepared_xacts"
         ).fetchall()
+        [roles] = connection.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'case%'"
+        ).fetchall()
         [schemas] = connection.execute(
             "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'case%'"
         ).fetchall()
-    assert (waiting, schemas) == ((0,), (0,))
+    assert (waiting, schemas, roles) == ((0,), (0,), (0,))
 
 
 @pytest.mark.parametrize(
@@ -47,17 +50,15 @@ def test_nothing_is_left_on_the_server_and_the_next_case_may_use_the_same_names(
         (3, "it must be a text"),
         ("  ", "it must be a text"),
         ("DROP TABLE job", "syntax error"),
-        (f"{RIGHT}; SELECT 'x'", "syntax error"),
+        (f"{RIGHT}; SELECT 'x'", "multiple commands"),
+        ("SELECT 'x'\0", "NUL"),
+        ("SELECT 'x') AS answer(statement) --", "syntax error"),
         ("SELECT pg_read_file('/etc/passwd')", "permission denied"),
         ("SELECT nextval('s')", "does not exist"),
         ("SELECT NULL", "NULL"),
         ("SELECT 'x' FROM generate_series(1, 51)", "more than 50 rows"),
-        ("SELECT 1, 2 FROM job", "1: only COMMIT PREPARED"),
-        ("SELECT pg_terminate_backend(pg_backend_pid())::text", "does not take"),
-        ("SELECT lo_create(0)::text", "read-only"),
-        ("SELECT 'COPY job TO PROGRAM ''id'''", "only COMMIT PREPARED"),
-        ("SELECT 'SET ROLE labkit'", "only COMMIT PREPARED"),
-        ("SELECT 'SELECT 1; SELECT 2'", "only COMMIT PREPARED"),
+        ("SELECT 1, 2 FROM job", "gives '1'"),
+        ("SELECT 'COMMIT PREPARED ''nobody/1/0'''", "does not exist"),
     ],
 )
 def test_what_an_answer_cannot_do_is_said(query: object, said: str):
@@ -70,38 +71,154 @@ def test_what_an_answer_cannot_do_is_said(query: object, said: str):
 @pytest.mark.parametrize(
     "statement",
     [
+        "ALTER ROLE learner SET default_transaction_read_only = on",
         "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on",
         "SET statement_timeout = 0",
+        "SELECT pg_sleep(60)",
+        "SET ROLE labkit",
         "DO $$ BEGIN PERFORM pg_sleep(60); END $$",
-        "SELECT pg_advisory_lock(1)",
-        "COMMIT PREPARED 'counts/1/0'; DROP TABLE job",
-        "COMMIT PREPARED 'counts/1/0''; DROP TABLE job",
-        "PREPARE TRANSACTION 'left'",
+        "COPY job TO PROGRAM 'touch /tmp/labkit-was-here'",
+        "CREATE TABLE mine AS SELECT 1",
+        "COMMIT PREPARED 'counts/1/0'; COMMIT PREPARED 'counts/2/0'",
+        "COMMIT PREPARED 'counts/1/0'; DROP TABLE done",
+        "PREPARE TRANSACTION 'counts/3/0'",
+        "COMMIT PREPARED 'counts/1/0",
+        "COMMIT PREPARED 'o'clock/1/0'",
+        "COMMIT PREPARED E'counts\\'",
+        "COMMIT PREPARED $a$counts/1/0$b$",
+        "COMMIT PREPARED 'counts/1/0' -- decided",
+        "COMMIT",
+        "",
     ],
 )
-def test_what_one_answer_sends_reaches_no_other(statement: str):
-    quoted = statement.replace("'", "''")
-    found = judged(f"SELECT '{quoted}'")
+def test_another_statement_is_refused_before_any_is_sent(statement: str):
+    found = judged(
+        f"VALUES ('COMMIT PREPARED ''sales/1/0'''), ($answer${statement}$answer$)"
+    )
     assert not found.passed
-    assert "only COMMIT PREPARED" in found.message
+    assert "so nothing was sent" in found.message
+    assert "sales" not in found.message
     assert judged(RIGHT).passed
 
 
-def test_what_a_query_sets_does_not_outlive_it():
-    taken = "SELECT set_config('statement_timeout', '0', false), pg_advisory_lock(1)"
-    found = judged(f"SELECT s FROM ({RIGHT}) AS found(s), ({taken}) AS side")
-    assert found.passed
+@pytest.mark.parametrize(
+    "form",
+    [
+        "commit prepared 'counts/1/0';",
+        "\n Commit\tPrepared\n'counts/1/0' ; ",
+        "COMMIT PREPARED E'counts\\x2f1/0'",
+        "COMMIT PREPARED U&'counts\\002f1/0'",
+        "COMMIT PREPARED $$counts/1/0$$",
+        "COMMIT PREPARED $gid$counts/1/0$gid$",
+    ],
+)
+def test_every_form_of_a_constant_is_sent(form: str):
+    found = judged(
+        f"VALUES ($answer${form}$answer$), ('ROLLBACK PREPARED ''counts/2/0''')"
+    )
+    assert found.passed, found.message
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "SELECT set_config('default_transaction_read_only', 'on', false)",
+            "gives 'on'",
+        ),
+        (
+            "SELECT set_config('transaction_read_only', 'off', false)",
+            "read-write mode",
+        ),
+        ("SELECT set_config('statement_timeout', '0', false)", "gives '0'"),
+        ("SELECT set_config('role', 'labkit', false)", "permission denied"),
+        (
+            "SELECT set_config('client_encoding', 'SJIS', false) || '\u00a5'",
+            "finish_sql",
+        ),
+        ("SELECT lo_from_bytea(4711, 'x')::text", "read-only"),
+        ("SELECT pg_logical_emit_message(false, 'x', 'y')::text", "permission denied"),
+        ("SELECT pg_notify('x', 'y')::text", "gives ''"),
+        (
+            "SELECT query_to_xml('DELETE FROM job', true, true, '')::text",
+            "not allowed",
+        ),
+        ("SELECT pg_advisory_lock(1)::text", "gives ''"),
+        ("DELETE FROM job RETURNING name", "syntax error"),
+        ("SELECT 'x' FROM generate_series(1, 10000)", "more than 50 rows"),
+        (
+            """SELECT 'x') AS answer(statement) UNION ALL SELECT repeat('x', 1000)
+            FROM generate_series(1, 10000), (SELECT 1""",
+            "syntax error",
+        ),
+        (
+            "SELECT format('COMMIT PREPARED %L', gid) FROM pg_prepared_xacts",
+            "not this job's",
+        ),
+        (
+            """SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid()""",
+            "permission denied",
+        ),
+        ("SELECT pg_terminate_backend(pg_backend_pid())::text", "terminating"),
+    ],
+)
+def test_what_a_query_does_to_its_session_reaches_nobody(query: str, said: str):
+    found = judged(query)
+    assert not found.passed
+    assert said in found.message
     assert judged(RIGHT).passed
-    with psycopg.connect(orphans._server(), autocommit=True) as connection:
-        [roles] = connection.execute(
-            "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'case%'"
-        ).fetchall()
-    assert roles == (0,)
 
 
-def test_a_query_without_end_is_ended():
-    found = judged("SELECT pg_sleep(60)::text")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT pg_sleep(60)::text",
+        "SELECT pg_sleep(60)::text WHERE set_config('statement_timeout', '0', false) = '0'",
+    ],
+)
+def test_a_query_without_end_is_ended(query: str):
+    found = judged(query)
     assert "statement timeout" in found.message
+    assert judged(RIGHT).passed
+
+
+def test_a_session_that_its_server_does_not_end_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(orphans, "LONGEST", 1.0)
+    before = orphans._server()
+    found = judged("SELECT pg_sleep(60)::text")
+    assert "longer than 1 s" in found.message
+    monkeypatch.undo()
+    assert judged(RIGHT).passed
+    assert orphans._server() != before
+
+
+def test_a_server_that_dies_under_an_answer_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    asked = orphans._Place.asked
+
+    def and_dies(place: orphans._Place, query: str) -> list[str]:
+        statements = asked(place, query)
+        orphans.end()
+        return statements
+
+    with monkeypatch.context() as patch:
+        patch.setattr(orphans._Place, "asked", and_dies)
+        found = judged(RIGHT)
+    assert not found.passed
+    assert "PostgreSQL" in found.message
+    assert judged(RIGHT).passed
+
+
+def test_a_server_that_was_spoiled_between_two_answers_is_replaced():
+    before = orphans._server()
+    with psycopg.connect(before, autocommit=True) as connection:
+        connection.execute("ALTER ROLE labkit SET default_transaction_read_only = on")
+    assert judged(RIGHT).passed
+    assert orphans._server() != before
 
 
 def test_a_server_of_the_users_is_left_alone(monkeypatch: pytest.MonkeyPatch):

@@ -1,24 +1,31 @@
 """Judges SQL that finishes the prepared transactions of one job, by running it on a real PostgreSQL.
 
-The server parses the query. It runs read-only and is rolled back, as a role that is made for one case and dropped with
-it, on a server of the judge's own that nobody else uses and that ends with this process. Of the statements that it
-gives, only those that finish a prepared transaction are sent, one by one: any other could reach the next answer. A
-user's own server is never taken. This module must not decide which statements are right: what is left on the server
-does.
+The server alone parses the learner's SELECT, in a READ ONLY transaction of a session that ends behind it. What the
+SELECT gives is sent in another session, and only if every row has the form of one COMMIT PREPARED or ROLLBACK PREPARED
+(`FORM`). Both sessions belong to a role of this case alone, which owns nothing, may read two tables and add to one,
+and is dropped with the case. A session that lasts longer than `LONGEST` is cut on this side, whatever the server does.
+A server that lost a session, or on which something could not be dropped, is ended, and the next case gets a fresh one.
+So nothing of one answer reaches the next.
+
+The server is the judge's own, nobody else uses it, and it ends with this process; a user's own server is never taken.
+This module must not decide which statements are right: what is left on the server does.
 """
 
 import atexit
 import os
 import re
+import socket
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from threading import Timer
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host.servers.postgres_connection import Connection, connect
 from labkit.host.servers.tethered import tethered_postgres
 from labkit.teach.exercises.asking import Unusable, shown
@@ -27,17 +34,30 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 MOST_STATEMENTS = 50
 MOST_CHARACTERS = 500
 """Of one statement that a query gives."""
-FINISHES = re.compile(
-    r"\s*(COMMIT|ROLLBACK)\s+PREPARED\s+E?'(?:[^'\\]|''|\\.)*'\s*;?\s*", re.IGNORECASE
+LONGEST = 8.0
+"""Seconds of one session of an answer: of the query, and again of all its statements together."""
+FORM = re.compile(
+    r"""\s* (?: COMMIT | ROLLBACK ) \s+ PREPARED \s*
+    (?: (?: U& )? ' (?: [^'] | '' )* '
+      | E ' (?: [^'\\] | \\. | '' )* '
+      | \$ (?P<tag> (?: [a-z_]\w* )? ) \$ (?: (?! \$(?P=tag)\$ ) . )* \$(?P=tag)\$
+    ) \s* ;? \s*""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""One statement that finishes one prepared transaction: nothing else is sent."""
-ROLE = (
-    "CREATE ROLE {role} LOGIN",
-    "ALTER ROLE {role} SET statement_timeout = '5s'",
-    "ALTER ROLE {role} SET lock_timeout = '2s'",
-    "ALTER ROLE {role} SET temp_file_limit = '20MB'",
+"""One statement that is sent: the verb, and the name as one constant: 'gid', E'gid', U&'gid', or $$gid$$ with or without
+a tag. One semicolon may end it. Comments, UESCAPE and a constant in several pieces are refused."""
+SETUP = (
+    "CREATE DATABASE elsewhere",
+    "REVOKE TEMPORARY ON DATABASE postgres, elsewhere FROM PUBLIC",
+    # It writes to the log of the server also in a READ ONLY transaction; its arguments
+    # differ from version to version.
+    """DO $$ DECLARE each regprocedure; BEGIN
+    FOR each IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
+    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each); END LOOP; END $$""",
 )
-"""No superuser, so no file and no program of this machine. The query cannot outlast the limit that it began with."""
+"""What a fresh server needs once."""
+LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
+"""Settings of a case's role. A query may change the first two for what follows it in its session: nothing does."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +90,7 @@ class Case:
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     """Prepares, runs the query and then its statements, and looks at what is left and what was committed.
 
-    Raises `ServiceUnavailable` where no PostgreSQL can be started.
+    Raises `ServiceUnavailable` where no PostgreSQL can be started, or where a fresh one cannot be prepared.
     """
     given = dict(variant.parameters)
     case = Case(
@@ -82,14 +102,15 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     try:
         query = _query(answer.value())
         with _prepared(case) as place:
-            statements = place.asked(query)
+            statements = _formed(place.asked(query))
             refused = place.sent(statements)
             committed, left = place.committed(), place.waiting()
     except Unusable as error:
         return Finding(
             False,
             str(error),
-            general="PostgreSQL does not take finish_sql, or it gives no statements.",
+            general="PostgreSQL does not take finish_sql, or a row of it is not one COMMIT PREPARED 'gid' "
+            "or ROLLBACK PREPARED 'gid'.",
         )
     return _finding(case, statements, refused, committed, left)
 
@@ -99,7 +120,20 @@ def _query(value: Plain) -> str:
         raise Unusable(
             f"finish_sql is {shown(value)}; it must be a text with one SELECT."
         )
+    if "\0" in value:
+        raise Unusable("finish_sql has a character NUL, which no text of SQL may have.")
     return value.strip().removesuffix(";")
+
+
+def _formed(statements: Sequence[str]) -> Sequence[str]:
+    """The statements, if all of them may be sent. Raises `Unusable` with the first that may not."""
+    for statement in statements:
+        if not FORM.fullmatch(statement):
+            raise Unusable(
+                f"finish_sql gives {shown(statement)}; each row must be one COMMIT PREPARED 'gid' or "
+                "ROLLBACK PREPARED 'gid' (a quote in the name is written twice), so nothing was sent."
+            )
+    return statements
 
 
 def _finding(
@@ -144,10 +178,42 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """A schema with what a case needs, the owner's connection to it and the learner's."""
+    """A schema with what a case needs, the owner's connection to it, and the role of the learner's sessions."""
 
-    def __init__(self, case: Case, owner: Connection, learner: Connection) -> None:
-        self._case, self._owner, self._learner = case, owner, learner
+    def __init__(self, address: str, owner: Connection) -> None:
+        self.name = f"case_{uuid.uuid4().hex[:12]}"
+        """Of the schema and of the role."""
+        self.lost = False
+        """Whether the server may still be busy with an answer, or is gone."""
+        self._address, self._owner = address, owner
+
+    def prepare(self, case: Case) -> None:
+        """Makes role, schema, tables and transactions."""
+        for limit in LIMITS:
+            self._owner.execute(f"SET {limit}".encode())
+        self._run("CREATE ROLE {} LOGIN")
+        for limit in LIMITS:
+            self._run(f"ALTER ROLE {{}} SET {limit}")
+        self._run("ALTER ROLE {0} SET search_path = {0}")
+        self._run("CREATE SCHEMA {}")
+        self._run("SET search_path = {}")
+        self._run("CREATE TABLE job (name text, decided int)")
+        self._run("CREATE TABLE done (gid text)")
+        self._run("GRANT USAGE ON SCHEMA {0} TO {0}")
+        self._run("GRANT SELECT ON job, done TO {}")
+        self._run("GRANT INSERT ON done TO {}")
+        self._owner.execute("INSERT INTO job VALUES (%s, %s)", (case.job, case.decided))
+        with self._session() as learner:
+            for gid in case.prepared:
+                _prepare(learner, gid, "INSERT INTO done VALUES (%s)")
+        if case.elsewhere:
+            with self._session("elsewhere") as learner:
+                for gid in case.elsewhere:
+                    _prepare(
+                        learner,
+                        gid,
+                        "SELECT pg_advisory_xact_lock_shared(length(%s))",
+                    )
 
     def asked(self, query: str) -> list[str]:
         """What the query gives. Raises `Unusable` with the server's own words."""
@@ -156,12 +222,14 @@ class _Place:
             f"LIMIT {MOST_STATEMENTS + 1}"
         )
         try:
-            # Rolled back: settings that a query changes must not outlive it.
-            with self._learner.transaction(force_rollback=True):
-                self._learner.execute("SET TRANSACTION READ ONLY")
+            with self._session() as learner:
+                learner.execute("BEGIN READ ONLY")
+                # One statement also without the brackets, so that none of its own closes
+                # ours and leaves the limits.
+                learner.execute(f"PREPARE answer AS {query}".encode(), prepare=True)
                 # Prepared, so that the server takes one statement and no second one behind it.
-                rows = self._learner.execute(wrapped.encode(), prepare=True).fetchall()
-        except psycopg.Error as error:
+                rows = learner.execute(wrapped.encode(), prepare=True).fetchall()
+        except (psycopg.Error, LabError, UnicodeError) as error:
             raise Unusable(
                 f"PostgreSQL does not take finish_sql: {_said(error)}"
             ) from None
@@ -173,54 +241,104 @@ class _Place:
 
     def sent(self, statements: Sequence[str]) -> str:
         """Sends each statement as it is; the first refusal, or nothing."""
-        for statement in statements:
-            if not FINISHES.fullmatch(statement):
-                return f"{statement[:100]}: only COMMIT PREPARED 'name' and ROLLBACK PREPARED 'name' are sent."
-            try:
-                self._learner.execute(statement.encode(), prepare=True)
-            except psycopg.Error as error:
-                return f"{statement}: {_said(error)}."
+        statement = "nothing"
+        try:
+            with self._session() as learner:
+                for statement in statements:
+                    learner.execute(statement.encode(), prepare=True)
+        except (psycopg.Error, LabError, UnicodeError) as error:
+            return f"{statement}: {_said(error)}."
         return ""
 
     def committed(self) -> list[str]:
-        """The marker rows that are visible."""
-        rows = self._owner.execute('SELECT gid FROM done ORDER BY gid COLLATE "C"')
-        return [str(gid) for (gid,) in rows.fetchall()]
+        """The marker rows that are visible. Raises `Unusable` where the answer took the server along."""
+        return self._seen('SELECT gid FROM done ORDER BY gid COLLATE "C"')
 
     def waiting(self) -> list[str]:
-        """The transactions that still wait, in whatever database."""
-        rows = self._owner.execute("SELECT gid FROM pg_prepared_xacts").fetchall()
-        return sorted(str(gid) for (gid,) in rows)
+        """The transactions that still wait, in whatever database. Raises as `committed`."""
+        return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
+
+    def end(self) -> None:
+        """Drops everything of the case; where that fails, or a session was lost, the server ends instead."""
+        dropped = False
+        try:
+            with suppress(psycopg.Error, LabError), closing(self._owner):
+                if not self.lost:
+                    self._drop()
+                    dropped = True
+        finally:
+            if not dropped:
+                end()
+
+    def _drop(self) -> None:
+        """Ends whatever still waits, in its own database, and drops schema and role."""
+        waiting = "SELECT gid, database FROM pg_prepared_xacts"
+        for gid, database in self._owner.execute(waiting).fetchall():
+            with connect(make_conninfo(self._address, dbname=str(database))) as there:
+                there.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
+        self._run("DROP SCHEMA {} CASCADE")
+        self._run("DROP OWNED BY {}")
+        with connect(make_conninfo(self._address, dbname="elsewhere")) as there:
+            there.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(self.name)))
+        self._run("DROP ROLE {}")
+
+    @contextmanager
+    def _session(self, database: str = "postgres") -> Iterator[Connection]:
+        """A connection of the case's role, which is cut after `LONGEST`. What is open at its end is rolled back."""
+        address = make_conninfo(self._address, user=self.name, dbname=database)
+        self.lost = True
+        with closing(connect(address)) as connection, _cut_after(LONGEST, connection):
+            try:
+                yield connection
+            finally:
+                self.lost = connection.broken
+
+    def _run(self, statement: str) -> None:
+        self._owner.execute(sql.SQL(statement).format(sql.Identifier(self.name)))
+
+    def _seen(self, query: str) -> list[str]:
+        try:
+            return [str(gid) for (gid,) in self._owner.execute(query.encode())]
+        except psycopg.Error as error:
+            self.lost = True
+            raise Unusable(
+                f"PostgreSQL ended while finish_sql ran: {_said(error)}"
+            ) from None
 
 
 @contextmanager
 def _prepared(case: Case) -> Iterator[_Place]:
-    """A place in which the transactions of a case wait; afterwards nothing of them is left."""
-    address = _server()
-    schema = f"case_{uuid.uuid4().hex[:12]}"  # the role's name, too
-    with ExitStack() as stack:
-        owner = stack.enter_context(connect(address))
-        stack.callback(_clean, owner, address, schema)
-        with suppress(psycopg.errors.DuplicateDatabase):
-            owner.execute("CREATE DATABASE elsewhere")
-        for statement in ROLE:
-            owner.execute(statement.format(role=schema).encode())
-        owner.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {schema}".encode())
-        owner.execute(f"SET search_path = {schema}".encode())
-        learner = stack.enter_context(connect(make_conninfo(address, user=schema)))
-        learner.execute(f"SET search_path = {schema}".encode())
-        learner.execute("CREATE TABLE job (name text, decided int)")
-        learner.execute("INSERT INTO job VALUES (%s, %s)", (case.job, case.decided))
-        learner.execute("CREATE TABLE done (gid text)")
-        for gid in case.prepared:
-            _prepare(learner, gid, "INSERT INTO done VALUES (%s)")
-        if case.elsewhere:
-            other = stack.enter_context(
-                connect(make_conninfo(address, user=schema, dbname="elsewhere"))
-            )
-            for gid in case.elsewhere:
-                _prepare(other, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
-        yield _Place(case, owner, learner)
+    """A place in which the transactions of a case wait; afterwards nothing of them is left, or no server is."""
+    place = _made(case)
+    try:
+        yield place
+    finally:
+        place.end()
+
+
+def _made(case: Case) -> _Place:
+    """A place on the server that is there; where that one fails, on a fresh one."""
+    if os.getpid() in _servers:
+        with suppress(ServiceUnavailable):
+            return _made_at(_server(), case)
+    return _made_at(_server(), case)
+
+
+def _made_at(address: str, case: Case) -> _Place:
+    """Raises `ServiceUnavailable`, and then leaves no server that is half prepared."""
+    with ExitStack() as failing:
+        failing.callback(end)
+        try:
+            owner = failing.enter_context(closing(connect(address)))
+            place = _Place(address, owner)
+            place.prepare(case)
+        except (psycopg.Error, LabError) as error:
+            said = str(error).splitlines()[0]
+            raise ServiceUnavailable(
+                f"The judge's own PostgreSQL cannot be prepared: {said}"
+            ) from error
+        failing.pop_all()
+    return place
 
 
 def _prepare(connection: Connection, gid: str, statement: str) -> None:
@@ -229,19 +347,34 @@ def _prepare(connection: Connection, gid: str, statement: str) -> None:
     connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(gid)))
 
 
-def _clean(owner: Connection, address: str, schema: str) -> None:
-    """Ends whatever still waits, in its own database, and drops schema and role."""
-    with suppress(psycopg.Error):
-        rows = owner.execute("SELECT gid, database FROM pg_prepared_xacts").fetchall()
-        for gid, database in rows:
-            with connect(make_conninfo(address, dbname=str(database))) as there:
-                there.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
-        owner.execute(f"DROP OWNED BY {schema} CASCADE".encode())
-        owner.execute(f"DROP ROLE {schema}".encode())
+@contextmanager
+def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
+    """Ends a connection on this side, for a server may be too busy to end anything itself."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as line:
+
+        def cut() -> None:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+        timer = Timer(seconds, cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
 
 
-def _said(error: psycopg.Error) -> str:
-    text = error.diag.message_primary or str(error).strip()
+def _said(error: Exception) -> str:
+    """The first line of the server's own words; without any, the connection is gone."""
+    is_of_connection = (
+        isinstance(error, psycopg.OperationalError) and not error.sqlstate
+    )
+    if is_of_connection or isinstance(error, LabError):
+        return f"the session was lost, or took longer than {LONGEST:g} s"
+    known = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    text = known or str(error).strip()
     return text.splitlines()[0][:200] if text else type(error).__name__
 
 
@@ -251,9 +384,12 @@ _servers: dict[int, tuple[str, ExitStack]] = {}
 def _server() -> str:
     """The address of this process's own server, started when it is first asked for."""
     if os.getpid() not in _servers:
-        ending = ExitStack()
-        address = ending.enter_context(tethered_postgres("--no-sync")).address
-        _servers[os.getpid()] = address, ending
+        with ExitStack() as starting:
+            address = starting.enter_context(tethered_postgres("--no-sync")).address
+            with connect(address) as connection:
+                for statement in SETUP:
+                    connection.execute(statement.encode())
+            _servers[os.getpid()] = address, starting.pop_all()
     return _servers[os.getpid()][0]
 
 
