@@ -44,8 +44,8 @@ FORM = re.compile(
     ) \s* ;? \s*""",
     re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""One statement that is sent: the verb, and the name as one constant: 'gid', E'gid', U&'gid', or $$gid$$ with or without
-a tag. One semicolon may end it. Comments, UESCAPE and a constant in several pieces are refused."""
+"""One statement that is sent: the verb, and the name as one constant: 'gid', E'gid', U&'gid', or $$gid$$, also with a
+tag. One semicolon may end it. Comments, UESCAPE and a constant in several pieces are refused."""
 SETUP = (
     "CREATE DATABASE elsewhere",
     "REVOKE TEMPORARY ON DATABASE postgres, elsewhere FROM PUBLIC",
