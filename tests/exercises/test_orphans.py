@@ -1,5 +1,8 @@
 """The judge of 08-finish: what it does to a server, and what an answer cannot do."""
 
+import resource
+import sys
+
 import psycopg
 import pytest
 
@@ -181,6 +184,14 @@ def test_a_query_without_end_is_ended(query: str):
     found = judged(query)
     assert "statement timeout" in found.message
     assert judged(RIGHT).passed
+
+
+def test_an_error_that_quotes_a_huge_value_reaches_the_judge_as_a_short_one():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = judged("SELECT repeat('x', 30000000)::int::text")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert "invalid input syntax" in found.message
+    assert grown * (1 if sys.platform == "darwin" else 1024) < 25_000_000
 
 
 def test_a_session_that_its_server_does_not_end_is_cut(

@@ -56,6 +56,15 @@ SETUP = (
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each); END LOOP; END $$""",
 )
 """What a fresh server needs once."""
+ASKED = """
+CREATE FUNCTION asked(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE query;
+EXCEPTION WHEN OTHERS THEN
+    RAISE EXCEPTION USING MESSAGE = left(SQLERRM, 500), ERRCODE = SQLSTATE;
+END $$
+"""
+"""Runs a query with its caller's rights. An error may quote a value of a gigabyte, and here the error becomes short."""
 LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
 """Settings of a case's role. A query may change the first two for what follows it in its session: nothing does."""
 
@@ -199,6 +208,7 @@ class _Place:
         self._run("SET search_path = {}")
         self._run("CREATE TABLE job (name text, decided int)")
         self._run("CREATE TABLE done (gid text)")
+        self._owner.execute(ASKED)
         self._run("GRANT USAGE ON SCHEMA {0} TO {0}")
         self._run("GRANT SELECT ON job, done TO {}")
         self._run("GRANT INSERT ON done TO {}")
@@ -224,11 +234,11 @@ class _Place:
         try:
             with self._session() as learner:
                 learner.execute("BEGIN READ ONLY")
-                # One statement also without the brackets, so that none of its own closes
+                # Prepared, so that the server takes one statement and no second one behind it; and
+                # one statement also without the brackets, so that none of its own closes
                 # ours and leaves the limits.
                 learner.execute(f"PREPARE answer AS {query}".encode(), prepare=True)
-                # Prepared, so that the server takes one statement and no second one behind it.
-                rows = learner.execute(wrapped.encode(), prepare=True).fetchall()
+                rows = learner.execute("SELECT asked(%s)", (wrapped,)).fetchall()
         except (psycopg.Error, LabError, UnicodeError) as error:
             raise Unusable(
                 f"PostgreSQL does not take finish_sql: {_said(error)}"
