@@ -33,7 +33,10 @@ def sentence(said: str) -> str:
 
 def ordinal(number: int) -> str:
     """A place in a row as a word, and from the eleventh on as a number."""
-    words = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905  # one line
+    words = (
+        *("first", "second", "third", "fourth", "fifth"),
+        *("sixth", "seventh", "eighth", "ninth", "tenth"),
+    )
     if number <= len(words):
         return words[number - 1]
     ends = {1: "st", 2: "nd", 3: "rd"} if number // 10 % 10 != 1 else {}

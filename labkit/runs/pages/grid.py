@@ -140,7 +140,8 @@ class VerdictGrid:
         )
         style = asset("scene.css") + asset("stepper.css") + asset("verdict_grid.css")
         return (
-            f'<div class="lk lk-verdicts"><style>{style}</style><p>{escape(self.voice)} {KEY}</p><div class="lk-wide">'
+            f'<div class="lk lk-verdicts"><style>{style}</style><p>{escape(self.voice)} {KEY}</p>'
+            '<div class="lk-wide" tabindex="0" role="region" aria-label="Every sink at every moment">'
             f'<table class="lk-cells"><thead><tr><th scope="col">killed at</th>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table></div></div>"
         )
