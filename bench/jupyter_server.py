@@ -7,7 +7,6 @@ must not open a browser.
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.errors import ServiceUnavailable
+from labkit.host.servers.ports import free_port
 from labkit.teach.jupyter import WORKSPACE, command, environment
 
 PATIENCE = 60.0
@@ -63,14 +63,6 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
         yield server
     finally:
         _stop(process)
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _apart(home: Path) -> dict[str, str]:

@@ -11,7 +11,6 @@ import base64
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -33,8 +32,8 @@ from labkit.host.processes.start_server import Mode, ServerStarted
 from labkit.host.servers.contract import State, Status
 from labkit.host.servers.kafka_jars import BROKER, VERSION
 from labkit.host.servers.kafka_metadata import is_ready, parse_address
+from labkit.host.servers.ports import HOST, hold
 
-HOST = "127.0.0.1"
 PATIENCE = 60.0
 """Seconds in which a broker must be ready; it needs two on an idle machine."""
 
@@ -260,8 +259,8 @@ class KafkaService:
         note = self._read_note()
         with ExitStack() as held:
             return (
-                _hold(held, note.get("port", 0)),
-                _hold(held, note.get("controller", 0)),
+                hold(held, note.get("port", 0)),
+                hold(held, note.get("controller", 0)),
             )
 
     def _configure(self, port: int, controller: int) -> Path:
@@ -387,22 +386,6 @@ def _yours(address: str, *, required: bool) -> Status:
         None,
         "",
     )
-
-
-def _hold(held: ExitStack, wanted: int) -> int:
-    """A port that is free now: the wanted one, or any. It is kept until all are chosen, so that they differ."""
-    for port in (wanted, 0):
-        with suppress(OSError):
-            listener = held.enter_context(
-                socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            )
-            # Connections of the last broker keep its port for a minute otherwise, and a
-            # restart would move.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((HOST, port))
-            chosen: int = listener.getsockname()[1]
-            return chosen
-    raise ServiceUnavailable(f"No port is free on {HOST}; run labkit doctor.")
 
 
 def _is_running(pid: int) -> bool:
