@@ -1,4 +1,4 @@
-"""Kafka, two-phase commit in decision order: a call flushes a transaction and leaves it open; commits/N decides it.
+"""Kafka, two-phase commit, log-then-commit: a call flushes a transaction and leaves it open; commits/N decides it.
 
 A transaction that was flushed is finished by its id, producer id and epoch, which a file remembers as the vote.
 kafka-python has no public call for that: the private names are those of 3.0. A transaction waits for ten minutes.

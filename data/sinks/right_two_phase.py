@@ -1,4 +1,4 @@
-"""PostgreSQL, two-phase commit in decision order: a call prepares a batch, and commits/N is what decides it.
+"""PostgreSQL, two-phase commit, log-then-commit: a call prepares a batch, and commits/N is what decides it.
 
 A prepared batch is committed when the engine is known to have written commits/N: by its listener, by the next call, or
 by `recover`, which a job calls before it starts the query. Needs max_prepared_transactions > 0.

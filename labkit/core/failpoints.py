@@ -194,7 +194,7 @@ _BEHIND_THE_DECISION = (
     FailPoint.BEFORE_CONFIRM,
     FailPoint.AFTER_COMMIT,
 )
-"""In decision order, the sink passes these points only once `commits/N` is durable."""
+"""With log-then-commit, the sink passes these points only once `commits/N` is durable."""
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
@@ -263,10 +263,6 @@ def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return
-    where = (
-        strategy.value
-        if order is Order.NONE
-        else f"{strategy.value} in {order.value} order"
-    )
+    where = f"{strategy.value} {order.spoken}".rstrip()
     names = ", ".join(point.value for point in points)
     raise InvalidInput(f"{where} has no failpoint {crash.point.value}; it has {names}.")

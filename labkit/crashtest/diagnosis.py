@@ -47,7 +47,7 @@ STAGE = Recipe(
     "notebooks/06_sinks.ipynb",
 )
 DECISION = Recipe(
-    "decision order",
+    "log-then-commit",
     "Pre-commit all parts, take commits/N as the decision, and commit after it, also at the next start.",
     "notebooks/05_two_phase_commit.ipynb",
 )

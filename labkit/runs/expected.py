@@ -33,7 +33,7 @@ class Cell(NamedTuple):
     point: FailPoint
 
     def __str__(self) -> str:
-        order = "" if self.order is Order.NONE else f" ({self.order})"
+        order = f" ({self.order.spoken})" if self.order.spoken else ""
         return f"{self.strategy}{order} on {self.store} at {self.point}"
 
 

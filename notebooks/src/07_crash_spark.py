@@ -289,7 +289,7 @@ cells = lab.matrix()
 cells
 
 # %% tags=["checked"]
-assert cells["two_phase on files, engine order", "sink.after_commit"].guarantee == "at-least-once"
+assert cells["two_phase on files, commit-then-log", "sink.after_commit"].guarantee == "at-least-once"
 
 # %% [markdown]
 # *two_phase* in log-then-commit order is exactly-once everywhere, as long as the store keeps what was prepared.

@@ -123,7 +123,7 @@ TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
             "b0.call.2.after",
             "b0.call.returns",
             "replay not recognised",
-            "decision",
+            "log-then-commit",
         ),
         (
             log(Kind.COMMIT, where="task 0"),

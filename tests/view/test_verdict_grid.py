@@ -34,7 +34,7 @@ def test_every_cell_of_the_grid_is_there_and_simulated_as_predicted():
 
 
 def test_a_simulated_cell_leads_to_its_trace():
-    square = SIMULATED["two_phase on files, engine order", "sink.mid_commit"]
+    square = SIMULATED["two_phase on files, commit-then-log", "sink.mid_commit"]
     crashes = [action.name for action in replay(parse(square.run)).actions]
     assert crashes.count("crash") == 1
     assert f"lab.show(&#x27;{square.run}&#x27;)" in SIMULATED.html()

@@ -50,7 +50,7 @@ class Square(NamedTuple):
     @property
     def row(self) -> str:
         """Sink, order and store."""
-        order = "" if self.cell.order is Order.NONE else f", {self.cell.order} order"
+        order = f", {self.cell.order.spoken}" if self.cell.order.spoken else ""
         return f"{self.cell.strategy} on {self.cell.store}{order}"
 
     @property

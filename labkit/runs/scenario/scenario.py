@@ -300,7 +300,7 @@ class Scenario:
     @property
     def label(self) -> str:
         """Sink, store and order, as a person names them."""
-        order = f", {self.order} order" if self.order is not Order.NONE else ""
+        order = f", {self.order.spoken}" if self.order.spoken else ""
         return f"{self.strategy} on {self.store}{order}"
 
     def command(self) -> str:

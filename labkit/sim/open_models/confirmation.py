@@ -1,6 +1,6 @@
 """The pipeline with a write-ahead log, in which the commit of a batch may write rows and confirmations in any order.
 
-Everything else is `labkit.sim.models.pipeline` in engine order. What a commit should do is not said here.
+Everything else is `labkit.sim.models.pipeline` with commit-then-log. What a commit should do is not said here.
 """
 
 from collections.abc import Sequence

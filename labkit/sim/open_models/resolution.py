@@ -1,6 +1,6 @@
 """The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
 
-Everything else is `labkit.sim.models.pipeline` in decision order, and that tasks may be tried twice. Which transactions
+Everything else is `labkit.sim.models.pipeline` with log-then-commit, and that tasks may be tried twice. Which transactions
 to commit and which to abort is not said here.
 """
 

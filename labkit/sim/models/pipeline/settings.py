@@ -34,7 +34,7 @@ PARAMETERS: dict[str, Parameter] = {
         "How rows become visible.", "two_phase", tuple(each.value for each in Strategy)
     ),
     "order": Choice(
-        "Who comes first: the sink's commit (engine) or the decision (decision); default: the strategy's own.",
+        "Who comes first: the sink's commit (engine) or the engine's log (decision); default: the strategy's own.",
         "default",
         ("default", "engine", "decision"),
     ),
