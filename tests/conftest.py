@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host import addresses
@@ -150,13 +151,44 @@ LONG = (
 )
 """What takes longest, first: `make test` hands whole modules to its processes, and the last one must be short."""
 
+APART = (
+    "tests/crashtest/test_sinks.py",
+    "tests/crashtest/test_pipelines.py",
+    "tests/crashtest/test_pipeline_commands.py",
+    "tests/crashtest/test_commands.py",
+    "tests/crashtest/test_streams.py",
+    "tests/crashtest/test_campaign.py",
+    "tests/pipelines/test_engines.py",
+    "tests/jupyter/test_course.py",
+)
+"""Modules whose tests share nothing and take minutes each: they are handed out one by one, behind everything else."""
+
 
 def place(item: pytest.Item) -> int:
     """Where a test comes in the order of `LONG`."""
+    if item.nodeid.startswith(APART):
+        return len(LONG) + 1
     return next(
         (index for index, prefix in enumerate(LONG) if item.nodeid.startswith(prefix)),
         len(LONG),
     )
+
+
+class ModulesAndSingleTests(LoadScopeScheduling):
+    """Hands whole modules to the processes, since their tests share runs; of the modules `APART`, test by test."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(APART) else str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: object
+) -> LoadScopeScheduling | None:
+    """The scheduler above where `--dist loadscope` is asked for."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    return ModulesAndSingleTests(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
