@@ -82,6 +82,7 @@ def test_pytest_without_the_option_runs_as_ever(tmp_path: Path) -> None:
 def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         f'[tool.labkit.crashtest]\nsubject = "{SINKS}/wrong_marker_after.py:write_batch"\nexpect = "exactly-once"\n'
+        "seconds = 900\n"  # other tests run beside this one
     )
     words = [
         "-p",
@@ -129,6 +130,8 @@ def test_the_steps_of_the_example_for_github_do_what_they_say(tmp_path: Path) ->
         if "run" not in step or step["run"].startswith("pip install"):
             continue
         words = shlex.split(step["run"])
+        if "--quick" in words:
+            words += ["--seconds", "900"]  # other tests run beside this one
         done = run(tmp_path, *words)
         print(done.stdout, done.stderr)
         assert done.returncode == 0, step["name"]
