@@ -39,7 +39,7 @@ PIPELINE = {
 }
 """What may be said of a pipeline only."""
 
-KEYS = SINK | PIPELINE | {"reader", "expect", "also", "ignore"}
+KEYS = SINK | PIPELINE | {"reader", "expect", "also", "ignore", "seconds"}
 """What may be said."""
 
 
@@ -59,6 +59,11 @@ def configured(path: Path) -> dict[str, Any]:
             raise InvalidInput(
                 f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}"
             )
+    seconds = said.get("seconds", 0)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidInput(
+            f"{path}, [tool.labkit.crashtest]: seconds: {str(seconds)[:40]!r}: write a number, as in seconds = 600."
+        )
     mixed = sorted(SINK & set(said))
     if "command" in said and mixed:
         raise InvalidInput(
@@ -83,6 +88,7 @@ def pipeline(
         command or said["command"],
         **texts,
         power_cut=given.pop("power_cut", None) or bool(said.get("power_cut")),
+        seconds=given.pop("seconds", None) or said.get("seconds", 0.0),
         watch=tuple(given.pop("watch", None) or said.get("watch", ())),
         ignored=tuple(given.pop("ignored", None) or said.get("ignore", ())),
         **given,
@@ -115,6 +121,7 @@ def combined(
         packages=tuple(given.pop("packages", None) or said.get("packages", ())),
         lines=bool(given.pop("lines", None)),
         eyes=given.pop("eyes", None) or said.get("eyes", "instruments"),
+        seconds=given.pop("seconds", None) or said.get("seconds", 0.0),
         watch=tuple(given.pop("watch", None) or said.get("watch", ())),
         **given,
     )

@@ -357,6 +357,8 @@ def test_a_setting_that_makes_no_sense_is_refused(
     [
         ("[", "not valid TOML"),
         ("[tool.labkit.crashtest]\nsubjct = 'x'", "did you mean 'subject'"),
+        ("[tool.labkit.crashtest]\nseconds = '5 min'", "write a number"),
+        ("[tool.labkit.crashtest]\nseconds = true", "write a number"),
     ],
 )
 def test_a_damaged_project_file_is_refused(
@@ -374,6 +376,8 @@ def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None
     assert combined(said).batches == 2
     assert combined(said, batches=4).batches == 4
     assert combined(said).options == {"path": "x"}
+    assert combined(said | {"seconds": 600}, seconds=0.0).budget == 600
+    assert combined(said | {"seconds": 600}, seconds=20.0).budget == 20
     with pytest.raises(InvalidInput, match="which sink"):
         combined({})
 
