@@ -9,9 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order
-from labkit.core.words import columns, name_in, nearest
+from labkit.core.words import columns, nearest
 from labkit.host.doctor import examine
 from labkit.host.java import find_java
 from labkit.runs.lifecycle import (
@@ -134,6 +135,7 @@ def spark() -> "Session":
     return interactive_session()
 
 
+@takes("lab.timeouts(interval=10, checkpoint=5, transaction=60)")
 def timeouts(**seconds: float) -> Examination:
     """Whether a job that commits Kafka transactions with its checkpoints can lose data, as `labkit timeouts` says it.
 
@@ -151,6 +153,7 @@ def timeouts(**seconds: float) -> Examination:
     return Examined(*examine_timeouts(Timeouts(**seconds, tolerated=tolerated)))
 
 
+@takes('lab.seen_over_time({"append": outcome}, "hello")')
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
     tracks = {
@@ -160,6 +163,7 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     return charts.seen_over_time(tracks, key)
 
 
+@takes("lab.matrix(folder)")
 def matrix(folder: Path | str | None = None) -> VerdictGrid:
     """Sinks by failpoints: the real runs in a folder of `labkit matrix`, or without one every cell in the simulator.
 
@@ -168,6 +172,7 @@ def matrix(folder: Path | str | None = None) -> VerdictGrid:
     return simulated() if folder is None else of_runs(Path(folder))
 
 
+@takes('lab.until_visible("hello-world", records_per_batch=2)')
 def until_visible(
     words: str = "hello-world-hello-world", *, records_per_batch: int = 2
 ) -> costs.Waits:
@@ -183,6 +188,7 @@ def until_visible(
     )
 
 
+@takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
     """Runs one checkpoint interval on the Kafka broker with steady traffic, a burst, and records just before its end.
 
@@ -193,6 +199,7 @@ def try_timeouts(interval: float, transaction: float) -> Trials:
     return Trials(timeouts.try_timeouts(interval, transaction))
 
 
+@takes('lab.held_back("barriers.alignment")')
 def held_back(*scenarios: str) -> costs.Helds:
     """A figure of the records that barriers hold back in named scenarios, step by step, and its data.
 
@@ -206,6 +213,7 @@ def held_back(*scenarios: str) -> costs.Helds:
     )
 
 
+@takes("lab.memory_sink()")
 def memory_sink(
     folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE
 ) -> list[Life]:
@@ -219,6 +227,7 @@ def memory_sink(
     return [live(place, number, tell, patience) for number in (1, 2)]
 
 
+@takes('lab.ask("00-rows")')
 def ask(name: str) -> None:
     """Asks what you expect before a run, as `lab.ask("00-rows")`; the run goes ahead without an answer, too.
 
@@ -228,6 +237,7 @@ def ask(name: str) -> None:
         questions.ask(name)
 
 
+@takes('lab.answer("00-rows", outcome.verdict.rows)')
 def answer(name: str, found: object = None) -> "Answer | None":
     """Your prediction beside what came, as `lab.answer("00-rows", outcome.verdict.rows)`, and why it came so.
 
@@ -237,6 +247,7 @@ def answer(name: str, found: object = None) -> "Answer | None":
     return questions.answer(name, found) if questions else None
 
 
+@takes('lab.check("05-recovery")')
 def check(name: str, *, strict: bool | None = None) -> None:
     """Checks your answer to an exercise, as `lab.check("05-recovery")`, and opens a counterexample if there is one.
 
@@ -248,16 +259,16 @@ def check(name: str, *, strict: bool | None = None) -> None:
         exercises.check(name, strict=strict)
 
 
+@takes('lab.hint("05-recovery")')
 def hint(name: str) -> None:
     """Prints the next hint for an exercise, and how long a solution is. Raises `InvalidInput` for an unknown one."""
     if exercises := _exercises():
         exercises.hint(name)
 
 
+@takes('lab.progress("05")')
 def progress(notebook: str | None = None) -> None:
     """Prints how far you have come in all exercises and predictions, or in those of one notebook (`lab.progress("05")`)."""
-    if notebook is not None:
-        name_in(notebook, 'lab.progress("05")')
     if exercises := _exercises():
         exercises.progress(notebook)
     questions = _part("labkit.teach.questions.asking")
@@ -265,13 +276,12 @@ def progress(notebook: str | None = None) -> None:
         print(f"\n{predictions}")
 
 
+@takes('lab.reset("00-rows", confirm=True)')
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Takes an exercise, or all, back to the stub, or drops a prediction; only with `confirm=True`.
 
     Raises `InvalidInput` for an unknown name.
     """
-    if name is not None:
-        name_in(name, 'lab.reset("00-rows")')
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
         return

@@ -158,10 +158,10 @@ def test_an_unknown_question_gets_the_nearest_name(monkeypatch):
     ("verb", "example"),
     [
         (lab.ask, 'lab.ask("00-rows")'),
-        (lab.answer, 'lab.ask("00-rows")'),
+        (lab.answer, 'lab.answer("00-rows"'),
         (lab.check, 'lab.check("05-recovery")'),
-        (lab.hint, 'lab.check("05-recovery")'),
-        (lab.reset, 'lab.reset("00-rows")'),
+        (lab.hint, 'lab.hint("05-recovery")'),
+        (lab.reset, 'lab.reset("00-rows"'),
         (lab.progress, 'lab.progress("05")'),
         (lab.word, 'lab.word("offset")'),
         (lab.code, 'lab.code("append")'),

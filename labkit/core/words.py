@@ -6,6 +6,7 @@ Everything that refuses or prints something uses these. This module must not kno
 import difflib
 from collections.abc import Sequence
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 
 
@@ -43,6 +44,7 @@ def ordinal(number: int) -> str:
     return f"{number}{ends.get(number % 10, 'th')}"
 
 
+@takes('lab.columns([["word", "count"], ["hello", "2"]])')
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows of words as lines of text, each column as wide as its widest word, without blanks at the ends."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

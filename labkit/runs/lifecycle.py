@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from labkit.core.asked import takes
 from labkit.core.errors import LabError
 from labkit.host.java import find_java
 from labkit.runs.conclusion import conclude
@@ -23,6 +24,7 @@ from labkit.spark.master import Victim
 
 
 @takes_options("crashes")
+@takes('lab.crash("sink.after_pre_commit", sink="append")')
 def crash(
     at: str | Sequence[str] = (),
     *,
@@ -44,6 +46,7 @@ def crash(
         return finish(run, told, setup=Setup(standby=standby), heartbeat=heartbeat)
 
 
+@takes('lab.crash_each({"append": {"at": "sink.mid_write", "sink": "append"}})')
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]],
     *,
@@ -75,6 +78,7 @@ def _planned(at: str | Sequence[str] = (), **options: object) -> Scenario:
     return plan(crashes=at, **options)
 
 
+@takes("lab.prepare_checked(scenario)")
 def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
     """A run in a folder of its own, its whole input checked. Raises `InvalidInput` or `ServiceUnavailable`."""
     check_input(scenario)
@@ -84,6 +88,7 @@ def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
     )
 
 
+@takes("lab.finish(lab.resumed(folder))")
 def finish(
     run: Run,
     tell: Tell = silent,
@@ -99,6 +104,7 @@ def finish(
     return judged(run)
 
 
+@takes("lab.run_all([run], scratch)")
 def run_all(
     runs: Sequence[Run], scratch: Path, tell: Tell = silent
 ) -> list[Outcome | LabError]:
@@ -122,6 +128,7 @@ def _judged_or_error(run: Run) -> Outcome | LabError:
         return error
 
 
+@takes("lab.judged(run)")
 def judged(run: Run) -> Outcome:
     """The outcome of a run that has been driven, with its report. Raises the run's error."""
     if run.error is not None:
@@ -137,11 +144,13 @@ def judged(run: Run) -> Outcome:
     return Outcome(record)
 
 
+@takes("lab.resumed(folder)")
 def resumed(folder: Path) -> Run:
     """A run whose runner was stopped, ready to be finished. Raises `InvalidInput`."""
     return resume(folder.absolute())
 
 
+@takes('lab.fresh_folder("mine")')
 def fresh_folder(name: str) -> Path:
     """`runs/<utc time>-<name>` below the working folder, not there yet."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")

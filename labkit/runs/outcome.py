@@ -25,6 +25,12 @@ class Outcome:
 
     record: RunRecord
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.record, RunRecord):
+            raise InvalidInput(
+                "lab.Outcome() is made from the record of a run; call lab.crash(), which gives an outcome."
+            )
+
     @property
     def verdict(self) -> Verdict:
         """What the judge says."""

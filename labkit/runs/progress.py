@@ -7,6 +7,7 @@ module must not decide anything by an event.
 from collections.abc import Callable
 from typing import assert_never
 
+from labkit.core.asked import takes
 from labkit.host.processes.events import (
     AnyEvent,
     Application,
@@ -37,6 +38,7 @@ Tell = Callable[[AnyEvent], None]
 """Told every event, for progress only."""
 
 
+@takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
     """What happened, for a person. `query` names the event's query where its own name says nothing."""
     if isinstance(event, QueryEvent):
@@ -120,11 +122,13 @@ def _of_driver(event: _OfDriver) -> str:  # noqa: C901, PLR0911, PLR0912  # one 
             assert_never(event)
 
 
+@takes("lab.aloud(event)")
 def aloud(event: AnyEvent) -> None:
     """A `Tell` that prints a line for everything that happens."""
     print(words(event), flush=True)
 
 
+@takes("lab.in_place(event)")
 def in_place(event: AnyEvent) -> None:
     """A `Tell` whose every line takes the place of the one before: for a notebook, where many runs go on at once."""
     print(f"\r{words(event):<70.70}", end="", flush=True)

@@ -7,6 +7,7 @@ and count nothing: the models' claims and the one judge do.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import (
     POINTS,
@@ -42,6 +43,7 @@ __all__ = [
 class Walk:
     """A run of a simulator that is over: what the judge says of it, what it cost, which claims it breaks."""
 
+    @takes("lab.Walk(walk)")
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
@@ -121,6 +123,7 @@ class Walk:
 class Search:
     """What was found by trying every schedule of one configuration."""
 
+    @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
         self.violated = {
@@ -218,6 +221,7 @@ class Search:
         return of_search(self)._repr_mimebundle_()
 
 
+@takes('lab.replay("pipeline.jump_back")')
 def replay(what: str | Trace) -> Walk:
     """A named scenario (`pipeline.jump_back`), a trace or its text, played to its end.
 
@@ -232,6 +236,7 @@ def replay(what: str | Trace) -> Walk:
     return Walk(play(scenario.trace), scenario.watch_for)
 
 
+@takes('lab.simulate("sink.after_pre_commit", sink="append")')
 def simulate(
     at: str | Sequence[str] = (),
     *,
@@ -256,6 +261,7 @@ def simulate(
     return Walk(crashed(strategy, taken, store, crashes, source=SOURCES[source]))
 
 
+@takes('lab.points("two_phase")')
 def points(sink: str, order: str | None = None) -> list[str]:
     """The failpoints that a batch passes with this sink, in order. Raises `InvalidInput`."""
     return [point.value for point in POINTS[_sink(sink, order)]]
@@ -275,6 +281,7 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
     return strategy, orders(strategy)[0] if order is None else Order(order)
 
 
+@takes('lab.explore("pipeline", strategy="append")')
 def explore(
     model: str, *, max_states: int = MAX_STATES, **parameters: object
 ) -> Search:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace, make, parse
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from labkit.view.live import Explorer
 
 
+@takes('lab.show("pipeline.jump_back")')
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
     """A named scenario (`pipeline.jump_back`) or a trace, to be stepped through; with `beside` two, compared.
 
@@ -31,6 +33,7 @@ def _player(what: str | Trace) -> Player:
     return Player(scenario.trace, scenario.watch_for)
 
 
+@takes('lab.explorer("two_phase_commit")')
 def explorer(what: str, **parameters: object) -> "Explorer":
     """A model by name, with parameters, or a scenario or a trace to begin with, whose next action a learner chooses.
 

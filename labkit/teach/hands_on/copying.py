@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
@@ -111,6 +112,7 @@ class CopyOutcome:
         return of_copy(self)._repr_mimebundle_()
 
 
+@takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
 def copy(
     kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4
 ) -> CopyOutcome:
@@ -183,6 +185,7 @@ class Steps:
         return card._repr_mimebundle_()
 
 
+@takes("lab.ten_steps(kafka)")
 def ten_steps(kafka: Kafka) -> Steps:
     """The way of a record from one topic to another, with a look at both isolation levels after each step."""
     source, sink = kafka.topic(), kafka.topic()
