@@ -32,7 +32,17 @@ PURE = {
         "graphlib",
         "hashlib",
     ),
-    *("heapq", "inspect", "itertools", "json", "math", "operator", "re", "string", "struct"),
+    *(
+        "heapq",
+        "inspect",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "re",
+        "string",
+        "struct",
+    ),
     *("textwrap", "types", "typing", "zlib"),
 }
 """Of the standard library, what the core may use: no clock, no chance, no files, no processes, no network."""
