@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -178,6 +178,7 @@ def test_an_error_from_within_stays_what_it_is() -> None:
         ({"a": "1"}, dict[str, int], False),
         (5, "in quotes", True),
         (5, object, True),
+        ({"at": "x"}, dict[str, Any], True),
         (5, Callable[[int], None], False),
         (len, Callable[[int], None] | None, True),
         ("log", Literal["log", "socket"], True),

@@ -91,7 +91,7 @@ def fits(value: object, annotation: object) -> bool:
         numbers = int | float if annotation is float else int
         return isinstance(value, numbers) and not isinstance(value, bool)
     kind = NoneType if annotation is None else origin or annotation
-    if not isinstance(kind, type) or kind is Parameter.empty:
+    if not isinstance(kind, type) or kind in (Parameter.empty, Any):
         return True
     return isinstance(value, kind) and _inside_fits(value, inside)
 
