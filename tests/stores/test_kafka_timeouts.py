@@ -2,13 +2,18 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from labkit.cli.timeouts import timeouts
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.judge import Guarantee
+from labkit.host import addresses
+from labkit.host.java import Java
+from labkit.host.servers.kafka import KafkaService
 from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
+from labkit.stores.kafka import timeouts as under_test
 from labkit.stores.kafka.store import Outcome
 from labkit.stores.kafka.timeouts import ATTEMPTS, TimeoutTrial, Traffic, try_timeouts
 from labkit.stores.kafka.transaction import Coordinators
@@ -51,7 +56,7 @@ def test_a_burst_and_then_silence_is_lost_without_any_failure(
     assert (found.failures, found.outcome) == (0, Outcome.LOST)
     told = [step.partition("attempt 1: ")[2] for step in found.steps]
     aborted = next(
-        place for place, step in enumerate(told) if step.startswith("Kafka says")
+        place for place, step in enumerate(told) if step.startswith("Kafka has aborted")
     )
     complete = next(
         place for place, step in enumerate(told) if "the checkpoint is complete" in step
@@ -66,6 +71,35 @@ def test_what_comes_just_before_the_barrier_survives(
     found = tried[Traffic.LATE]
     assert (found.failures, found.outcome) == (0, Outcome.COMMITTED)
     assert verdict(found) == (Guarantee.EXACTLY_ONCE, 3, ())
+
+
+def test_a_broker_that_looks_seldom_gives_the_same_outcomes(
+    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks every 20 s: long after the barrier, so a job that did not wait would commit what is too old."""
+    monkeypatch.delenv(addresses.KAFKA, raising=False)
+    seldom = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "20000"}
+    service = KafkaService(tmp_path / "broker", tethered=True, settings=seldom)
+    try:
+        monkeypatch.setenv(addresses.KAFKA, service.up().address)
+        kinds = (Traffic.BURST, Traffic.LATE)
+        found = try_timeouts(2, 1, kinds)
+        assert [found[kind].outcome for kind in kinds] == [
+            Outcome.LOST,
+            Outcome.COMMITTED,
+        ]
+        assert any(
+            "the job waits until Kafka looks" in step for step in found["burst"].steps
+        )
+        assert not any("the job waits" in step for step in found["late"].steps)
+        monkeypatch.setattr(under_test, "PATIENCE", 0.5)
+        with pytest.raises(
+            ServiceUnavailable, match=r"within 0\.5 s after its timeout of 1 s"
+        ):
+            try_timeouts(2, 1, (Traffic.BURST,))
+    finally:
+        monkeypatch.delenv(addresses.KAFKA, raising=False)
+        service.down()
 
 
 def test_the_checker_refuses_the_configuration(

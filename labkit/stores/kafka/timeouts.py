@@ -3,32 +3,40 @@
 The job is the smallest that shows it: it reads a log that can be replayed, writes what it reads into one transaction,
 pre-commits at the barrier, counts the checkpoint as complete, and commits. When a write fails it is started again from
 its last complete checkpoint; when it has failed often enough, somebody gives it a timeout that fits, and it goes on
-from there. `labkit.sim.models.kafka_log.timeouts` says the same without a broker. This module must not judge by itself.
+from there. A broker looks for old transactions only now and then, so a job whose transaction is older than its timeout
+waits until the broker has aborted it: without that, chance would decide. `labkit.sim.models.kafka_log.timeouts` says the
+same without a broker. This module must not judge by itself.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.core.verdict import Verdict
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore, Outcome
 from labkit.stores.kafka.topic import TIMEOUT
-from labkit.stores.kafka.transaction import ABORTED
+from labkit.stores.kafka.transaction import ABORTED, Stage
 
 LONGEST = 120.0
 """Seconds of the longest interval that is run: somebody waits for it."""
 
 ATTEMPTS = 2
 """How often the job is tried with the timeout that was asked for."""
+
+PATIENCE = 60.0
+"""Seconds in which a broker must have aborted what is older than its timeout; by default it looks every 10 s."""
+
+WAITS = "the job waits until Kafka looks"
+"""What a step says where chance would else decide; on a broker that looks often there may be none."""
 
 _LOOK = 0.1
 
@@ -91,7 +99,8 @@ def try_timeouts(
 ) -> dict[str, TimeoutTrial]:
     """Runs one checkpoint interval with every kind of traffic, side by side; all in seconds of a real clock.
 
-    Raises `ServiceUnavailable` without a broker, `InvalidInput` for a timeout that the broker does not allow.
+    Raises `ServiceUnavailable` without a broker, or where it does not abort what is too old within `PATIENCE` seconds;
+    `InvalidInput` for a timeout that the broker does not allow.
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(
@@ -121,10 +130,19 @@ class _Job:
         self._folder, self._interval, self._transaction = folder, interval, transaction
         self._moments = traffic.moments(interval)
         self._read, self._attempt, self._began = 0, 0, 0.0
+        self._opened: float | None = None
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
         """Tries, corrects the timeout where the job does not get on, and has the outcome judged."""
+        try:
+            return self._tried()
+        except LabError:
+            with suppress(LabError), self._store(TIMEOUT) as store:
+                store.destroy()
+            raise
+
+    def _tried(self) -> TimeoutTrial:
         with self._store(self._transaction) as store:
             store.check("Transactional")
             while self._read == 0 and self.tried.failures < ATTEMPTS:
@@ -174,8 +192,12 @@ class _Job:
 
     def _write(self, store: KafkaStore, handle: Handle, interval: float) -> None:
         transaction = store.begin(handle)
+        self._opened = None
         for number, moment in enumerate(self._moments):
             self._wait(store, handle, moment if interval else 0)
+            if self._opened is None:
+                # Before the write, so that the broker's clock cannot have begun earlier.
+                self._opened = time.monotonic()
             transaction.write(Observation(number, "record", number, 0, self._attempt))
             transaction.flush()
             if number == 0:
@@ -186,22 +208,47 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Waits for a moment of the attempt, and says so when the coordinator has aborted the transaction meanwhile."""
-        name, announcement = (
-            store.topic.transactional_id(handle),
-            f"attempt {self._attempt}: Kafka says",
-        )
+        """Waits for a moment of the attempt, and then, where the transaction is too old, until Kafka has aborted it."""
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
-            description = store.topic.coordinators.describe(name)
-            if (
-                description
-                and description.stage in ABORTED
-                and not any(announcement in step for step in self.tried.steps)
-            ):
-                self._say(
-                    f"{announcement} {description.stage}: the transaction was open for more than {description.timeout:g} s"
+            self._is_aborted(store, handle)
+        if not self._is_too_old(store) or self._is_aborted(store, handle):
+            return
+        limit = f"{store.topic.timeout:g} s"
+        self._say(
+            f"attempt {self._attempt}: the transaction is open for more than {limit}; {WAITS}"
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not self._is_aborted(store, handle):
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; look at "
+                    "transaction.abort.timed.out.transaction.cleanup.interval.ms on the broker."
                 )
+            time.sleep(_LOOK)
+
+    def _is_too_old(self, store: KafkaStore) -> bool:
+        return (
+            self._opened is not None
+            and time.monotonic() - self._opened >= store.topic.timeout
+        )
+
+    def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
+        """Whether the coordinator has aborted the transaction, and its marker is there; the first sign of it is a step.
+
+        Without the marker the partition may still take a write.
+        """
+        described = store.topic.coordinators.describe(
+            store.topic.transactional_id(handle)
+        )
+        if described is None or described.stage not in ABORTED:
+            return False
+        announcement = f"attempt {self._attempt}: Kafka has aborted the transaction"
+        if not any(announcement in step for step in self.tried.steps):
+            self._say(
+                f"{announcement}, which was open for more than {described.timeout:g} s"
+            )
+        return described.stage is Stage.COMPLETE_ABORT
 
     def _say(self, what: str) -> None:
         self.tried.steps.append(f"{time.monotonic() - self._began:5.1f} s  {what}")
