@@ -40,7 +40,7 @@ from labkit.teach.cards import Examined, Findings, Trials, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.glossary import word
 from labkit.teach.hands_on import copy as copy_topic
-from labkit.teach.hands_on import kafka, postgres, ten_steps
+from labkit.teach.hands_on import kafka, postgres, said, ten_steps
 from labkit.teach.name_errors import install
 from labkit.teach.panel import panel
 from labkit.teach.study import (
@@ -100,6 +100,7 @@ __all__ = [
     "reset",
     "resumed",
     "run_all",
+    "said",
     "seen_over_time",
     "show",
     "silent",

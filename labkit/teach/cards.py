@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.core.errors import InvalidInput
 from labkit.core.moments import spoken
 from labkit.core.verdict import Guarantee, Verdict
-from labkit.core.words import columns, nearest, sentence
+from labkit.core.words import columns, name_in, nearest, sentence
 from labkit.host.doctor import Finding
 from labkit.sim.models.kafka_log.timeouts import Examination, Fit
 from labkit.sim.scenarios import Fact, say
@@ -349,6 +349,33 @@ class Trials(dict[str, "TimeoutTrial"]):
         return columns([_OF_TRIALS, *self._rows()])
 
     __repr__ = __str__
+
+    def steps(self, kind: str) -> Card:
+        """What broker and job said under one kind of traffic. Raises `InvalidInput` for a kind that was not tried."""
+        from labkit.stores.kafka.timeouts import WAITS
+
+        if name_in(kind, 'trials.steps("burst")') not in self:
+            raise InvalidInput(
+                f"there was no traffic {kind[:40]!r}; {nearest(kind[:40], list(self))}"
+            )
+        trial = self[kind]
+        verdict = trial.verdict
+        said = [step.partition(" s  ") for step in trial.steps]
+        return Card(
+            verdict_parts.word(verdict.guarantee) if verdict else "",
+            table(
+                ("", "what the broker and the job said"),
+                [(f"{seconds.strip()} s", what) for seconds, _, what in said],
+            ),
+            para(sentence(verdict.because)) if verdict else "",
+            title=f"The traffic {kind}, step by step",
+            tone=verdict_parts.tone(verdict.guarantee) if verdict else "",
+            plain=[
+                f"{kind}: {verdict.guarantee if verdict else 'not judged'}",
+                *(f"  {what}" for _, _, what in said if WAITS not in what),
+                *([f"  {verdict_parts.why(verdict)}"] if verdict else []),
+            ],
+        )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         rows = [

@@ -120,9 +120,9 @@ lab.answer("08-prepared", f"{len(waiting.rows)} waiting, total {reader.run(total
 # The view `pg_prepared_xacts` lists what waits. Now SIGKILL for **every process of the server**, and a new start (only if it is the private one):
 
 # %% tags=["nbval-check-output"]
-print(server.kill())
+killed = server.kill()
 reader = server.session("reader")
-reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid")
+lab.said(killed, reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'transfer-%' ORDER BY gid"))
 
 # %% [raw] tags=["expected"]
 # the server died by signal 9; another process runs now: yes
@@ -146,7 +146,7 @@ inside = other.run("BEGIN", "COMMIT PREPARED 'transfer-north'")
 other.run("ROLLBACK")
 stranger = other.run("SET SESSION AUTHORIZATION pg_monitor", "COMMIT PREPARED 'transfer-north'")
 other.run("RESET SESSION AUTHORIZATION")
-print(inside, stranger, sep="\n")
+lab.said(inside, stranger)  # both answers on one card
 
 # %% [raw] tags=["expected"]
 # other: BEGIN
@@ -161,7 +161,7 @@ print(inside, stranger, sep="\n")
 other.run("COMMIT PREPARED 'transfer-north'")
 between = reader.run(total)
 other.run("COMMIT PREPARED 'transfer-south'")
-print(between, reader.run(total), sep="\n")
+lab.said(between, reader.run(total))
 
 # %% [raw] tags=["expected"]
 # reader: total
@@ -183,7 +183,7 @@ assert (between.value, reader.run(total).value) == (900, 1000)
 # %% tags=["nbval-check-output"]
 again = other.run("COMMIT PREPARED 'transfer-north'")
 never = other.run("COMMIT PREPARED 'transfer-west'")
-print(again, never, sep="\n")
+lab.said(again, never)
 
 # %% [raw] tags=["expected"]
 # other: ERROR 42704: prepared transaction with identifier "transfer-north" does not exist
@@ -258,7 +258,7 @@ north.run("BEGIN", "UPDATE north SET balance = balance - 1", "PREPARE TRANSACTIO
 north.crash()
 writer = other.run("SET lock_timeout = '300ms'", "UPDATE north SET balance = balance - 1")
 looker = reader.run("SELECT balance FROM north")
-print(writer, looker, sep="\n")
+lab.said(writer, looker)
 
 # %% tags=["nbval-check-output"]
 through = [name for name, reply in (("the writer", writer), ("the reader", looker)) if not reply.code]
@@ -282,10 +282,10 @@ assert writer.code == "55P03"  # lock_not_available
 held = """SELECT gid, locktype, relation::regclass AS on_table, mode, pid
           FROM pg_prepared_xacts JOIN pg_locks ON virtualtransaction = '-1/' || transaction
           WHERE gid = 'orphan' ORDER BY locktype"""
-print(reader.run(held))
+before = reader.run(held)
 server.kill()  # and starts it again, if it is the private one
 reader = server.session("reader")
-reader.run(held)
+lab.said(before, reader.run(held))
 
 # %% [raw] tags=["expected"]
 # reader: gid  locktype  on_table  mode  pid
@@ -311,7 +311,7 @@ statements = other.run("""SELECT format('ROLLBACK PREPARED %L', gid) AS statemen
                           FROM pg_prepared_xacts
                           WHERE split_part(gid, '/', 1) = 'nightly' AND database = current_database()""")
 other.run(*[row[0] for row in statements.rows])  # each row has one column: a statement
-print(statements, reader.run("SELECT gid FROM pg_prepared_xacts"), sep="\n")
+lab.said(statements, reader.run("SELECT gid FROM pg_prepared_xacts"))
 
 # %% [raw] tags=["expected"]
 # other: statement
@@ -351,7 +351,7 @@ slow.run("CREATE TABLE words (word text)", "SET idle_in_transaction_session_time
 slow.run("BEGIN", "INSERT INTO words VALUES ('hello')")
 slow.wait_for_its_end()  # nothing is sent, until the server has ended the session
 late = slow.run("INSERT INTO words VALUES ('world')", "PREPARE TRANSACTION 'slow'")
-print(late, reader.run("SELECT count(*) FROM words"), sep="\n")
+lab.said(late, reader.run("SELECT count(*) FROM words"))
 
 # %% [raw] tags=["expected"]
 # slow: ERROR 25P03: terminating connection due to idle-in-transaction timeout

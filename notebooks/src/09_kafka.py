@@ -173,8 +173,13 @@ lab.show("kafka_log.kafka_to_kafka")
 # %% tags=["nbval-check-output"]
 copy = kafka.topic()
 copy.begin("t")  # a transaction; hang_up: its writer goes away
-print(copy.write("t", "hello"), copy.pre_commit("t"), copy.hang_up("t"), sep="\n")
-print(copy.ask_to_commit("t"), copy.ask_to_commit("t"), sep="\n")
+lab.said(
+    copy.write("t", "hello"),
+    copy.pre_commit("t"),
+    copy.hang_up("t"),
+    copy.ask_to_commit("t"),
+    copy.ask_to_commit("t"),
+)
 
 # %% [raw] tags=["expected"]
 # t: written
@@ -202,10 +207,15 @@ assert copy.look().committed == ["hello"]
 
 # %% tags=["nbval-check-output"]
 shared = kafka.topic()
-print(shared.begin("slow"), shared.write("slow", "one"), shared.hang_up("slow"), sep="\n")
-print(shared.plain("two"))
-print(
-    shared.begin("quick"), shared.write("quick", "three"), shared.pre_commit("quick"), shared.commit("quick"), sep="\n"
+lab.said(
+    shared.begin("slow"),
+    shared.write("slow", "one"),
+    shared.hang_up("slow"),
+    shared.plain("two"),
+    shared.begin("quick"),
+    shared.write("quick", "three"),
+    shared.pre_commit("quick"),
+    shared.commit("quick"),
 )
 
 # %% [raw] tags=["expected"]
@@ -237,8 +247,7 @@ lab.answer("09-waits", len(waiting.committed))
 # A dead writer holds up all such readers of the partition until somebody aborts its transaction:
 
 # %% tags=["nbval-check-output"]
-print(shared.abort("slow"))
-shared.look()
+lab.said(shared.abort("slow"), shared.look())
 
 # %% [raw] tags=["expected"]
 # slow: aborted

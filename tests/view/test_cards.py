@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.lib.pretty import pretty
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
@@ -34,10 +35,14 @@ from labkit.runs.scenario import plan
 from labkit.runs.watching import Watch, watched
 from labkit.sinks import SINKS
 from labkit.stores.kafka import timeouts
+from labkit.stores.postgres.session import Answer
 from labkit.teach.cards import Comparison, Findings, Trials
 from labkit.teach.exercises import check as checks
 from labkit.teach.exercises.registry import EXERCISES
+from labkit.teach.hands_on import Said, said
 from labkit.teach.hands_on.copying import CopyOutcome, Steps
+from labkit.teach.hands_on.kafka import Look
+from labkit.teach.hands_on.postgres import Reply
 from labkit.view import front_end
 from labkit.view.assets import asset
 from labkit.view.card import MOST_BYTES, MOST_LINES, Card, fold, folds, para
@@ -638,3 +643,63 @@ def test_trials_of_a_timeout_are_a_card_and_what_was_not_read_is_a_dash() -> Non
         "burst    2              -       -",
     ]
     assert "<td>2</td>" in shown["text/html"]
+
+
+def test_the_steps_of_a_trial_have_seconds_on_the_card_only() -> None:
+    steps = [
+        "  0.1 s  attempt 1: the first record opens the transaction",
+        f"  5.0 s  attempt 1: the transaction is open for more than 5 s; {timeouts.WAITS}",
+        "  6.2 s  attempt 1: Kafka has aborted the transaction",
+    ]
+    trial = timeouts.TimeoutTrial(timeouts.Traffic.BURST, steps=steps)
+    html, plain = shown(Trials({"burst": trial}).steps("burst"))
+    assert plain.splitlines() == [
+        "burst: not judged",
+        "  attempt 1: the first record opens the transaction",
+        "  attempt 1: Kafka has aborted the transaction",
+    ]
+    assert "5.0 s attempt 1: the transaction is open" in text_of(html)
+    with pytest.raises(InvalidInput, match="did you mean 'burst'"):
+        Trials({"burst": trial}).steps("brust")
+
+
+def test_answers_of_a_server_are_one_card_and_their_own_lines_as_text() -> None:
+    rows = Answer("SELECT 2", ("word", "n"), [("<hello>", 1), ("world", None)])
+    error = Answer("does not exist", code="42704")
+    first = Reply("reader", [Answer("BEGIN"), rows])
+    html, plain = shown(said(first, Said("t: written"), Reply("other", [error])))
+    assert plain.splitlines() == [
+        "reader: BEGIN",
+        "reader: word     n",
+        "reader: <hello>  1",
+        "reader: world    -",
+        "t: written",
+        "other: ERROR 42704: does not exist",
+    ]
+    assert text_of(html) == (
+        "What the server answers reader BEGIN reader: word n <hello> 1 world - t written "
+        "other ERROR 42704: does not exist"
+    )
+    assert '<td class="bad"><b>ERROR 42704: does not exist</b></td>' in html
+    assert shown(first)[1] == str(first)
+    empty = Reply("reader", [Answer("SELECT 0", ("n",), [])])
+    assert text_of(shown(empty)[0]).endswith("reader: n (no row)")
+    with pytest.raises(InvalidInput, match=r"lab\.said\(\) needs an answer"):
+        said()
+
+
+def test_a_line_of_an_answer_is_text_and_a_card() -> None:
+    refused = Said("orders: refused, too long")
+    assert refused == "orders: refused, too long"
+    html, plain = shown(refused)
+    assert plain == refused == pretty(refused)
+    assert '<td class="bad"><b>refused, too long</b></td>' in html
+
+
+def test_a_look_at_a_topic_is_a_table_of_two_readers() -> None:
+    look = Look(["one", "two"], [], 2, 0, ["slow"])
+    html, plain = shown(look)
+    assert plain == str(look)
+    assert text_of(html).endswith(
+        "read_committed 0, the last stable offset - open transactions: slow"
+    )

@@ -4,7 +4,7 @@ The verbs are those of the store, with the broker's answers in words. This modul
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -21,9 +21,14 @@ from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, 
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on import private
+from labkit.teach.hands_on.answers import Said, said
+from labkit.view.card import Html, para, table
 
 PATIENCE = 60.0
 """Seconds in which a broker must have aborted what is older than its timeout."""
+
+HEAD = ("", "can read up to", "gets")
+"""Of a look."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,19 @@ class Look:
 
     def __str__(self) -> str:
         """The two readers side by side, and the open transactions by their names."""
-        rows = [
-            ("", "can read up to", "gets"),
+        return f"{columns([HEAD, *self._rows()])}\n{self._open()}"
+
+    __repr__ = __str__
+
+    def parts(self) -> Sequence[Html]:
+        """The same as a table and a line."""
+        return [table(HEAD, self._rows()), para(self._open())]
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return said(self)._repr_mimebundle_()
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [
             (
                 READ_UNCOMMITTED,
                 f"{self.end}, the end",
@@ -51,9 +67,9 @@ class Look:
                 " ".join(self.committed) or "-",
             ),
         ]
-        return f"{columns(rows)}\nopen transactions: {', '.join(self.open) or 'none'}"
 
-    __repr__ = __str__
+    def _open(self) -> str:
+        return f"open transactions: {', '.join(self.open) or 'none'}"
 
 
 class Topic:
@@ -71,15 +87,15 @@ class Topic:
         self.store.topic.writer().close()
         return self.store.topic.name()
 
-    def begin(self, name: str) -> str:
+    def begin(self, name: str) -> Said:
         """Initialises a producer under this name (lower-case letters, digits, _) and begins its transaction."""
         try:
             self._open[name] = self.store.begin(_handle(name))
         except LabError as refusal:
-            return f"{name}: refused, {refusal}"
-        return f"{name}: begun"
+            return Said(f"{name}: refused, {refusal}")
+        return Said(f"{name}: begun")
 
-    def write(self, name: str, *words: str) -> str:
+    def write(self, name: str, *words: str) -> Said:
         """Writes records into an open transaction and waits for the broker's answer, which may be a refusal."""
         transaction = self._transaction(name)
         try:
@@ -87,27 +103,29 @@ class Topic:
                 transaction.write(Observation(next(self._numbers), word, 1, 0, 1))
             transaction.flush()
         except LabError as refusal:
-            return f"{name}: refused, {refusal}"
-        return f"{name}: written"
+            return Said(f"{name}: refused, {refusal}")
+        return Said(f"{name}: written")
 
-    def pre_commit(self, name: str) -> str:
+    def pre_commit(self, name: str) -> Said:
         """Waits until the broker has every record, and stores the handle: transactional.id, producer id and epoch."""
         try:
             self._transaction(name).prepare()
         except LabError as refusal:
-            return f"{name}: refused, {refusal}"
-        return f"{name}: pre-committed"
+            return Said(f"{name}: refused, {refusal}")
+        return Said(f"{name}: pre-committed")
 
-    def commit(self, name: str) -> str:
+    def commit(self, name: str) -> Said:
         """Commits by the stored handle, as any process could; says what came of it."""
-        return f"{name}: {self.store.finish(_handle(name))}"
+        return Said(f"{name}: {self.store.finish(_handle(name))}")
 
-    def ask_to_commit(self, name: str) -> str:
+    def ask_to_commit(self, name: str) -> Said:
         """Sends the request to commit, and gives the coordinator's own answer, whatever the store remembers.
 
         The answer comes once the decision is in the coordinator's log; the topic gets its marker a moment later.
         """
-        return f"{name}: the coordinator answers {self.request_commit(_handle(name))}"
+        return Said(
+            f"{name}: the coordinator answers {self.request_commit(_handle(name))}"
+        )
 
     def request_commit(self, handle: Handle) -> str:
         """Sends the request to commit a handle, and returns the name of the coordinator's answer.
@@ -124,23 +142,23 @@ class Topic:
             name, vote.producer, commit=True
         ).__name__
 
-    def abort(self, name: str) -> str:
+    def abort(self, name: str) -> Said:
         """Aborts by initialising the id, which also fences the writer."""
         self.store.abort(_handle(name))
-        return f"{name}: aborted"
+        return Said(f"{name}: aborted")
 
-    def hang_up(self, name: str) -> str:
+    def hang_up(self, name: str) -> Said:
         """Closes the writer without a word, which is all that a broker notices of its death."""
         transaction = self._transaction(name)
         transaction.close()
-        return f"{name}: its writer is gone"
+        return Said(f"{name}: its writer is gone")
 
-    def plain(self, *words: str) -> str:
+    def plain(self, *words: str) -> Said:
         """Writes records without a transaction."""
         self.store.append(
             *(Observation(next(self._numbers), word, 1, 0, 1) for word in words)
         )
-        return "written without a transaction"
+        return Said("written without a transaction")
 
     def look(self) -> Look:
         """Looks at the topic: what two readers get, one at each isolation level, that begin at the first record now."""
@@ -168,7 +186,7 @@ class Topic:
             )
         )
 
-    def wait_until_aborted(self, *names: str) -> str:
+    def wait_until_aborted(self, *names: str) -> Said:
         """Asks the coordinator until it has aborted these by itself; raises `ServiceUnavailable` after `PATIENCE`."""
         ids = [self.store.topic.transactional_id(_handle(name)) for name in names]
         deadline = time.monotonic() + PATIENCE
@@ -178,7 +196,9 @@ class Topic:
                     f"waited {PATIENCE:g} s until Kafka aborts {missing[0]}"
                 )
             time.sleep(0.1)
-        return f"{', '.join(names)}: aborted by the coordinator, whose time was over"
+        return Said(
+            f"{', '.join(names)}: aborted by the coordinator, whose time was over"
+        )
 
     def destroy(self) -> None:
         """Ends every transaction and deletes the topic."""

@@ -1,4 +1,4 @@
-"""SQL by hand: sessions on a real PostgreSQL, and what the server answers, as text.
+"""SQL by hand: sessions on a real PostgreSQL, and what the server answers, as text and as cards.
 
 Each session is a connection of its own, as if it were a program of its own; to `crash` one is to cut its connection,
 which is all that a server notices of a program's death. This module must not send a statement that nobody typed, but
@@ -7,7 +7,7 @@ for cleaning up: what was prepared here is rolled back, and the schema dropped, 
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -22,17 +22,20 @@ from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.postgres_connection import Row
 from labkit.host.servers.tethered import tethered_postgres
 from labkit.stores.postgres.session import Answer, SqlConnection
-from labkit.teach.hands_on import private
+from labkit.teach.hands_on import answers, private
+from labkit.view.card import Html
 
 PATIENCE = 20.0
 """Seconds in which a server must have done what is waited for."""
+
+NO_ROW = "(no row)"
 
 
 class Reply:
     """The answers to some statements, up to the first that failed."""
 
-    def __init__(self, name: str, answers: Iterable[Answer]) -> None:
-        self.name, self.answers = name, list(answers)
+    def __init__(self, name: str, given: Iterable[Answer]) -> None:
+        self.name, self.answers = name, list(given)
 
     @property
     def code(self) -> str:
@@ -61,6 +64,20 @@ class Reply:
 
     __repr__ = __str__
 
+    def parts(self) -> Sequence[Html]:
+        """Each answer as a table: the server's word for a statement, its rows, or its error."""
+        return [part for answer in self.answers for part in self._parts(answer)]
+
+    def _parts(self, answer: Answer) -> Sequence[Html]:
+        if answer.code or not answer.names:
+            return answers.Said(self._lines(answer)[0]).parts()
+        head = (f"{self.name}: {answer.names[0]}", *answer.names[1:])
+        body = [[_shown(cell) for cell in row] for row in answer.rows]
+        return answers.rows(head, body, NO_ROW)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return answers.said(self)._repr_mimebundle_()
+
     def _lines(self, answer: Answer) -> list[str]:
         if answer.code:
             return [f"{self.name}: ERROR {answer.code}: {answer.message}"]
@@ -74,7 +91,7 @@ class Reply:
         )
         return [
             f"{self.name}: {line}"
-            for line in (*table.splitlines(), *([] if answer.rows else ["(no row)"]))
+            for line in (*table.splitlines(), *([] if answer.rows else [NO_ROW]))
         ]
 
 
@@ -91,16 +108,16 @@ class Session:
 
         Raises `ServiceUnavailable` after `crash`.
         """
-        answers: list[Answer] = []
+        given: list[Answer] = []
         for statement in statements:
-            answers.append(self._connection.execute(statement))
-            if answers[-1].code:
+            given.append(self._connection.execute(statement))
+            if given[-1].code:
                 break
-        if not answers:
+        if not given:
             raise InvalidInput(
                 "session.run() needs a statement, as in session.run('SELECT 1')."
             )
-        return Reply(self.name, answers)
+        return Reply(self.name, given)
 
     def crash(self) -> None:
         """Cuts the connection, and returns when the server has noticed."""
@@ -161,14 +178,19 @@ class Postgres:
         finally:
             connection.close()
 
-    def kill(self) -> str:
+    def kill(self) -> answers.Said:
         """SIGKILL to every process of the private server, then a start; says so. The user's own is left alone."""
         if self._server.folder is None:
-            return f"{addresses.POSTGRES} names a server of yours: it is left alone."
+            return answers.Said(
+                f"{addresses.POSTGRES} names a server of yours, which is left alone."
+            )
         service = PostgresService(self._server.folder)
         killed = service.kill()
         after = service.up()
-        return f"the server died by signal 9; another process runs now: {'no' if after.pid in killed else 'yes'}"
+        another = "no" if after.pid in killed else "yes"
+        return answers.Said(
+            f"the server died by signal 9; another process runs now: {another}"
+        )
 
     def clean(self) -> None:
         """Closes all sessions, rolls back what they prepared and nobody finished, and drops the schema."""
