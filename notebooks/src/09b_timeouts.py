@@ -20,8 +20,8 @@
 # - tell which traffic loses records silently, and which traffic makes a noise.
 #
 # The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The very
-# first time its program is fetched, 44 MB.) Let yours look for old transactions every second, as the private one does:
-# `transaction.abort.timed.out.transaction.cleanup.interval.ms=1000`. Where a cell works on a simulator, the text says so.
+# first time its program is fetched, 44 MB.) If yours looks for old
+# transactions every 10 s, which is the default, the first trial takes longer. Where a cell works on a simulator, the text says so.
 
 # %% tags=["parameters"]
 timeout = 5  # seconds that a transaction may be open, in the sample configuration
