@@ -1,4 +1,4 @@
-"""One run of a job under test: its driver, the reader that looks from outside, what is left behind.
+"""The harness runs a job under test: its driver, the reader outside, and what the job leaves behind.
 
-It must not judge what was seen.
+This package must not judge what was seen.
 """

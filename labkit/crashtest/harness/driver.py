@@ -1,7 +1,7 @@
-"""A driver under test: gets warm without touching the user's file, then runs one query after another, as it is told.
+"""The driver process under test: it warms up without the user's file, then runs queries as the supervisor orders.
 
-It is started by `labkit.host.processes.supervisor` and reports events to it (`labkit.host.processes.events`). What
-the user's code prints goes to the log. This module must not judge, and must not kill anything.
+`labkit.host.processes.supervisor` starts the driver, which reports events to it (`labkit.host.processes.events`).
+Output of the user's code goes to the log. This module must not judge, and must not kill anything.
 """
 
 import contextlib
@@ -53,10 +53,11 @@ if TYPE_CHECKING:
 
 _POLL = 0.01
 _STOPPED = 2.0
-"""Seconds between two looks after which this process must have been stopped; the sink could do nothing either."""
+"""Seconds: a longer pause between two looks at a query means that this process itself was stopped, and the sink with
+it."""
 
 _LATER = 5.0
-"""Seconds that the code which has started a query may go on behind the query's end."""
+"""Seconds for which the user's code that started a query may go on after the query's end."""
 
 MASTER = "local[1,2]"
 """One task at a time, so that tasks write in partition order; a task that fails is tried a second time."""
@@ -66,18 +67,18 @@ _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
 
 
 class Hung(LabError):
-    """A query that did nothing for too long. It cannot be stopped, since that would wait for the sink."""
+    """A query made no progress for too long. It is not stopped, since stopping it would wait for the sink."""
 
 
 hung: list[str] = []
-"""The queries that hang in this driver."""
+"""Descriptions of what hangs in this driver: queries, and code of the user's that started one."""
 
 armed: dict[str, str] = {}
-"""The query that is to leave each evidence file, so that whoever reaches its point can name it."""
+"""Names of queries by the paths of their evidence files, so that the report of a reached point names its query."""
 
 
 class SinkQuery:
-    """One query on its way: the user's sink behind its adapter, over the rows of one folder."""
+    """A query under way: the user's sink behind its adapter, over the rows of one folder."""
 
     def __init__(self, spark: "SparkSession", task: QueryTask) -> None:
         self.name = task.name
@@ -108,7 +109,7 @@ class SinkQuery:
         return entry.start(spark, rows, task.checkpoint)
 
     def poll(self) -> bool:
-        """Whether the query is over. Never returns once it waits at its point. Raises what it failed with."""
+        """Whether the query is over. Raises the query's own error, or `Hung`. Does not return from a point of a crash."""
         self._look_for_commits()
         if self._ticket.evidence and Path(self._ticket.evidence).exists():
             if self._ticket.then == "crash":
@@ -158,12 +159,12 @@ class SinkQuery:
 
 
 class Entry(NamedTuple):
-    """How the rows of a query come into a sink."""
+    """The way of a query's rows into a sink."""
 
     adapter: Adapter
     ticket: Ticket
     name: str
-    """In the user's file; of a format or a table its own."""
+    """The sink's name in the user's file; for a format or a table, the name that Spark knows."""
     options: dict[str, str]
 
     def start(
@@ -176,8 +177,8 @@ class Entry(NamedTuple):
             "checkpointLocation", checkpoint
         )
         if self.adapter is Adapter.BATCH:
-            door = adapters.BatchDoor(self.ticket, self.name)
-            return writer.foreachBatch(door).start()
+            adapter = adapters.BatchDoor(self.ticket, self.name)
+            return writer.foreachBatch(adapter).start()
         if self.adapter is Adapter.WRITER:
             return writer.foreach(adapters.WriterDoor(self.ticket, self.name)).start()
         register(spark, adapters.SourceDoor)
@@ -189,7 +190,7 @@ class Entry(NamedTuple):
         return writer.format(adapters.FORMAT).options(**more).start()
 
     def starter(self, rows: "DataFrame", checkpoint: str) -> "Starter":
-        """Has the user's code start its query on the rows, or starts one on a sink that is known by its name."""
+        """A thread that starts a query: by the user's code, or on a format or table that Spark knows by name."""
         from labkit.crashtest.instrument import adapters
         from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
 
@@ -211,7 +212,7 @@ class Entry(NamedTuple):
 
 
 def recover(ticket: Ticket, checkpoint: str) -> None:
-    """Calls the file's own `recover(checkpoint)`, if it has one, as its job would before it starts the query."""
+    """Calls `recover(checkpoint)` of the user's file, if there is one, as the user's job would before its query."""
     from labkit.crashtest.instrument import adapters
 
     adapters.ready(ticket)
@@ -223,7 +224,7 @@ def recover(ticket: Ticket, checkpoint: str) -> None:
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """A scratch query of the same shape on a sink that keeps nothing."""
+    """Runs a scratch query of the same shape on a sink that keeps nothing."""
     folder = scratch / "warm"
     generate(1).write(folder / "input")
     ticket = Ticket(
@@ -247,7 +248,7 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Gets warm, then runs what it is told to, for as long as somebody tells it."""
+    """Warms the session up, then runs the queries of one order after another, until this process is ended."""
     from labkit.spark.session import start_session
 
     recorder.told = say_reached
@@ -293,7 +294,7 @@ def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:
 
 @contextlib.contextmanager
 def _failing(name: str) -> Iterator[None]:
-    """One query's failure, in one sentence; the whole of it goes to the log."""
+    """Reports a query's error in one sentence, and prints the error to the log."""
     try:
         yield
     except Exception as error:
@@ -304,29 +305,29 @@ def _failing(name: str) -> Iterator[None]:
 
 
 def told(error: Exception) -> str:
-    """What the user's code raised, out of the many lines in which Spark wraps it."""
+    """The error of the user's code in one sentence, out of the many lines in which Spark wraps it."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
-        if found := _RAISED.fullmatch(line):
-            said = f"{found['name'].rpartition('.')[2]}: {found['text']}"
-            return (said + _cause_in_java(text.partition(line)[2]))[:400]
+        if raised := _RAISED.fullmatch(line):
+            sentence = f"{raised['name'].rpartition('.')[2]}: {raised['text']}"
+            return (sentence + _cause_in_java(text.partition(line)[2]))[:400]
     return reason(error)[:300]
 
 
 def _cause_in_java(text: str) -> str:
-    """What the JVM raised, and its last cause, from the lines behind the name of Py4J's own error."""
+    """The JVM's exception and its last cause, from the lines behind Py4J's own error; empty if there is none."""
     raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
     causes = [
         line.strip().removeprefix("Caused by: ")
         for line in text.splitlines()
         if line.lstrip().startswith("Caused by: ") and raised
     ]
-    said = "; caused by ".join(dict.fromkeys([*raised, *causes[-1:]]))
-    return f" {said}" if said else ""
+    sentence = "; caused by ".join(dict.fromkeys([*raised, *causes[-1:]]))
+    return f" {sentence}" if sentence else ""
 
 
 def say_reached(ticket: Ticket) -> None:
-    """A point was reached: the query waits there for the kill, or for the signal that lets it go on."""
+    """Reports a reached point; its query waits there for the kill, or until it may go on."""
     if ticket.then == "crash":
         report(Parked(armed[ticket.evidence]), AwaitsKill())
     else:

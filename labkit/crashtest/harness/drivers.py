@@ -1,4 +1,4 @@
-"""Warm drivers for a test, each under a supervisor: one is used, others get warm meanwhile.
+"""A pool of warm drivers for a test, each under a supervisor: one driver is used while others get warm.
 
 A driver that ended its query and left nothing open begins the next run, in which it dies; so one start of a driver is
 paid for each kill. This module must not know what a run is for, and must not judge.
@@ -19,10 +19,10 @@ from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.spark.fast.standby import Standby, check_memory
 
 PATIENCE = 300.0
-"""Seconds without any news from a driver; the limit of a hanging sink is shorter and is the driver's own."""
+"""Seconds without an event from a driver. The driver's own limit for a hanging sink is shorter."""
 
 BYTES = 1_300_000_000
-"""Memory of one driver with its workers."""
+"""Memory of one driver with its workers, in bytes."""
 
 
 class Driver:
@@ -43,13 +43,13 @@ class Driver:
         self._standby.__enter__()
 
     def await_ready(self) -> None:
-        """Waits until it is warm."""
+        """Waits until the driver is warm."""
         self._standby.await_ready()
 
     def give(
         self, queries: list[QueryTask], dead: Ending | None = None
     ) -> Iterator[AnyEvent]:
-        """Hands it queries; what happens to them. `dead` proves the end of the driver that it takes over from."""
+        """Hands queries to the driver, and returns their events. `dead` proves the end of the driver before this one."""
         order = RunQueries([wire.raw(query) for query in queries])
         if dead is None:
             return self._standby.hand(order)
@@ -57,11 +57,11 @@ class Driver:
 
     @property
     def events(self) -> Iterator[AnyEvent]:
-        """What happens to the queries that it was given, from where its last reader stopped reading."""
+        """Events of the current queries, from where the last reader of events stopped."""
         return self._standby.events
 
     def close(self) -> list[int]:
-        """Ends it; returns the processes outside of its session that its sink left behind, which are ended too."""
+        """Ends the driver and the processes that its sink left outside of its session; returns the ids of the latter."""
         self._standby.__exit__(None, None, None)
         left = strays(self.mark)
         end(left)
@@ -69,38 +69,38 @@ class Driver:
 
 
 class DriverPool:
-    """Keeps drivers getting warm. Closing it ends those that nobody took."""
+    """Starts drivers ahead of time, so that warm ones are ready. `close` ends the drivers that were not taken."""
 
     def __init__(
         self, task: DriverTask, folder: Path, *, project: str, mark: str
     ) -> None:
-        """`project`: the text of whose code counts (`labkit.crashtest.instrument.project`)."""
+        """`project`: the user's project as text (`labkit.crashtest.instrument.project`)."""
         self._task, self._folder, self._mark = task, folder, mark
         self._project = project
         self._waiting: list[Driver] = []
         self._count = 0
         self.wanted: int | None = None
-        """About how many drivers will still be taken; None: nobody knows. No more than that get warm in advance."""
+        """About how many drivers will still be taken; None: unknown. No more drivers than this get warm in advance."""
         check_memory(1)
         self._most = 2 if psutil.virtual_memory().available > 5 * BYTES else 1
 
     def take(self) -> Driver:
-        """A warm driver; others are started in its place."""
+        """Returns a warm driver, and starts others in its place. An error is raised with the end of the driver's log."""
         self.fill(1)
-        taken = self._waiting.pop(0)
+        driver = self._waiting.pop(0)
         try:
-            taken.await_ready()
+            driver.await_ready()
         except LabError as error:
-            taken.close()
-            told = str(error).replace(f"{taken.log} says why", "").rstrip("; .")
-            raise type(error)(f"{told}; {last_words(taken.log)}") from error
+            driver.close()
+            because = str(error).replace(f"{driver.log} says why", "").rstrip("; .")
+            raise type(error)(f"{because}; {last_words(driver.log)}") from error
         if self.wanted is not None:
             self.wanted = max(self.wanted - 1, 0)
         self.fill(self._most if self.wanted is None else min(self._most, self.wanted))
-        return taken
+        return driver
 
     def fill(self, most: int) -> None:
-        """Starts drivers until so many wait."""
+        """Starts drivers until `most` of them wait."""
         while len(self._waiting) < most:
             self._count += 1
             name = f"driver-{self._count}"
@@ -123,8 +123,8 @@ class DriverPool:
 
 
 def last_words(log: Path) -> str:
-    """The end of a driver's log, since the folder of a test is removed unless the user named one."""
+    """The last line of a driver's log as a sentence, since a test's folder is removed unless the user named one."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"
-    return f"{said} (--out DIR keeps all of it, in drivers/{log.name})."
+    sentence = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"
+    return f"{sentence} (--out DIR keeps all of it, in drivers/{log.name})."

@@ -1,4 +1,4 @@
-"""The evidence that a point was reached, and what the engine's logs must say there.
+"""Checks the evidence that a point was reached, and what the engine's logs must say there.
 
 How a driver must have died is `labkit.spark.crash_proof`. This module must not judge a sink.
 """
@@ -36,14 +36,14 @@ def check_point_logs(
 
 
 def read_evidence(path: Path, point: Point) -> dict[str, Any]:
-    """The evidence that a point was reached. Raises `JobFailed` if there is none, or it is of something else."""
+    """Reads the evidence of a reached point. Raises `JobFailed` if there is none, or if it is of another point."""
     try:
-        seen: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        named, kind = seen["point"], seen["kind"]
+        evidence: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        named, kind = evidence["point"], evidence["kind"]
     except (OSError, ValueError, KeyError):
         raise JobFailed("there is no evidence that the point was reached") from None
     if named != point.id or (point.side is Side.AFTER and kind != point.kind.value):
         raise JobFailed(
             f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})"
         )
-    return seen
+    return evidence

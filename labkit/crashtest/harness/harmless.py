@@ -1,4 +1,4 @@
-"""Sinks of every kind that keep nothing: what a driver gets warm with. No user's file is touched for that."""
+"""Sinks of every kind that keep nothing, to warm a driver up. This module must not touch a user's file."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,7 @@
-"""What a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
+"""Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
 
-Two runs must not share a driver in which the first left a connection, a lock or a producer: the second would meet them,
-and no restarted job would. This module must not close or kill anything that a driver under test did not bring.
+Two runs must not share a driver in which the first run left a connection, a lock or a producer: the second would meet
+these, as no restarted job would. This module must not close or kill anything that a driver under test did not bring.
 """
 
 import os
@@ -15,10 +15,10 @@ import psutil
 from labkit.host.processes.sessions import kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
-"""In the environment of every process that a test starts, so that those which leave its session are found."""
+"""The environment variable that marks every process of a test, so that processes which leave its session are found."""
 
 END_SECONDS = 5.0
-"""How long strays may take to die."""
+"""Seconds within which killed strays must be gone."""
 
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
@@ -31,12 +31,12 @@ class Open:
     peers: frozenset[str]
 
     def beyond(self, usual: "Open") -> list[str]:
-        """What is open now and was not then."""
+        """The files and peers that are open here and are not in `usual`, sorted."""
         return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
 
 
 def opened(scratch: Path) -> Open:
-    """What this process's session holds open outside of `scratch`, beside the connections of its own processes."""
+    """Files that this process's session holds open outside of `scratch`, logs apart, and its connections to others."""
     members = [
         psutil.Process(pid)
         for pid in session_members(os.getsid(0))
@@ -47,10 +47,10 @@ def opened(scratch: Path) -> Open:
     own: set[object] = set()
     for process in members:
         with suppress(*_GONE):
-            found = process.net_connections(kind="all")
-            own |= {_end(each.laddr) for each in found}
+            sockets = process.net_connections(kind="all")
+            own |= {_end(each.laddr) for each in sockets}
             if "python" in process.name():
-                connections += found
+                connections += sockets
                 files |= {
                     each.path
                     for each in process.open_files()
@@ -67,7 +67,7 @@ def opened(scratch: Path) -> Open:
 
 
 def _end(address: Any) -> object:
-    """One end of a connection; the JVM writes loopback as an address of IPv6, and Python as one of IPv4."""
+    """One end of a connection as a value to compare: of loopback the port alone."""
     return (
         address.port
         if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1")
@@ -80,20 +80,20 @@ def _peer(address: Any) -> str:
 
 
 def strays(mark: str) -> list[int]:
-    """Processes of a test by its mark, wherever they are."""
-    found = []
+    """Ids of the living processes that bear a test's mark, in whatever session, sorted."""
+    pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
             if (
                 process.status() != psutil.STATUS_ZOMBIE
                 and process.environ().get(MARK) == mark
             ):
-                found.append(process.pid)
-    return sorted(found)
+                pids.append(process.pid)
+    return sorted(pids)
 
 
 def end(pids: list[int]) -> None:
-    """SIGKILL to processes that a sink left behind, until they are gone."""
+    """Sends SIGKILL to processes that a sink left behind, until they are gone."""
     kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
 
 

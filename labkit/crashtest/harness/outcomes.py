@@ -1,4 +1,4 @@
-"""What becomes of the queries that a driver under test was given, taken from its events.
+"""Follows a driver's events until its current queries are over, and says how they ended.
 
 This module must not end a driver, and must not judge.
 """
@@ -22,7 +22,7 @@ from labkit.host.processes.events import (
 
 @dataclass(frozen=True)
 class Finished:
-    """The queries that a driver was given are over, and it waits for others."""
+    """The driver's queries are over, and the driver waits for others."""
 
     left: list[str]
     """What the sink left open or hanging in the driver."""
@@ -31,13 +31,14 @@ class Finished:
 
 
 Outcome = Finished | Stopped | Ending
-"""What becomes of the queries that a driver was given."""
+"""How a driver's queries ended: all over, stopped at a point, or together with the driver."""
 
 
 def follow(events: Iterator[AnyEvent]) -> Outcome:
-    """What becomes of the queries that a driver was given.
+    """Reads events until the driver's queries have ended.
 
-    Raises what the driver failed with if it was not a query's failure.
+    Raises `ServiceUnavailable` (exit code 69) or `JobFailed` for a failure of the driver itself, and `JobFailed` for
+    events that end too early.
     """
     failed = ""
     for event in events:

@@ -1,8 +1,8 @@
-"""The user's sink in a plain job, without an instrument: what is started when a sink is watched from the kernel.
+"""A plain job with the user's sink and no instrument: the command under test when a sink is watched from the kernel.
 
     python -m labkit.crashtest.harness.plain_job run|reset JOB
 
-It starts a session, reads the rows of a folder in batches, and ends when the query has. Started again, it goes on from
+The job starts a session, reads the rows of a folder in batches, and ends with its query. Started again, it goes on from
 its checkpoint, as any job does. This module must not record, wait or kill.
 """
 
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 MASTER = "local[1,2]"
-"""As a driver under test: one task at a time."""
+"""One task at a time, as in a driver under test."""
 
 _POLL = 0.05
 
 
 class PlainJob(Struct, frozen=True):
-    """One job."""
+    """The settings of a plain job, which the program reads from a file."""
 
     file: str
-    """The user's file; of a sink that is known by its name that of its reader."""
+    """The user's file; for a sink that Spark knows by name, the file of its reader."""
     name: str
     adapter: Adapter
     folder: str
-    """Where its input and its checkpoint are."""
+    """The folder of the job's input and checkpoint."""
     schema: str | None
     options: dict[str, str]
     conf: dict[str, str]
     jars: list[str]
     reader: str
-    """The file that has `reset`."""
+    """The file that defines `reset`."""
 
     @property
     def checkpoint(self) -> Path:
-        """Of its query."""
+        """The checkpoint folder of the job's query."""
         return Path(self.folder, "checkpoint")
 
     @property
     def input(self) -> Path:
-        """The rows."""
+        """The folder of the input rows."""
         return Path(self.folder, "input")
 
 
 def load(file: str) -> ModuleType:
-    """Imports the file under the name by which every Python worker finds it, too."""
+    """Imports the file under the same name as every Python worker."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     for folder in (root, str(Path.cwd())):
@@ -75,7 +75,7 @@ def load(file: str) -> ModuleType:
 
 
 def run(job: PlainJob) -> None:
-    """From the checkpoint, or from nothing, to the end of the rows."""
+    """Runs the job from its checkpoint, or from nothing, to the end of its rows."""
     from labkit.spark.session import start_session
 
     module = load(job.file)
@@ -100,23 +100,23 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "Streamin
         .json(str(job.input))
     )
     by_name = job.adapter in BY_NAME
-    found: Any = None if by_name else getattr(module, job.name)
+    sink: Any = None if by_name else getattr(module, job.name)
     if job.adapter is Adapter.STREAM or by_name:
-        return _started(job, rows, found)
+        return _started(job, rows, sink)
     writer = rows.writeStream.trigger(availableNow=True).option(
         "checkpointLocation", str(job.checkpoint)
     )
     if job.adapter is Adapter.BATCH:
-        return writer.foreachBatch(found).start()
+        return writer.foreachBatch(sink).start()
     if job.adapter is Adapter.WRITER:
-        made: Any = found() if inspect.isclass(found) else found
-        return writer.foreach(made).start()
-    spark.dataSource.register(found)
-    return writer.format(found.name()).options(**job.options).start()
+        instance: Any = sink() if inspect.isclass(sink) else sink
+        return writer.foreach(instance).start()
+    spark.dataSource.register(sink)
+    return writer.format(sink.name()).options(**job.options).start()
 
 
-def _started(job: PlainJob, rows: "DataFrame", found: Any) -> "StreamingQuery":
-    """Has the user's code start it, with this job's checkpoint and trigger."""
+def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
+    """Has the user's code start the query, with this job's checkpoint and trigger."""
     from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
 
     def begin() -> object:
@@ -124,7 +124,7 @@ def _started(job: PlainJob, rows: "DataFrame", found: Any) -> "StreamingQuery":
             return rows.writeStream.format(job.name).options(**job.options)
         if job.adapter is Adapter.TABLE:
             return rows.writeStream.options(**job.options).toTable(job.name)
-        return found(rows.writeStream if wants_writer(found) else rows)
+        return sink(rows.writeStream if wants_writer(sink) else rows)
 
     starter = Starter(begin, Start(None, str(job.checkpoint), "", []))
     # No deadline here: the user's function may take its time, and whoever watches this process ends it at its --limit.
@@ -134,7 +134,7 @@ def _started(job: PlainJob, rows: "DataFrame", found: Any) -> "StreamingQuery":
 
 
 def reset(job: PlainJob) -> None:
-    """Empties the store by the user's own function, and forgets the checkpoint."""
+    """Empties the store by the user's `reset`, and removes the checkpoint."""
     load(job.reader).reset()
     for path in Path(job.folder).glob("scratch-*"):
         shutil.rmtree(path, ignore_errors=True)
@@ -142,7 +142,7 @@ def reset(job: PlainJob) -> None:
 
 
 def main(verb: str, path: str) -> None:
-    """The program."""
+    """Runs the verb, `run` or `reset`, on the job that the file `path` describes."""
     job = wire.decode(Path(path).read_bytes(), PlainJob)
     {"run": run, "reset": reset}[verb](job)
 

@@ -1,8 +1,8 @@
-"""The user's own reader, in a process of its own: asked again and again what there is to be read, with a limit of time.
+"""Asks the user's own reader for its rows, in a process of its own and with a limit of time.
 
-As a program it imports the user's file and answers each question with one value. What the user's functions print goes
-to the log. This module must not look at a store by itself, and deletes nothing: only the user's
-`reset` does, if there is one.
+Run as a program, this module imports the user's file and answers each question with one value. Output of the user's
+functions goes to the log. This module must not look at a store by itself, and deletes nothing: only the user's `reset`
+does, if there is one.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import end_with_parent
 
 READ_SECONDS = 10.0
-"""How long a reader may take for one answer."""
+"""Seconds that a reader may take for one answer."""
 
 MOST_ROWS = 1_000_000
 """More rows than this at once are no answer to a test of a few dozen."""
@@ -43,7 +43,7 @@ Row = TypeVar("Row")
 
 
 class ReaderFailed(LabError):
-    """The reader gave no usable answer this time; at another moment it may."""
+    """The reader gave no usable answer this time; a later question may get one."""
 
     exit_code = 64
 
@@ -52,28 +52,28 @@ Verb = Literal["describe", "read", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """What the reader's process is asked."""
+    """A question to the reader's process."""
 
     verb: Verb
 
 
 class Answer(Struct, frozen=True):
-    """What it says to one question."""
+    """The reader's answer to one question."""
 
     resets: bool = False
     """Whether the file has a `reset`."""
     rows: list[Seen] = []
-    """What there is to be read."""
+    """The rows that the reader returned."""
     values: list[Any] = []
-    """The same as plain values, of a reader whose rows have any columns."""
+    """The rows as plain values, of a reader whose rows have any columns."""
     because: str = ""
-    """Why it has no answer; empty if it has one."""
+    """Why there is no answer; empty if there is one."""
     fatal: bool = False
-    """Whether it will have none later on, either."""
+    """Whether later questions would get no answer, either."""
 
 
 class Reader:
-    """The reader's process, for a block."""
+    """The reader's process, within a `with` block. A process that has ended is started anew for the next question."""
 
     def __init__(self, subject: Subject, log: Path) -> None:
         self._subject, self._log = subject, log
@@ -100,15 +100,15 @@ class Reader:
             self._end()
 
     def read(self) -> list[Seen]:
-        """What there is to be read now. Raises `ReaderFailed` in one sentence."""
+        """The rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer."""
         return self._ask("read").rows
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """The same as plain values, with whatever columns; `seconds` are how long that may take (`READ_SECONDS`)."""
+        """The rows as plain values, with whatever columns, within `seconds` (default `READ_SECONDS`). Raises as `read`."""
         return self._ask("values", seconds).values
 
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
-        """The same, asked again while the reader fails: a lock may still be held by somebody who is about to die."""
+        """The rows, asked for again until `seconds` have passed: a dying process may still hold a lock."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -194,7 +194,7 @@ _WORDS |= {verb: verb for verb in ("describe", "read", "reset")}
 
 
 def _as_mapping(row: Any) -> Any:
-    """A row that knows the names of its columns as a mapping; any other as it is."""
+    """A row that knows its columns' names as a mapping; any other row unchanged."""
     if hasattr(row, "asDict"):
         return row.asDict()
     if hasattr(row, "_asdict"):
@@ -205,7 +205,7 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """One row of any columns as plain data. Raises `TypeError` for what is none."""
+    """One row of any columns as plain data. Raises `TypeError` for a value that is neither text nor number."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}
@@ -221,7 +221,7 @@ def value(row: Any) -> Any:
 
 
 def plain(row: Any) -> Seen:
-    """One row as the user returned it. Raises `TypeError` for what is none."""
+    """The identity, key and amount of one row that the user returned. Raises `TypeError` for a value that is no row."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return Seen(
@@ -255,7 +255,7 @@ def _text(value: Any) -> str | None:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """One answer of the program."""
+    """The program's answer to one question. An error of the user's code becomes an answer, too."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)
@@ -278,27 +278,27 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
     if verb == "reset":
         module.reset()
         return Answer()
-    found = getattr(module, name)()
+    returned = getattr(module, name)()
     if verb == "values":
-        return Answer(values=_rows(found, where, value))
-    return Answer(rows=_rows(found, where, plain))
+        return Answer(values=_rows(returned, where, value))
+    return Answer(rows=_rows(returned, where, plain))
 
 
 class _Refused(Exception):
-    """What a reader returned is no answer, now or later."""
+    """The reader returned something that is no answer, now or later."""
 
 
-def _rows(found: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
-    """What the user's function returned, row by row. Raises `_Refused`."""
+def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
+    """The rows that the user's function returned, each converted. Raises `_Refused`."""
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if (
-        found is None
-        or isinstance(found, str | bytes | Mapping)
-        or not hasattr(found, "__iter__")
+        returned is None
+        or isinstance(returned, str | bytes | Mapping)
+        or not hasattr(returned, "__iter__")
     ):
-        raise _Refused(f"{where} returned {_what(found)}; {remedy}.")
+        raise _Refused(f"{where} returned {_what(returned)}; {remedy}.")
     rows: list[Row] = []
-    for row in found:
+    for row in returned:
         try:
             rows.append(convert(row))
         except (TypeError, ValueError) as error:
@@ -310,12 +310,12 @@ def _rows(found: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
     return rows
 
 
-def _what(found: Any) -> str:
-    return "None" if found is None else f"a {type(found).__name__}"
+def _what(returned: Any) -> str:
+    return "None" if returned is None else f"a {type(returned).__name__}"
 
 
 def main(file: str, name: str) -> None:
-    """The program: imports the file, then answers until its input ends."""
+    """Imports the file, then answers questions until the input ends."""
     channel = os.dup(1)
     os.dup2(2, 1)
     end_with_parent()
@@ -326,10 +326,10 @@ def main(file: str, name: str) -> None:
         module, failed = None, str(error)
     for line in sys.stdin.buffer:
         verb = wire.decode(line, Question).verb
-        said = (
+        reply = (
             Answer(because=failed, fatal=True) if failed else answer(module, name, verb)
         )
-        wire.write(channel, wire.encode(said))
+        wire.write(channel, wire.encode(reply))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs of a user's sink: one driver, its death at a point, the next driver, and what a reader saw of it all.
+"""Runs of a user's sink: one driver, its death at a point, the next driver, and what a reader saw meanwhile.
 
 A run counts only with evidence: the point was reached, the driver died by signal 9, its session is empty, and the
 engine's logs say what the point says. This module must not judge, and must not choose the points.
@@ -41,15 +41,15 @@ from labkit.spark.crash_proof import Reached, check_death
 NEVER_REACHED = "the point was never reached"
 
 SETTLED = 4.0
-"""Seconds after which rows that are missing are taken to be lost."""
+"""Seconds after which missing rows are taken to be lost."""
 
 SPAN = 100_000
-"""Identities that one run may use, where runs are told apart by them."""
+"""The number of identities that one run may use, where identities tell runs apart."""
 
 
 @dataclass
 class Run:
-    """One run under way, or over."""
+    """The record of one run, under way or over."""
 
     id: str
     title: str
@@ -62,35 +62,35 @@ class Run:
     unknown: str = ""
     """Why the run proves nothing; empty if it does."""
     raised: str = ""
-    """What the sink raised in a run without a crash."""
+    """The sink's error in a run without a crash; empty if there was none."""
     notes: list[str] = field(default_factory=list)
     usual: Sequence[Effect] = ()
-    """What a job over the same rows does without a crash; empty: what the healthy run did."""
+    """Effects of a job over the same rows without a crash; empty: those of the healthy run."""
     seconds: float = 0.0
 
     @property
     def checkpoint(self) -> Path:
-        """Of its (first) query."""
+        """The checkpoint folder of the run's first query."""
         return self.folder / "checkpoint"
 
     @property
     def log(self) -> Path:
-        """Every effect, of every driver."""
+        """The file with the effects of every driver."""
         return self.folder / "effects.jsonl"
 
     def seen(self) -> list[Seen]:
-        """What was read last, of this run's own rows."""
+        """The rows of the latest reading that belong to this run, or have no identity."""
         ids = {row["id"] for batch in self.rows.batches for row in batch.rows}
         last = self.watcher.samples[-1].seen if self.watcher.samples else ()
         return [row for row in last if row.id is None or row.id in ids]
 
     def effects(self) -> list[Effect]:
-        """The log."""
+        """The effects in the log."""
         return read_log(self.log)
 
 
 class Harness:
-    """The drivers, the reader and the store of one test, for a block; `run` gives one run of it."""
+    """The drivers, the reader and the store of one test. `run` gives one run, `close` ends the drivers."""
 
     def __init__(
         self,
@@ -108,28 +108,28 @@ class Harness:
         self.rows_read = 0.0
         """How many rows the reader returned for each row of the healthy run's input."""
         self.healthy_log: list[Effect] = []
-        """What a run without a crash did; set as soon as it is known."""
+        """Effects of the run without a crash; empty until that run is over."""
         self.strays: list[str] = []
         self.lines = settings.lines
-        """Whether lines of the project are places, too."""
+        """Whether a crash can also be placed at a line of the project."""
 
     def close(self) -> None:
-        """Ends the drivers."""
+        """Ends every driver of the test."""
         self.retire()
         self._pool.close()
 
     def expect_drivers(self, count: int) -> None:
-        """About so many drivers will still be taken, so that none gets warm for nobody."""
+        """Says about how many drivers will still be taken, so that no more get warm."""
         self._pool.wanted = count
 
     def retire(self) -> None:
-        """Ends the driver that would begin the next run, and those that a run has left as they were."""
+        """Ends the idle driver, and the drivers that a run took and did not give back."""
         idle, self._idle = self._idle, None
         for driver in [*([idle] if idle else []), *self._used]:
             self.end(driver)
 
     def end(self, driver: Driver) -> None:
-        """Ends one driver, and what its sink has left outside of its session."""
+        """Ends one driver, and notes the processes that its sink left outside of its session."""
         if driver in self._used:
             self._used.remove(driver)
         left = driver.close()
@@ -151,7 +151,7 @@ class Harness:
 
     @contextmanager
     def run(self, name: str, title: str, rows: Rows | None = None) -> Iterator[Run]:
-        """An empty store, and a reader that watches it, for one run."""
+        """Empties the store and watches it for one run. A failed job or reader makes the run unknown."""
         self._count += 1
         if self.reader.resets:
             self.reader.reset()
@@ -174,7 +174,7 @@ class Harness:
             shutil.rmtree(folder / used, ignore_errors=True)
 
     def settle(self, run: Run) -> None:
-        """Watches the store for a while after the end, longer while rows are missing, then looks for the last time."""
+        """Watches the store for a while after the end, longer while rows are missing, then takes the last reading."""
         end = time.monotonic() + SETTLED
         time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
         while (
@@ -187,14 +187,14 @@ class Harness:
             self.rows_read = len(run.seen()) / len(run.rows.expected())
 
     def driver(self) -> Driver:
-        """The driver that has just ended a run, or a new one."""
+        """Takes the idle driver, or a new one."""
         idle, self._idle = self._idle, None
         driver = idle or self._pool.take()
         self._used.append(driver)
         return driver
 
     def keep_idle(self, driver: Driver, outcome: Outcome) -> None:
-        """Keeps a driver for the next run. One in which the sink left something open lives to the end of this one."""
+        """Keeps a driver for the next run, unless its sink left something open: that driver ends with this run."""
         if isinstance(outcome, Finished) and not outcome.left:
             self._used.remove(driver)
             self._idle = driver
@@ -202,7 +202,7 @@ class Harness:
     def execute(
         self, run: Run, crashes: Sequence[Point] = (), then: str = "crash"
     ) -> None:
-        """Runs the job to its end, through its crashes."""
+        """Runs the job to its end, through its crashes. `then`: what happens at a point (`Ticket.then`)."""
         driver, dead = self.driver(), None
         for number, point in enumerate([*crashes, None], start=1):
             run.watcher.driver = number
@@ -225,7 +225,7 @@ class Harness:
     def _try_again(
         self, run: Run, driver: Driver, query: QueryTask, failed: Finished
     ) -> tuple[Driver, Outcome]:
-        """A job that fails after a crash is started once more, as whoever runs it would; then it is stuck."""
+        """Starts a job that failed after a crash once more, as its operator would. A second failure makes it stuck."""
         run.notes.append(
             f"after the crash the sink raised {failed.failed}; the job was started once more"
         )
@@ -264,7 +264,7 @@ class Harness:
         then: str = "crash",
         query: int = 1,
     ) -> QueryTask:
-        """What a driver must know of one query."""
+        """The task that a driver gets for one query. `number`: the driver's, from 1; `query`: the query's, from 1."""
         suffix = "" if query == 1 else f"-{query}"
         evidence = str(run.folder / f"reached-{number}.json") if point else ""
         ticket = Ticket(
@@ -291,11 +291,11 @@ class Harness:
         )
 
     def _needs_lines(self, point: Point | None) -> bool:
-        """Where lines are recorded: in the run without a crash, and in one that is to die at a line."""
+        """Whether lines are recorded: in the run without a crash, and in a run that is to die at a line."""
         return not self.healthy_log or (point is not None and point.kind is Kind.LINE)
 
     def record_crash(self, run: Run, number: int, point: Point, ending: Ending) -> None:
-        """Checks the evidence of one crash and keeps it, then looks. Raises `JobFailed` when anything does not hold."""
+        """Checks the proof of one crash, records the crash and takes a reading. Raises `JobFailed` without a proof."""
         seen = read_evidence(run.folder / f"reached-{number}.json", point)
         reached = Reached(seen["pid"], seen["session"])
         proof = check_death(point.id, ending, reached)
@@ -333,7 +333,7 @@ class Harness:
 
 
 def check_store(reader: Reader) -> int:
-    """How many rows the store had before `reset`. Raises `InvalidInput` if it is not empty when the test begins."""
+    """Returns how many rows the store had before `reset`. Raises `InvalidInput` if the store is not empty for the test."""
     seen: list[Seen] = reader.read_surely(2.0)
     if reader.resets:
         reader.reset()
@@ -351,7 +351,7 @@ def check_store(reader: Reader) -> int:
 
 
 def forget(folder: Path) -> None:
-    """Removes what a run left, but not its log and its evidence."""
+    """Removes a run's checkpoints, but not its log and its evidence."""
     for path in folder.glob("checkpoint*"):
         with suppress(OSError):
             shutil.rmtree(path)

@@ -1,7 +1,7 @@
-"""The user's file: loading it, and telling what the name in it is. Run as a program, it says so as one value.
+"""Loads the user's file, and finds out how Spark calls the sink that it names. Run as a program, it prints the answer.
 
 The file is only ever imported in a process of its own, in a driver, or in a Python worker, never in the process of the
-command line. This module must not change the file, nor call what it finds.
+command line. This module must not change the file, nor call the sink.
 """
 
 import importlib
@@ -25,12 +25,12 @@ from labkit.crashtest.instrument.project import package_root
 from labkit.host.processes import wire
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
-"""In the environment of a driver under test: the user's project (`labkit.crashtest.instrument.project`), for its workers."""
+"""The environment variable that tells a driver's workers the user's project (`labkit.crashtest.instrument.project`)."""
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 LOAD_SECONDS = 60.0
-"""How long a file may take to be imported."""
+"""Seconds within which a file must be imported."""
 
 
 class Adapter(StrEnum):
@@ -40,27 +40,27 @@ class Adapter(StrEnum):
     WRITER = "foreach"
     SOURCE = "data source"
     STREAM = "writeStream"
-    """A function that is given the stream and starts a query on it, or returns what starts one."""
+    """A function that gets the stream and starts a query on it, or returns a writer to be started."""
     FORMAT = "format"
     TABLE = "table"
-    """Of these two the sink is one of Spark's, known by its name alone."""
+    """For `FORMAT` and `TABLE` the sink is one of Spark's, known by its name alone."""
 
 
 BY_NAME = (Adapter.FORMAT, Adapter.TABLE)
-"""Those for which there is no code of the user's."""
+"""Adapters without any code of the user's."""
 
 IN_JVM = (Adapter.STREAM, *BY_NAME)
-"""Those whose sink may lie in the JVM, where nothing is seen."""
+"""Adapters whose sink may lie in the JVM, where nothing is seen."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A file and a name in it."""
+    """The sink or reader under test: a file and a name in it."""
 
     file: str
     name: str
     said: str = ""
-    """What a person calls it; empty: by file and name."""
+    """The name that a person reads; empty: file and name."""
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
@@ -95,7 +95,7 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Under which name every process knows the file, so that what one pickles another can read.
+    """The name under which every process imports the file, so that a pickled object can be read in any of them.
 
     A file of a package has its usual name, so that its relative imports work.
     """
@@ -109,7 +109,7 @@ def module_name(file: str) -> str:
 
 
 def load(file: str, *, anew: bool = False) -> ModuleType:
-    """Imports the file by its path. Raises `InvalidInput` in one sentence when it does not import."""
+    """Imports the file by its path, `anew` also if it was imported before. Raises `InvalidInput` if it does not import."""
     name = module_name(file)
     if name in sys.modules and not anew:
         return sys.modules[name]
@@ -134,7 +134,7 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
 
 
 def reach(file: str) -> None:
-    """Lets this process import what lies beside the file, and what can be imported where the test was started."""
+    """Lets this process import neighbours of the file, and whatever the folder of the test's start can import."""
     for folder in (str(package_root(file)), str(Path(file).parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -148,7 +148,7 @@ def _said(error: BaseException) -> str:
 
 
 def find(subject: Subject) -> Any:
-    """What the name stands for. Raises `InvalidInput` if the file has no such name."""
+    """The object behind the name. Raises `InvalidInput` if the file has no such name."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
         raise InvalidInput(
@@ -158,7 +158,7 @@ def find(subject: Subject) -> Any:
 
 
 def adapter_of(found: Any, where: object) -> Adapter:
-    """How Spark would call it. Raises `InvalidInput` in one sentence if it is no sink."""
+    """The way in which Spark would call the object. Raises `InvalidInput` in one sentence if it is no sink."""
     if inspect.isclass(found) and _is_data_source(found):
         if not callable(
             getattr(found, "streamWriter", None)
@@ -187,7 +187,7 @@ def adapter_of(found: Any, where: object) -> Adapter:
 
 
 def _starts_query(function: Any) -> bool:
-    """Whether a function of one parameter takes a stream: it says so, or it asks its parameter for `writeStream`."""
+    """Whether a function of one parameter takes a stream: its annotation says so, or it uses `writeStream`."""
     code = getattr(function, "__code__", None)
     if code is not None and {"writeStream", "toTable"} & set(code.co_names):
         return True
@@ -195,37 +195,37 @@ def _starts_query(function: Any) -> bool:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return False
-    said = str(parameters[0].annotation) if parameters else ""
-    return "DataFrame" in said or "DataStreamWriter" in said
+    annotation = str(parameters[0].annotation) if parameters else ""
+    return "DataFrame" in annotation or "DataStreamWriter" in annotation
 
 
-def _is_data_source(found: type) -> bool:
-    """By name, since the process that asks need not import pyspark for it."""
+def _is_data_source(sink: type) -> bool:
+    """Whether a class is a Python data source, told by name: the asking process need not import pyspark for it."""
     return any(
         (base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource")
-        for base in found.__mro__
+        for base in sink.__mro__
     )
 
 
-def _own(found: type) -> set[str]:
+def _own(sink: type) -> set[str]:
     bases = (
         base
-        for base in found.__mro__
+        for base in sink.__mro__
         if base.__module__ not in ("pyspark.sql.datasource", "builtins", "abc")
     )
     return {name for base in bases for name in vars(base)}
 
 
-def _what(found: Any) -> str:
+def _what(sink: Any) -> str:
     return (
-        f"a class {found.__name__}"
-        if inspect.isclass(found)
-        else f"a {type(found).__name__}"
+        f"a class {sink.__name__}"
+        if inspect.isclass(sink)
+        else f"a {type(sink).__name__}"
     )
 
 
 def _parameters(function: Any) -> int:
-    """How many arguments it must be given by position."""
+    """The number of arguments that a function must be given by position; 2 if it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -237,7 +237,7 @@ def _parameters(function: Any) -> int:
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """What the program says of the name. The tag tells it from what the user's file prints."""
+    """The program's answer. The tag tells it from what the user's file prints."""
 
     adapter: Adapter | None = None
     because: str = ""
@@ -245,7 +245,7 @@ class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
 
 
 def examine(subject: Subject) -> Adapter:
-    """What the name is, found out in a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
+    """How Spark would call the sink, told by a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
     command = [
         sys.executable,
         "-m",
@@ -282,7 +282,7 @@ def _examined(output: bytes) -> Iterator[Examined]:
 
 
 def main(file: str, name: str) -> None:
-    """The program: one line, whatever the file itself prints."""
+    """Prints the answer on one line, whatever the file itself prints."""
     subject = Subject(file, name)
     try:
         examined = Examined(adapter=adapter_of(find(subject), subject))

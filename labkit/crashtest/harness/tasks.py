@@ -1,6 +1,6 @@
-"""What a driver under test is told: how Spark calls the sink, and the queries that it runs, one after the other.
+"""Orders for a driver under test: how Spark calls the sink, and the queries that the driver runs.
 
-This module must not know how any of it is done.
+This module must not know how an order is carried out.
 """
 
 from msgspec import Struct
@@ -10,14 +10,14 @@ from labkit.crashtest.instrument.recorder import Ticket
 
 
 class DriverTask(Struct, frozen=True):
-    """One driver."""
+    """The settings of one driver."""
 
     adapter: Adapter
     cwd: str
     """The folder in which the user's file expects to run."""
     conf: dict[str, str] = {}
     jars: list[str] = []
-    """What the user's session needs (`labkit.crashtest.spark_options`)."""
+    """`conf` and `jars` are what the user's session needs (`labkit.crashtest.spark_options`)."""
 
 
 class QueryTask(Struct, frozen=True):
@@ -28,10 +28,10 @@ class QueryTask(Struct, frozen=True):
     checkpoint: str
     input: str
     schema: str | None
-    """Of the rows, as Spark writes it; None: Spark is to find out."""
+    """The schema of the rows, as Spark writes it; None: Spark infers it."""
     adapter: Adapter
     sink: str
-    """The name in the user's file."""
+    """The name in the user's file, or of a format or a table."""
     options: dict[str, str]
     limit: float
-    """Seconds without progress after which the query is said to hang."""
+    """Seconds without progress after which the query counts as hanging."""

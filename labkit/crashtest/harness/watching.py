@@ -1,6 +1,6 @@
-"""Looks at the user's store from outside while a job runs, dies and recovers, through the user's own reader.
+"""Watches the user's store from outside while a job runs, dies and recovers, through the user's own reader.
 
-It keeps what was read whenever that changed. In the run without a crash the job waits at its points
+A reading is kept whenever it differs from the one before. In the run without a crash the job waits at its points
 (`labkit.crashtest.instrument.asking`); each question is answered by one reading of its own. This module must not judge
 what it saw.
 """
@@ -27,12 +27,12 @@ _GLANCE = 0.002
 
 
 class Watcher:
-    """Reads in the background for a block."""
+    """Reads the store in the background, within a `with` block."""
 
     def __init__(
         self, reader: Reader, pause: float = PAUSE, asks: Path | None = None
     ) -> None:
-        """`asks`: the folder in which the job asks for readings at its points; None: it does not."""
+        """`asks`: the folder in which the job asks for readings at its points; None: the job asks for none."""
         self._reader, self._pause, self._asks = reader, pause, asks
         if asks is not None:
             asks.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ class Watcher:
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self.samples: list[Sample] = []
         self.readings: list[PointReading] = []
-        """What was read at the points of the job, in order."""
+        """Readings at the points of the job, in order."""
         self.driver = 1
         self.failures = 0
         """How often the reader gave no answer while the job ran."""
@@ -76,7 +76,7 @@ class Watcher:
         self._keep(Sample(time.time(), self.driver, tuple(self._reader.read())))
 
     def _answer(self) -> None:
-        """Reads once for each question, the oldest first, and takes the question away."""
+        """Takes one reading for each question, the oldest first, and removes the question."""
         for path in sorted(self._asks.glob(f"*{SUFFIX}")) if self._asks else []:
             try:
                 question = json.loads(path.read_text(encoding="utf-8"))
@@ -97,7 +97,7 @@ class Watcher:
             )
 
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
-        """Reads now, when everything is quiet. Raises `ReaderFailed` if the reader has no answer even then."""
+        """Takes a reading while no driver acts. Raises `ReaderFailed` if the reader cannot answer even then."""
         with self._lock:
             seen = tuple(self._reader.read_surely())
             self._keep(Sample(time.time(), self.driver, seen, moment, unfinished))

@@ -1,4 +1,4 @@
-"""What is put around a user's code so that its durable effects are seen where they happen.
+"""Instruments around a user's code, which record its durable effects where they happen.
 
-It must not decide what an effect means, and must not change what the code does.
+This package must not decide what an effect means, and must not change what the code does.
 """

@@ -1,9 +1,8 @@
-"""The three ways in which Spark calls a sink, each with the recorder around the user's own object.
+"""Adapters: three ways in which Spark calls a sink, each with the recorder around the user's own object.
 
-An adapter carries the file and the name, never the object: every process imports the user's file itself, after
-its instruments are in place. What Spark would pickle of a data source's writer is pickled all the same, so its
-state travels as it would without an adapter. This module must not do anything for the sink, nor hide what it
-raises.
+An adapter carries the file and the name, never the object: every process imports the user's file itself, after its
+instruments are in place. A data source's writer is pickled as Spark would pickle it, so its state travels as it would
+without an adapter. This module must not do anything for the sink, nor hide an error of the sink.
 """
 
 import copy
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = "labkit_crashtest"
 TICKET, NAME = "labkit.ticket", "labkit.name"
-"""Options of the data source that are ours; the user's sees the others."""
+"""Options of the data source that belong to the adapter; the user's data source gets the others."""
 
 
 def ready(ticket: Ticket) -> None:
@@ -40,7 +39,7 @@ def ready(ticket: Ticket) -> None:
 
 
 class BatchDoor:
-    """A foreachBatch function; runs in the driver."""
+    """The adapter of a foreachBatch function; runs in the driver."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
         ready(ticket)
@@ -53,7 +52,7 @@ class BatchDoor:
 
 
 class WriterDoor:
-    """A ForeachWriter, or a function of a row; runs in tasks, a fresh copy in each."""
+    """The adapter of a ForeachWriter, or of a function of a row; runs in tasks, a fresh copy in each."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
         self._ticket, self._name = ticket, name
@@ -63,8 +62,8 @@ class WriterDoor:
     def open(self, partition: int, batch: int) -> bool:
         ready(self._ticket)
         self._call = recorder.begin(self._ticket, batch, f"task {partition}")
-        found = find(Subject(self._ticket.file, self._name))
-        self._writer = found() if inspect.isclass(found) else _copied(found)
+        sink = find(Subject(self._ticket.file, self._name))
+        self._writer = sink() if inspect.isclass(sink) else _copied(sink)
         return not hasattr(self._writer, "open") or bool(
             self._writer.open(partition, batch)
         )
@@ -86,13 +85,13 @@ class WriterDoor:
             recorder.end(self._call, failed=failed)
 
 
-def _copied(found: Any) -> Any:
-    """Each task gets what Spark would unpickle there."""
-    return found if inspect.isfunction(found) else copy.deepcopy(found)
+def _copied(writer: Any) -> Any:
+    """A task's own copy of a writer, as Spark would unpickle one there; a function itself."""
+    return writer if inspect.isfunction(writer) else copy.deepcopy(writer)
 
 
 class SourceDoor(DataSource):
-    """A Python Data Source with a stream writer."""
+    """The adapter of a Python Data Source with a stream writer."""
 
     @classmethod
     def name(cls) -> str:
@@ -121,12 +120,12 @@ class SourceDoor(DataSource):
 
 
 def as_option(ticket: Ticket) -> str:
-    """A ticket as an option of a data source, whose keys and values Spark keeps as they are."""
+    """A ticket as an option of a data source, in a form that Spark passes on unchanged."""
     return pickle.dumps(ticket.to_json()).hex()
 
 
-class _Doorway:
-    """What both kinds of writer have in common."""
+class _RecordedWriter:
+    """The common part of the adapters of stream writers."""
 
     def __init__(self, ticket: Ticket, writer: Any) -> None:
         self._ticket, self._writer = ticket, writer
@@ -154,16 +153,17 @@ class _Doorway:
         self._writer.abort(messages, batchId)
 
 
-class StreamDoor(_Doorway, DataSourceStreamWriter):
-    """A writer of rows."""
+class StreamDoor(_RecordedWriter, DataSourceStreamWriter):
+    """The adapter of a writer of rows."""
 
 
-class ArrowStreamDoor(_Doorway, DataSourceStreamArrowWriter):
-    """A writer of record batches."""
+class ArrowStreamDoor(_RecordedWriter, DataSourceStreamArrowWriter):
+    """The adapter of a writer of record batches."""
 
 
 def _rebuilt(kind: type, ticket: dict[str, Any], writer: bytes) -> Any:
-    found = Ticket.from_json(ticket)
-    ready(found)
-    load(found.file)
-    return kind(found, pickle.loads(writer))  # noqa: S301  # pickled by ourselves a moment ago
+    """Unpickles an adapter. The instruments come first, then the user's file, then the user's writer."""
+    unpacked = Ticket.from_json(ticket)
+    ready(unpacked)
+    load(unpacked.file)
+    return kind(unpacked, pickle.loads(writer))  # noqa: S301  # pickled by ourselves a moment ago

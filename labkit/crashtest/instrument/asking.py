@@ -1,8 +1,8 @@
-"""Has the user's reader asked while the process waits at a point, so that a reading belongs to a place, not to a time.
+"""Asks for a reading while the process waits at a point, so that the reading belongs to a place, not to a time.
 
-The process leaves a question, a file that names the point, and waits until the watcher has taken it away
-(`labkit.crashtest.harness.watching`). It waits for a bounded time, since the sink may hold a lock that its reader
-needs. No other thread of the process begins an effect meanwhile. This module must not read the user's store.
+The process leaves a question, a file that names the point, and waits until the watcher has removed the file
+(`labkit.crashtest.harness.watching`). The wait is bounded, since the sink may hold a lock that its reader needs. No
+other thread of the process begins an effect meanwhile. This module must not read the user's store.
 """
 
 import json
@@ -25,48 +25,49 @@ _open, _write, _close, _rename, _unlink = (
     os.rename,
     os.unlink,
 )
-"""As they are before `labkit.crashtest.instrument.install` puts its own in their place."""
+"""The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
 
 SUFFIX = ".ask"
 PATIENCE = 6.0
-"""Seconds for one answer: a reader that meets a lock of SQLite gives up after five."""
+"""Seconds to wait for one answer: a reader that meets a lock of SQLite gives up after five."""
 
 IN_VAIN = 15.0
-"""Seconds that a process waits for answers that do not come; after that it waits `BRIEF` each time."""
+"""Seconds of waiting without an answer, in all; after that a process waits `BRIEF` for each."""
 
 IN_ALL = 20.0
-"""Seconds that a process waits in all; after that it asks no more."""
+"""Seconds of waiting in all; after that the process asks no more."""
 
 BRIEF = 0.2
+"""Seconds to wait for one answer once too many did not come."""
 _POLL = 0.002
 
 
 class Asker:
-    """The questions of this process."""
+    """Asks the questions of this process, one at a time."""
 
     def __init__(self) -> None:
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Also in a forked process: the thread that held the lock is not there."""
+        """Starts afresh, also in a forked process: the thread that held the lock does not exist there."""
         self._lock = threading.Lock()
         self._under_way = 0
         self._count = 0
         self._in_vain = self._in_all = 0.0
 
     def enter(self) -> None:
-        """An effect begins, unless somebody is asking; then it waits."""
+        """Counts an effect that begins; waits first while a question is open."""
         with self._lock:
             self._under_way += 1
 
     def leave(self) -> None:
-        """An effect is over and in the log. A forked process may leave what its parent has entered."""
+        """Counts an effect that is over and in the log. A forked process may leave an effect that its parent entered."""
         with self._lock:
             self._under_way = max(self._under_way - 1, 0)
 
     def ask(self, ticket: "Ticket", effect: Effect, side: Side) -> None:
-        """Waits until the reader was asked, or for as long as one may wait. Does nothing where nobody answers."""
+        """Waits until the reader was asked, within the limits above. Does nothing where no watcher answers."""
         again = effect.kind is Kind.SEND and effect.nth > 1
         if not ticket.asks or self._in_all > IN_ALL or again:
             return

@@ -1,4 +1,4 @@
-"""One call of the sink that is under way in a process, and the numbers that its effects and lines get.
+"""One call of the sink that is under way in a process, and the numbers of its effects and lines.
 
 This module must not write, wait or stop anything.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from labkit.crashtest.instrument.recorder import Ticket
 
 TIMES = 2
-"""How often one line of a call is recorded from its first time on; of the others only the last time."""
+"""How many executions of one line are recorded in a call, the first ones; of the others only the last one is."""
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Call:
     passed: Counter[tuple[str, int]] = field(default_factory=Counter)
     """How often each line was executed; only where lines are places."""
     last: dict[tuple[str, int], Effect] = field(default_factory=dict)
-    """Of the lines that were executed more often than they are recorded, the latest time."""
+    """The latest execution of each line that was executed more often than recorded."""
     step: int = 0
     tracer: LineTracer | None = None
 
     def line(self, place: tuple[str, int]) -> Effect:
-        """The next line, as a place in the order of the call."""
+        """Counts a line that is about to be executed, and returns it as a place in the order of the call."""
         file, line = place
         with self.lock:
             self.step += 1
@@ -55,7 +55,7 @@ class Call:
             )
 
     def next(self, kind: Kind, place: tuple[str, int], *, late: bool = False) -> Effect:
-        """The next effect, numbered from 1, as it is before it has happened. `place`: file and line of the project."""
+        """Counts an effect, from 1, and returns it as it is before it happens. `place`: file and line of the project."""
         file, line = place
         with self.lock:
             self.count += 1

@@ -1,7 +1,7 @@
-"""Forks Python workers for Spark, with the instruments in place: also for tasks that run the user's code without an adapter.
+"""The daemon that forks Spark's Python workers with the instruments in place, also for code without an adapter.
 
-Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). The rest
-is PySpark's own.
+Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). This module must
+not change how PySpark's own daemon, which it calls, forks and ends workers.
 """
 
 import sys

@@ -44,7 +44,7 @@ DESCRIPTORS = {
     "fsync": Kind.FSYNC,
     "fdatasync": Kind.FSYNC,
 }
-"""Functions of `os` whose first argument is what they change, already open."""
+"""Functions of `os` whose first argument is the descriptor of the file that they change."""
 
 
 def instrument_files() -> None:
@@ -112,13 +112,13 @@ def _writes(mode: str) -> bool:
 
 
 def _ours() -> bool:
-    """Whether the user's project is on the stack, in whichever run this process works for."""
+    """Whether a frame of a watched project is on the stack."""
     frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
     return any(project.line(frame)[1] for project in watched)
 
 
 watched: set[Project] = set()
-"""The projects whose files this process has imported, or will."""
+"""The projects whose files this process has imported, or is going to import."""
 
 
 def _around(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
@@ -160,7 +160,7 @@ def _around_open(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _on_disk(descriptor: int) -> bool:
-    """A regular file or a folder: pipes and sockets are not durable."""
+    """Whether a descriptor belongs to a regular file or a folder: pipes and sockets are not durable."""
     try:
         mode = _fstat(descriptor).st_mode
     except OSError:

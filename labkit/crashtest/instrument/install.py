@@ -1,8 +1,9 @@
-"""Puts a recorder around what writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), Spark's writers, sockets.
+"""Puts a recorder around whatever writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), Spark, sockets.
 
-`install` is called once in a process, before the user's file is imported. Modules that are imported later are met
-when they are. What writes below Python without one of these (C extensions such as pyarrow or confluent_kafka) is not
-seen. This module must not decide what an effect means, and leaves alone whatever no line of the user's project does.
+`install` is called once in a process, before the user's file is imported. A module that is imported later gets its
+instrument after its import. Writes below Python by any other way (C extensions such as pyarrow or confluent_kafka) are
+not seen. This module must not decide what an effect means, and must not record anything that the user's project does
+not do.
 """
 
 import functools
@@ -29,7 +30,7 @@ INSTRUMENTS: dict[str, Callable[[ModuleType], None]] = {
     "socket": network.instrument_socket,
     "ssl": network.instrument_ssl,
 }
-"""What is done to a module as soon as it has been imported."""
+"""The instrument of each module, called with the module as soon as that has been imported."""
 
 _installed: list[bool] = []
 
@@ -44,16 +45,16 @@ def install() -> None:
         files.watched.add(project)
         reach(project.file)
     files.instrument_files()
-    sys.meta_path.insert(0, _Meeting())
+    sys.meta_path.insert(0, _InstrumentFinder())
     for name, instrument in INSTRUMENTS.items():
         if name in sys.modules:
             instrument(sys.modules[name])
 
 
-class _Meeting(MetaPathFinder):
-    """Finds the modules that get an instrument as anybody would, and gives it to them behind their import.
+class _InstrumentFinder(MetaPathFinder):
+    """Finds the modules that have an instrument, as Python would, and instruments them after their import.
 
-    Also finds the user's file, where a worker is to unpickle a function of it by its name.
+    Also finds the user's file for a worker, which is to unpickle a function of that file by its name.
     """
 
     def find_spec(
@@ -75,12 +76,12 @@ class _Meeting(MetaPathFinder):
 
 @functools.cache
 def _subject_name(text: str) -> str:
-    """Under which name the user's file is imported; empty in a process that has none."""
+    """The name under which the user's file is imported; empty in a process without a user's file."""
     return module_name(Project.from_text(text).file) if text else ""
 
 
 class _InstrumentedLoader(Loader):
-    """Loads a module as its own loader does, then gives it its instrument."""
+    """Loads a module by the module's own loader, then instruments it."""
 
     def __init__(
         self, loader: Loader, instrument: Callable[[ModuleType], None]

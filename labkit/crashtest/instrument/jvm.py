@@ -1,4 +1,7 @@
-"""Records that the user's code has the JVM write a DataFrame: the call as a whole, since nothing inside is seen."""
+"""Records that the user's code has the JVM write a DataFrame: the call as a whole, since nothing inside is seen.
+
+This module must not import pyspark, nor look into what the JVM does.
+"""
 
 import functools
 import re
@@ -22,7 +25,7 @@ _DEFINES = re.compile(r"\s*(?:create|alter)\b", re.IGNORECASE)
 
 
 def kind_of_spark(sql: str) -> Kind | None:
-    """What a statement of Spark SQL does, by its words; None if nothing lasts by it."""
+    """The kind of a statement of Spark SQL, told from its words; None if nothing lasts by it."""
     if _NOT_KEPT.match(sql):
         return None
     if _WRITES.match(sql):
@@ -82,7 +85,7 @@ def instrument_session(module: ModuleType) -> None:
 
 
 def instrument_merge(module: ModuleType) -> None:
-    """Wraps `MergeIntoWriter.merge`, by which `DataFrame.mergeInto` ends."""
+    """Wraps `MergeIntoWriter.merge`, the last call of a `DataFrame.mergeInto`."""
     writer = module.MergeIntoWriter
     if not hasattr(writer.merge, "recorded"):
         writer.merge = _around(writer.merge, "merge")

@@ -1,6 +1,6 @@
-"""Records what the user's code asks a producer of kafka-python: send, flush, and the ends of transactions.
+"""Records the calls of the user's code to a producer of kafka-python: send, flush, and the ends of transactions.
 
-A message that was sent may still lie in the producer; a flush says that it does not. This module must not import kafka.
+A message that was sent may still lie in the producer; after a flush none does. This module must not import kafka.
 """
 
 import functools
@@ -18,6 +18,7 @@ METHODS = {
     "abort_transaction": Kind.ROLLBACK,
     "send_offsets_to_transaction": Kind.STATEMENT,
 }
+"""Methods of `KafkaProducer`, and the kind of effect that each one has."""
 
 
 def instrument_kafka(module: ModuleType) -> None:

@@ -1,8 +1,8 @@
-"""Tells when a line of the user's project is about to be executed, in the threads of one call of the sink.
+"""Traces the lines of the user's project that are about to be executed, in the threads of one call of the sink.
 
-So a place can be found, and reached, beside a statement whose library writes where no instrument sees it. By
-`sys.settrace`, which every Python has; what is not the project's runs untraced, but for one question a function call.
-This module must not decide what is done at a line.
+So a point can lie beside a statement whose library writes where no instrument sees it. Tracing uses `sys.settrace`,
+which every Python has; code outside of the project runs untraced, but for one question for each function call. This
+module must not decide what is done at a line.
 """
 
 import sys
@@ -17,7 +17,7 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class LineTracer:
-    """The lines of one call, from `start` to `stop`, which one thread calls; threads begun meanwhile are traced too."""
+    """Traces one call, from `start` to `stop`, which one thread calls; threads begun meanwhile are traced, too."""
 
     def __init__(self, project: Project, passed: Callable[[FrameType], None]) -> None:
         """`passed` is called before each line, in the thread that executes it."""
@@ -25,12 +25,12 @@ class LineTracer:
         self._over = False
 
     def start(self) -> None:
-        """From the next function call on."""
+        """Begins the trace with the next function call."""
         threading.settrace(self._called)
         sys.settrace(self._called)
 
     def stop(self) -> None:
-        """No line is told any more, also of threads that outlive the call."""
+        """Ends the trace, also in threads that outlive the call."""
         self._over = True
         sys.settrace(None)
         threading.settrace(None)

@@ -1,8 +1,8 @@
-"""Records that the user's code sends bytes to somebody over a socket of Python, as requests and redis-py do.
+"""Records bytes that the user's code sends over a socket of Python, as requests and redis-py do.
 
-What the receiver makes of them is not seen, so such an effect is never a durable one; it says that there is something
-that the test cannot see. The sockets of PySpark, and of clients whose effects are recorded as such, are left alone.
-This module must not send anything.
+What the receiver does with the bytes is not seen, so such an effect is never durable; it marks something that the test
+cannot see. The sockets of PySpark, and of clients whose effects are recorded as such, are left alone. This module must
+not send anything.
 """
 
 import functools
@@ -16,16 +16,16 @@ from labkit.crashtest.instrument.recorder import recorder
 
 SENDS = ("send", "sendall", "sendmsg", "sendto")
 KNOWN = ("pyspark", "py4j", "kafka", "psycopg", "logging")
-"""Packages whose sockets are no news: the driver's own, and clients that are recorded."""
+"""Packages whose sockets are not recorded: PySpark's own, logging, and clients with an instrument of their own."""
 
 
 def instrument_socket(module: ModuleType) -> None:
-    """Wraps what sends in `socket.socket`."""
+    """Wraps the methods of `socket.socket` that send."""
     _instrument(module.socket)
 
 
 def instrument_ssl(module: ModuleType) -> None:
-    """The same for encrypted sockets, which do not use the methods of plain ones."""
+    """Wraps those methods for encrypted sockets, which do not use the methods of plain ones."""
     _instrument(module.SSLSocket)
 
 
@@ -50,7 +50,7 @@ def _around(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_known() -> bool:
-    """Whether one of the packages above sends: what lies between it and the user's line does not matter."""
+    """Whether a package of `KNOWN` is on the stack, at whatever distance from the user's line."""
     folders = tuple(folder for name in KNOWN if (folder := _folder(name)))
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # the one way to it
     while frame is not None:
@@ -61,13 +61,13 @@ def _is_known() -> bool:
 
 
 def _folder(package: str) -> str:
-    """Where a package was imported from; empty if it was not. A user's own folder may have the same name."""
+    """The folder from which a package was imported; empty if it was not. A user's own folder may have the same name."""
     file = sys.modules[package].__file__ if package in sys.modules else None
     return file.removesuffix("__init__.py") if file else ""
 
 
 def _peer(own: Any, arguments: tuple[Any, ...]) -> str:
-    """Who gets it: `host:port` or the path of a socket; empty for a pair of sockets within one program."""
+    """The receiver: `host:port` or the path of a socket; empty for a pair of sockets within one program."""
     try:
         address = own.getpeername()
     except OSError:

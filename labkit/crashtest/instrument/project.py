@@ -1,4 +1,4 @@
-"""Whose code counts: every file of the user's project, not the interpreter's, an installed package's or the lab's.
+"""The user's project: which code counts as the sink's, and which is the interpreter's, a package's or the lab's.
 
 An effect is the sink's if a frame of the project is on the stack. What a logger writes is no part of the sink, and
 neither is what the user has named with `--ignore`. This module must not import the user's code.
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import NamedTuple
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
-"""Folders below which nothing is the user's own, unless `--code` names it."""
+"""Folders below which no file is the user's own, unless `--code` names it."""
 
 _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
@@ -29,12 +29,12 @@ _LOGGING = str(Path(logging.__file__).parent)
 
 
 class Project(NamedTuple):
-    """One user's code, as every process of a test must know it."""
+    """The user's code, as every process of a test must know it."""
 
     file: str
     """The sink's own file."""
     folders: tuple[str, ...] = ()
-    """The project: the file's folder, the root of its package, the folder in which the test was started."""
+    """The file's folder, the root of its package, and the folder in which the test was started."""
     more: tuple[str, ...] = ()
     """What `--code` names; here installed packages count, too."""
     ignored: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Project(NamedTuple):
         return cls(file, *(tuple(each) for each in lists))
 
     def text(self) -> str:
-        """For the environment of another process."""
+        """The project as text, for the environment of another process."""
         return json.dumps(self)
 
     def ignores(self, target: str) -> bool:
@@ -103,7 +103,7 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 @functools.cache
 def short(file: str, folders: tuple[str, ...]) -> str:
-    """A file's name as a person knows it: from the nearest folder of the project on."""
+    """A file's name for a person: its path within the nearest folder of the project."""
     path = os.path.realpath(file)
     above = [folder for folder in folders if _below(path, (folder,))]
     return os.path.relpath(path, max(above, key=len)) if above else path
@@ -121,7 +121,7 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """The folder from which a file is imported that names its neighbours by dots, though no folder has an `__init__`."""
+    """The folder from which a file with relative imports is imported, if no folder has an `__init__`."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

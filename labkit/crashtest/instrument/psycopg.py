@@ -21,11 +21,11 @@ METHODS = {
     "tpc_commit": Kind.COMMIT,
     "tpc_rollback": Kind.ROLLBACK,
 }
-"""Of a connection."""
+"""Methods of a connection, and the kind of effect that each one has."""
 
 
 class About(NamedTuple):
-    """What a call is about to do: for the recorder."""
+    """What a call is about to do, as arguments of `Recorder.effect`."""
 
     kind: Kind
     target: str
@@ -33,7 +33,7 @@ class About(NamedTuple):
 
 
 Tells = Callable[..., About | None]
-"""Says of a call, by its arguments, what it is about to do; None if it changes nothing."""
+"""A function that foretells a call from its arguments; None if the call changes nothing."""
 
 
 def instrument_psycopg(module: ModuleType) -> None:
@@ -76,7 +76,7 @@ def _called(plain: Callable[..., Any], tells: Tells) -> Callable[..., Any]:
 
 
 def _awaited(plain: Callable[..., Any], tells: Tells) -> Callable[..., Any]:
-    """The same for a coroutine: the effect lasts until it has been awaited."""
+    """Wraps a coroutine: the effect lasts until the coroutine has been awaited."""
 
     @functools.wraps(plain)
     async def recorded(self: Any, *arguments: Any, **named: Any) -> Any:

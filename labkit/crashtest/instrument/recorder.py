@@ -1,11 +1,11 @@
-"""One process's part of a recorded run: which call of the sink is under way, what it did, and where it is to stop.
+"""The recorder of one process: which call of the sink is under way, which effects it had, and where it is to stop.
 
-Every effect is written to the run's log when it has happened. The same place is where a point is reached:
-whoever reaches the armed one writes its evidence and stops its whole process (SIGSTOP), threads and all, as a
-crash would; `labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's project is on
-the stack, so what PySpark or an interpreter writes for itself does not. In the run without a crash the process also
-waits on both sides of every effect until the user's reader was asked. Used by drivers and by Python workers; must not
-import the user's file.
+Every effect is written to the run's log when it has happened. The recorder also knows when a point is reached: the
+process that reaches the armed point writes its evidence and stops as a whole (SIGSTOP), threads and all, as a crash
+would; `labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's project is on the stack,
+so what PySpark or an interpreter writes for itself does not. In the run without a crash the process also waits on both
+sides of every effect until the user's reader was asked. Used by drivers and by Python workers; must not import the
+user's file.
 """
 
 import functools
@@ -29,7 +29,7 @@ from labkit.crashtest.instrument.lines import LineTracer
 from labkit.crashtest.instrument.project import Project
 
 PROPERTY = "labkit.crashtest"
-"""The local property of Spark by which tasks learn of which run they are (TaskContext.getLocalProperty)."""
+"""The local property of Spark that carries the run's ticket to tasks (TaskContext.getLocalProperty)."""
 
 _open, _write, _close, _fsync, _rename = (
     os.open,
@@ -38,12 +38,12 @@ _open, _write, _close, _fsync, _rename = (
     os.fsync,
     os.rename,
 )
-"""As they are before `labkit.crashtest.instrument.install` puts its own in their place."""
+"""The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """What a process must know of the run it works for."""
+    """What a process must know of its run."""
 
     file: str
     """The user's file."""
@@ -58,13 +58,13 @@ class Ticket:
     ignored: tuple[str, ...] = ()
     """With `file` the user's project: an effect is the sink's if a frame of it is on the stack."""
     asks: str = ""
-    """The folder in which the process asks for a reading at each point; empty: it does not wait for any."""
+    """The folder in which the process asks for a reading at each point; empty: the process asks for none."""
     lines: bool = False
-    """Whether the lines of the project are places, too."""
+    """Whether lines of the project are recorded as places, too."""
 
     @property
     def project(self) -> Project:
-        """Whose code counts."""
+        """The user's project, whose effects count."""
         return Project(self.file, self.folders, self.more, self.ignored)
 
     def to_json(self) -> dict[str, Any]:
@@ -80,11 +80,11 @@ class Ticket:
 
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
-"""Whether an effect is under way here: in this thread, and of coroutines in this task."""
+"""Whether an effect is under way in this thread, or in this task of asyncio."""
 
 
 class Recorder:
-    """Of this process. There is one, `recorder`."""
+    """Records the calls and effects of this process, which has one recorder, `recorder`."""
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
@@ -96,30 +96,30 @@ class Recorder:
 
     @contextmanager
     def call(self, ticket: Ticket, batch: int, where: str) -> Iterator[None]:
-        """A call of the sink, for a block."""
-        found = self.begin(ticket, batch, where)
+        """Records a call of the sink, within a `with` block."""
+        begun = self.begin(ticket, batch, where)
         try:
             yield
         except BaseException:
-            self.end(found, failed=True)
+            self.end(begun, failed=True)
             raise
-        self.end(found)
+        self.end(begun)
 
     def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
-        """A call of the sink begins."""
+        """Begins a call of the sink."""
         await_kill(ticket, batch)
         self._ended = None
-        found = Call(ticket, batch, where)
-        self._bound(found, Kind.BEGIN)
-        self._calls.append(found)
+        begun = Call(ticket, batch, where)
+        self._bound(begun, Kind.BEGIN)
+        self._calls.append(begun)
         if ticket.lines:
-            passed = functools.partial(self._line, found)
-            found.tracer = LineTracer(ticket.project, passed)
-            found.tracer.start()
-        return found
+            passed = functools.partial(self._line, begun)
+            begun.tracer = LineTracer(ticket.project, passed)
+            begun.tracer.start()
+        return begun
 
     def end(self, call: Call, *, failed: bool = False) -> None:
-        """A call of the sink is over."""
+        """Ends a call of the sink; `failed`: the call raised an error."""
         if call.tracer is not None:
             call.tracer.stop()
         for effect in call.last.values():
@@ -139,7 +139,7 @@ class Recorder:
             self._reach(call.ticket, effect, Side.AFTER)
 
     def _line(self, call: Call, frame: FrameType) -> None:
-        """A line of the project is about to be executed; what an effect calls is a part of that effect."""
+        """Records a line that is about to be executed. Within an effect lines are a part of that effect."""
         if _inside.get():
             return
         place = call.ticket.project.line(frame)
@@ -157,16 +157,16 @@ class Recorder:
     def effect(
         self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None
     ) -> Iterator[None]:
-        """One effect, for the block that has it. `decide` says afterwards what it was, where only that can tell.
+        """Records one effect, within the `with` block that has it. `decide` gives the kind afterwards, if the end tells it.
 
-        Effects inside an effect are its own: a commit that executes a statement is one effect.
+        Effects inside an effect are a part of it: a commit that executes a statement is one effect.
         """
         frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
-        found = None if _inside.get() else self._next(kind, str(target), frame)
-        if found is None:
+        upcoming = None if _inside.get() else self._next(kind, str(target), frame)
+        if upcoming is None:
             yield
             return
-        ticket, effect = found
+        ticket, effect = upcoming
         if not effect.late:
             self._asker.ask(ticket, effect, Side.BEFORE)
             self._reach(ticket, effect, Side.BEFORE)
@@ -188,9 +188,9 @@ class Recorder:
     def _next(
         self, kind: Kind, target: str, frame: FrameType
     ) -> tuple[Ticket, Effect] | None:
-        """The effect that is about to happen. None if it is none of the project's.
+        """The effect that is about to happen; None if it is not the project's, or is ignored.
 
-        One that happens when no call is under way is late: its thread outlived the call.
+        An effect with no call under way is late: its thread outlived the call.
         """
         call = self._current()
         owner = call or self._ended
@@ -209,7 +209,7 @@ class Recorder:
         return self._calls[-1] if self._calls else self._task()
 
     def _task(self) -> Call | None:
-        """A task that runs the user's code without an adapter of ours, as in `foreachPartition`."""
+        """The call of a task that runs the user's code without an adapter, as in `foreachPartition`."""
         module = sys.modules.get("pyspark.taskcontext")
         context = module and module.TaskContext.get()
         text = context and context.getLocalProperty(PROPERTY)
@@ -243,7 +243,7 @@ recorder = Recorder()
 
 
 def called_by_engine(frame: FrameType | None) -> bool:
-    """Whether the JVM has called what is running, as it calls a query's listeners; the sink's own threads it has not."""
+    """Whether the JVM has called the running code, as it calls a query's listeners; the sink's threads are not."""
     while frame is not None:
         if "/py4j/" in frame.f_code.co_filename:
             return True
@@ -252,7 +252,7 @@ def called_by_engine(frame: FrameType | None) -> bool:
 
 
 def append(path: str, content: dict[str, Any]) -> None:
-    """One line for the run's log, whole or not at all: processes write to it side by side."""
+    """Appends one line to a log, whole or not at all, since processes write to it side by side."""
     descriptor = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         _write(descriptor, json.dumps(content).encode() + b"\n")
@@ -261,18 +261,18 @@ def append(path: str, content: dict[str, Any]) -> None:
 
 
 def record_hit(ticket: Ticket, kind: Kind) -> bool:
-    """Leaves the evidence that the armed point was reached. False where somebody has done so before."""
+    """Leaves the evidence that the armed point was reached. False if there is evidence already."""
     assert ticket.armed is not None
     if Path(ticket.evidence).exists():
         return False
-    seen = {
+    evidence = {
         "point": ticket.armed.id,
         "kind": kind.value,
         "pid": os.getpid(),
         "session": os.getsid(0),
     }
     draft = f"{ticket.evidence}.{os.getpid()}"
-    append(draft, {**seen, "at": time.time()})
+    append(draft, {**evidence, "at": time.time()})
     with suppress(OSError):
         descriptor = _open(draft, os.O_RDONLY)
         _fsync(descriptor)
@@ -282,7 +282,7 @@ def record_hit(ticket: Ticket, kind: Kind) -> bool:
 
 
 def stop(ticket: Ticket) -> None:
-    """Stops this process where it is. Returns only in a driver that was replaced, and when it was told to go on.
+    """Stops this process at its point; with `task` kills it. Returns only with `stop`, when the file `go_on` is there.
 
     A thread may run on for a moment while its process is being stopped, so being continued is not enough.
     """
@@ -294,12 +294,12 @@ def stop(ticket: Ticket) -> None:
 
 
 def go_on(evidence: str) -> str:
-    """The file that tells whoever left this evidence to go on."""
+    """The path of the file that lets the process go on which left this evidence."""
     return f"{evidence}.go"
 
 
 def await_kill(ticket: Ticket, batch: int) -> None:
-    """Lets no batch begin behind an armed `commits/N`: the engine has written it, and the kill is on its way."""
+    """Lets no batch begin after an armed `commits/N`: the engine has written it, and the kill is on its way."""
     armed = ticket.armed
     while (
         armed is not None

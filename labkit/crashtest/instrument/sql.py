@@ -1,7 +1,7 @@
-"""Records SQL that the user's code executes through sqlite3, and tells what a statement does and what commits.
+"""Records SQL that the user's code executes through sqlite3, and tells the kind of a statement.
 
-A statement outside of any transaction commits by itself; which one that is, only the connection says afterwards. What
-only reads is no effect. This module must not open a connection of its own.
+A statement outside of any transaction commits by itself; which one that is, only the connection says afterwards. A
+statement that only reads is no effect. This module must not open a connection of its own.
 """
 
 import functools
@@ -17,7 +17,7 @@ _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL
 _MORE = re.compile(
     r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE
 )
-"""Behind a table's definition, rows of it: in a script, or as the result of a query."""
+"""Rows behind a table's definition: in a script, or as the result of a query."""
 _READS = {
     "select",
     "pragma",
@@ -39,10 +39,10 @@ _ENDS = {
 
 
 def kind_of(sql: str) -> Kind | None:
-    """What a statement does, by its first words; None if nothing is changed by it."""
-    found = _FIRST.match(sql)
+    """The kind of a statement, told from its first words; None if it changes nothing."""
+    words = _FIRST.match(sql)
     first, second = (
-        (word.lower() if word else "" for word in found.groups()) if found else ("", "")
+        (word.lower() if word else "" for word in words.groups()) if words else ("", "")
     )
     if (first, second) == ("prepare", "transaction"):
         return Kind.PREPARE
@@ -54,7 +54,7 @@ def kind_of(sql: str) -> Kind | None:
 
 
 def ended(kind: Kind) -> Kind | None:
-    """What a statement was, whether or not a transaction is open behind it; None if that tells it from a commit."""
+    """The kind of a statement that its words settle; None if only an open transaction tells it from a commit."""
     return None if kind is Kind.STATEMENT else kind
 
 
@@ -64,7 +64,7 @@ def short(sql: object) -> str:
 
 
 def instrument_sqlite(module: ModuleType) -> None:
-    """Has every connection that is opened from now on record."""
+    """Makes every connection that is opened from now on record its statements."""
     plain = module.connect
     if getattr(plain, "recorded", False):
         return

@@ -1,9 +1,9 @@
-"""A query that the user's own code starts: `stream.writeStream.format(...)`, `toTable`, or a foreachBatch function there.
+"""A query that the user's code starts: `stream.writeStream.format(...)`, `toTable`, or a foreachBatch function there.
 
-While that code runs, what it starts gets the run's checkpoint and trigger instead of its own, and the last step before
-the sink is one that hands the rows on as they are and records that a task begins, and that it has given all of its
-rows to the sink. So a job can be killed in the middle of a sink that lies in the JVM, though nothing that it does is
-seen. This module must not write anything for the sink.
+While that code runs, its queries get the run's checkpoint and trigger instead of their own. A last step before the sink
+hands the rows on unchanged; it records that a task begins, and that the task has given all of its rows to the sink. So
+a job can be killed in the middle of a sink that lies in the JVM, though no effect of that sink is seen. This module
+must not write anything for the sink.
 """
 
 import functools
@@ -26,13 +26,13 @@ IN_CALL = "labkit.crashtest.call"
 
 
 class Start(NamedTuple):
-    """What a query that is started gets."""
+    """The run's settings for a query that the user's code starts."""
 
     ticket: Ticket | None
-    """None: nothing is recorded."""
+    """The ticket of the run; None: nothing is recorded."""
     checkpoint: str
     suffix: str
-    """Behind a name that the user's code gives the query: two queries of a session must not have one name."""
+    """Text behind a name that the user's code gives the query: two queries of a session must not have one name."""
     started: list["StreamingQuery"]
     """The queries that were started."""
 
@@ -41,14 +41,14 @@ _starting = threading.local()
 
 
 def _current() -> Start | None:
-    """What this thread is to start, if it runs the user's code for that."""
-    found: Start | None = getattr(_starting, "now", None)
-    return found
+    """The settings for queries that this thread starts; None outside of `starting`."""
+    current: Start | None = getattr(_starting, "now", None)
+    return current
 
 
 @contextmanager
 def starting(start: Start) -> Iterator[None]:
-    """Whatever query this thread starts in the block is the run's."""
+    """Gives the run's settings to every query that this thread starts within the `with` block."""
     _instrument()
     _starting.now = start
     try:
@@ -77,7 +77,7 @@ class Passage:
 
 @functools.cache
 def _instrument() -> None:
-    """Puts what is described above around PySpark's own classes, in this process, once."""
+    """Wraps PySpark's own classes as described above, once in this process."""
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -165,7 +165,7 @@ class Starter:
         self._thread.start()
 
     def query(self) -> "StreamingQuery | None":
-        """The query that was started; None: not yet. Raises what the user's code raised instead."""
+        """The query that was started; None: not yet. Raises the error of the user's code, or `TypeError` for no query."""
         if self._start.started:
             return self._start.started[0]
         if self._thread.is_alive():
@@ -181,7 +181,7 @@ class Starter:
         )
 
     def end(self, seconds: float) -> bool:
-        """Whether the user's code is over too, so many seconds after its query."""
+        """Waits for the end of the user's code, at most `seconds`; returns whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
