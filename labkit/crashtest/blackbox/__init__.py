@@ -1,6 +1,7 @@
-"""A whole pipeline under test, of whatever language and engine: killed at its own system calls, judged by its rows.
+"""The test of a whole pipeline, of whatever language and engine: killed at its own system calls, judged by its rows.
 
-`settings` is what a person says, `reading` how rows come in, `expectation` which rows are due, `execution` one run,
-`points` where it is killed, `outage` what a loss of power leaves, `seeing` how much of it was seen, `campaign` the whole
-test. `xray` only looks: the order of durable effects, without a kill.
+`settings` holds the user's options, `reading` gets rows, `expectation` says which rows are due, `execution` makes one
+start, `runs` one run, `points` chooses where to kill, `outage` builds what a loss of power leaves, `seeing` checks how
+much was seen, `campaign` is the whole test. `xray` only watches: the order of durable effects, without a kill. This
+package must not ask anything of a pipeline but its command.
 """

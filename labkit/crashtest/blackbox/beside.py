@@ -30,7 +30,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One effect of a record; what else the record says of it is not needed here."""
+    """One effect of a record, with the fields that a comparison needs."""
 
     lane: str
     name: str
@@ -41,24 +41,24 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """What was done to which file, without which one of that kind it was."""
+        """The kind and the file, without the number among effects of that kind on that file."""
         return self.name.rpartition(" #")[0] or self.name
 
     @property
     def file(self) -> str:
-        """The file or peer, by the name that it has afterwards."""
+        """The file or peer, by the name that it has after the effect."""
         return self.target or self.path
 
 
 class Record(msgspec.Struct, frozen=True):
-    """One run of a pipeline without a crash."""
+    """The record of one run of a pipeline without a crash."""
 
     command: str
     effects: tuple[Seen, ...]
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """The effects in order; all writes of a file up to the next other effect on it stand at the first of them."""
+        """The effects in order; writes of a file up to the next other effect on it stand at the place of the first."""
         kept: list[Seen] = []
         writing: dict[str, int] = {}
         for each in self.effects:
@@ -77,7 +77,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """The record in a file, or in a folder of `--out`. Raises `InvalidInput`."""
+    """Reads the record in a file, or in a folder of `--out`. Raises `InvalidInput` if there is none."""
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -92,7 +92,7 @@ def read_record(path: Path) -> Record:
 
 
 class Beside:
-    """Several records on one page."""
+    """The comparison of several records on one page."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         """Raises `InvalidInput` for fewer than two."""
@@ -129,7 +129,7 @@ class Beside:
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
     def _cell(self, lane: str, said: str) -> list[str]:
-        """The lines of one cell; the lane stands before the first."""
+        """The lines of one cell, the lane before the first of them."""
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
         return [
@@ -138,12 +138,12 @@ class Beside:
         ]
 
     def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
-        """The lines of one row; a column is as wide as all others."""
+        """The lines of one row; all columns are equally wide."""
         for line in zip_longest(*cells, fillvalue=""):
             yield _BETWEEN.join(f"{part:<{self._column}}" for part in line).rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The comparison as plain data."""
         return {
             "lanes": self._lanes,
             "pipelines": [
@@ -192,7 +192,7 @@ class Beside:
 
 
 class _Page:
-    """Pieces of a picture from top to bottom."""
+    """A picture that grows from top to bottom."""
 
     def __init__(self, wide: float) -> None:
         self._wide, self._high = wide, 8.0
@@ -222,10 +222,10 @@ def _told(each: Seen) -> str:
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
     """How many effects of a lane there are, and how many of those that a power cut may take are synced."""
-    there = [each for each in effects if each.lane == lane]
-    open_ = [each for each in there if each.synced is not None]
-    number = f"{len(there)} effect{'' if len(there) == 1 else 's'}"
-    if not open_:
+    of_lane = [each for each in effects if each.lane == lane]
+    losable = [each for each in of_lane if each.synced is not None]
+    number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"
+    if not losable:
         return number
-    synced = sum(each.synced is True for each in open_)
-    return f"{number}; {synced} of {len(open_)} synced"
+    synced = sum(each.synced is True for each in losable)
+    return f"{number}; {synced} of {len(losable)} synced"

@@ -1,4 +1,4 @@
-"""Why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
+"""Names why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
 
 The crashes that go wrong lie between two effects: had these been one, nothing would have happened. This module reads
 results only; it must not count effects of records.
@@ -46,16 +46,16 @@ class Stretch(NamedTuple):
     """Neighbouring places at which a crash does the same harm."""
 
     opened: str
-    """The effect just before the first of them; empty: the command's start."""
+    """The effect just before the first of these places; empty: the command's start."""
     closing: str
-    """The effect that closes it; `exit` where none does."""
+    """The effect just after the last of these places; `exit`: the command's end."""
 
     def __str__(self) -> str:
         return f"[{self.opened or 'the start'}] and [{self.closing}]"
 
 
 def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
-    """Of the weakest thing that was found; None if nothing was. `points`: those of single crashes, by name."""
+    """The diagnosis of the weakest result; None if no result is weak. `points`: those of single crashes, by name."""
     weakest = summary.weakest
     if weakest is None:
         return None
@@ -65,14 +65,14 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
             "wrong without a crash", f"without any crash {weakest.because}", FORGIVE
         )
     tried = [each for each in summary.results if each.id in points and not each.unknown]
-    bad = [each for each in tried if each.found(axis)]
-    if not bad:
+    violating = [each for each in tried if each.found(axis)]
+    if not violating:
         return _alone(weakest)
-    return _between(axis, stretch(tried, axis, points), bad)
+    return _between(axis, stretch(tried, axis, points), violating)
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
-    """The first neighbouring places, of those that were tried, that violate an axis."""
+    """The first stretch of neighbouring places that violate an axis, among the places that were tried."""
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.found(axis)) for each in ordered]
     first = last = flags.index(True)
@@ -83,7 +83,7 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
 
 
 def _alone(weakest: Result) -> Diagnosis:
-    """Of a run that no single crash is like."""
+    """The diagnosis of harm that no single crash has shown."""
     if weakest.group is Group.POWER:
         return Diagnosis("not synced", f"{weakest.title}: {weakest.because}", SYNC)
     if weakest.group is Group.PAIR:

@@ -1,8 +1,8 @@
 """A model of folders on a disk: what programs see now, and what of it the disk itself already has.
 
-A file's contents reach the disk when the file is synced, a name when a folder in which it was made, moved or removed
-is. Until then each is on its way. That is POSIX's word; LazyFS (Ramos et al., PVLDB 17(11), 2024) and ALICE (Pillai et
-al., OSDI 2014) go by it, too. This module must not read or write any file but the copies that it was given.
+A file's contents reach the disk when the file is synced; a name does when a folder in which it was made, moved or
+removed is synced. Until then each is on its way. That is POSIX's word; LazyFS (Ramos et al., PVLDB 17(11), 2024) and
+ALICE (Pillai et al., OSDI 2014) go by it, too. This module must not read or write any file but its own copies.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,23 +13,23 @@ from typing import NamedTuple
 from labkit.host.syscalls.calls import Call, CallKind
 
 Content = bytes | Path
-"""What is in a file: its bytes, or the copy that has them."""
+"""The contents of a file: its bytes, or the path of a copy that has them."""
 
 
 def bytes_of(content: Content) -> bytes:
-    """The bytes themselves."""
+    """The bytes of a file's contents."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
 class Written(NamedTuple):
-    """One write."""
+    """A write of a file that is not on the disk yet."""
 
     number: int
-    """Of the call."""
+    """The number of the call."""
     offset: int
     size: int
     before: Content
-    """The file as it was before."""
+    """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
         """The file with only the first half of the write."""
@@ -40,12 +40,12 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file, whatever its names. Two are the same only if they are one."""
+    """A file, whatever its names. Two files are equal only if they are the same object."""
 
     now: Content = b""
     on_disk: Content = b""
     newest: "Written | None" = None
-    """The newest write that is on its way."""
+    """The newest write that has not reached the disk."""
 
 
 @dataclass(eq=False)
@@ -67,7 +67,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """That a name in a folder stands for something, or for nothing."""
+    """A name in a folder and the node behind it; None: the name is gone."""
 
     folder: Folder
     name: str
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """One change of names, all of it or nothing: a creation, a removal, a rename."""
+    """One change of names, which reaches the disk as a whole or not at all: a creation, a removal, a rename."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -87,16 +87,16 @@ class NotModelled(Exception):
 
 
 class Disk:
-    """Folders through a run, one call after the other."""
+    """The model of some folders, brought forward call by call."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """`copies`: of each folder a copy as it was before the run, when everything of it had reached the disk."""
+        """`copies`: for each folder a copy from before the run, when all of its contents had reached the disk."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self.on_its_way: list[Naming] = []
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
-        """What a call does. `brought`: the contents of a file that comes from outside of the folders."""
+        """Applies a call, or notes that it is not modelled. `brought`: contents of a file from outside the folders."""
         try:
             self._take(call, brought)
         except NotModelled as why:
@@ -147,8 +147,8 @@ class Disk:
     def _name(self, call: Call, *entries: Entry) -> None:
         for entry in entries:
             _put(entry.folder.now, entry)
-        said = f"{call.kind} {call.target or call.path}"
-        self.on_its_way.append(Naming(call.number, entries, said))
+        sentence = f"{call.kind} {call.target or call.path}"
+        self.on_its_way.append(Naming(call.number, entries, sentence))
 
     def _link(self, call: Call, brought: Content | None) -> None:
         node: Node | None = self.node(call.path)
@@ -164,35 +164,37 @@ class Disk:
         node = self.node(call.path)
         if node is None and brought is not None:
             node = File(brought, brought)
-        gone = self._entry(call.path, None) if self._is_inside(call.path) else None
+        moved_out = self._entry(call.path, None) if self._is_inside(call.path) else None
         if not self._is_inside(call.target):
-            if gone is not None:
-                self._name(call, gone)
+            if moved_out is not None:
+                self._name(call, moved_out)
             return
         if node is None:
             raise NotModelled("a rename of what was not seen")
         there = self.node(call.target)
-        come = self._entry(call.target, node)
-        if call.name == "renameat2(RENAME_EXCHANGE)" and gone is not None:
-            gone = gone._replace(node=there)
-        if there is not node or gone is None:  # two names of one file: nothing happens
-            self._name(call, *([gone] if gone else []), come)
+        moved_in = self._entry(call.target, node)
+        if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
+            moved_out = moved_out._replace(node=there)
+        if (
+            there is not node or moved_out is None
+        ):  # two names of one file: nothing happens
+            self._name(call, *([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:
-        """All changes of names in one folder, or in all (None), are on the disk from now on."""
-        left = []
+        """Puts pending changes of names on the disk: those of one folder, or all (None)."""
+        pending = []
         for naming in self.on_its_way:
             if folder is None or any(each.folder is folder for each in naming.entries):
                 for entry in naming.entries:
                     _put(entry.folder.on_disk, entry)
             else:
-                left.append(naming)
-        self.on_its_way = left
+                pending.append(naming)
+        self.on_its_way = pending
 
     # Looking.
 
     def node(self, path: str) -> Node | None:
-        """What has this name now; None if nothing has, or if it lies elsewhere."""
+        """The node that programs see at a path now; None if there is none, or if the path lies elsewhere."""
         for root, top in self.roots.items():
             if PurePosixPath(path).is_relative_to(root):
                 node: Node | None = top

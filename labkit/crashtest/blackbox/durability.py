@@ -24,12 +24,12 @@ NAMES = frozenset(
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """For each effect the SYNC that makes it last (of a durable write the write itself); None: there was none."""
+    """For each effect the SYNC that makes it last (for a durable write the write itself); None: there was none."""
     return Syncs(effects).found
 
 
 class Syncs:
-    """Goes through the effects of a run once, in their order."""
+    """Finds the sync of each effect, in one pass over the effects of a run."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
         self.found: list[Effect | None] = [None] * len(effects)
@@ -63,7 +63,7 @@ class Syncs:
         self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
 
     def _move(self, old: str, new: str) -> None:
-        """What waits for a file goes on waiting for it under its new name; so does what lies in a folder."""
+        """Moves what waits for a sync of a file to the file's new name; the same for everything in a folder."""
         self._waiting.pop(new, None)  # the file that had the name is gone
         for path in list(self._waiting):
             if path == old or path.startswith(f"{old}/"):

@@ -1,8 +1,8 @@
-"""One start of the pipeline under watch: what it does, where it is killed, and when it is over.
+"""One start of the pipeline under watch: its effects, where it is killed, and when it is over.
 
-It is over when the command has ended; a command that never ends by itself, when every row that is due is there and
-nothing happens any more; and either when nothing has happened for too long. This module must not judge, and must not
-choose where to kill.
+A start is over when its command has ended. If a command never ends by itself, its start is over when every row that is
+due is there and nothing happens any more. Either start is over when nothing has happened for too long. This module must
+not judge, and must not choose where to kill.
 """
 
 import os
@@ -24,11 +24,11 @@ from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 
 SETTLE_SECONDS = 1.0
-"""How long nothing may happen, at least, before a command that never ends is said to have done all."""
+"""Seconds without an effect, at least, after which a command that never ends counts as done."""
 PATIENCE = 3.0
-"""How much longer than in the run without a crash it may do nothing."""
+"""Factor on the longest silence of the run without a crash, which a later start may keep."""
 EFFECTLESS = 4.0
-"""A command that goes on asking the kernel, and changes nothing that counts, has so many times the limit."""
+"""Factor on the limit, for a command that goes on making calls and has no effect."""
 
 
 class Over(Enum):
@@ -42,27 +42,27 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """How long a run without a crash did nothing, in seconds: before its first effect, and between two effects."""
+    """The longest silences of a run without a crash, in seconds: before its first effect, and between two effects."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Takes in two neighbouring effects (0.0: the start)."""
+        """Takes in the silence between two effects, given by their seconds; `earlier` is 0.0 for the start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """How long nothing may happen before a command that never ends has done all."""
+        """Seconds of silence after which a command that never ends counts as done. `begun`: it had an effect."""
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
 
 @dataclass
 class Start:
-    """One start of the pipeline, over."""
+    """One start of the pipeline that is over."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -73,22 +73,22 @@ class Start:
 
 @dataclass
 class Expected:
-    """What a start is to be compared with while it goes on."""
+    """What a start is compared with while it goes on."""
 
     misses_nothing: Callable[[], bool]
-    """Whether every row that is due can be read. May raise `ReaderFailed`: then it cannot be said now."""
+    """Whether every row that is due can be read. May raise `ReaderFailed`: then nothing is known now."""
     endless: bool | None = None
-    """Whether the command never ends by itself; None: nobody knows yet."""
+    """Whether the command never ends by itself; None: not known yet."""
     silence: Silence = field(default_factory=Silence)
-    """Of the run without a crash."""
+    """The silences of the run without a crash."""
 
 
 Ask = Callable[[Effect], None]
-"""Told each effect before it happens, while it is held."""
+"""A function that gets each effect before it happens, while it is held."""
 
 
 class Execution:
-    """One start under way."""
+    """One start of the pipeline that is under way."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Execution:
         self._last_call = self._last_effect = self._looked = self._begun
 
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
-        """Starts the command and sees it out."""
+        """Starts the command and waits until the start is over."""
         watched = watch(
             self._command,
             folder=self._settings.folder,
@@ -122,7 +122,7 @@ class Execution:
     def recorded(
         self, environment: Mapping[str, str], log: Path
     ) -> Iterator[tuple[Start, Journal]]:
-        """The same, for a block, with everything that a loss of power may leave of it."""
+        """Does as `run`, within a `with` block that also has everything that a loss of power may leave."""
         with recorded(
             self._command,
             self._settings.watched,
@@ -144,7 +144,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence)
 
     def decide(self, call: Call) -> Answer:
-        """Whether a call may happen."""
+        """Whether a call may happen; keeps its effect."""
         self._last_call = time.monotonic()
         effect = self._namer.name(call)
         if effect is None:
@@ -161,7 +161,7 @@ class Execution:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Whether to go on waiting."""
+        """Whether to wait on, or to kill because all is done or nothing has happened for too long."""
         now, limit = time.monotonic(), self._settings.limit
         if self._is_done(now):
             self._over = Over.COMPLETE
@@ -179,7 +179,7 @@ class Execution:
         return max(limit, PATIENCE * usual)
 
     def _is_done(self, now: float) -> bool:
-        """Whether a command that never ends has done all. A reader is asked once in each such span of silence."""
+        """Whether a command that never ends has done all. The reader is asked once in each span of silence."""
         if self._expected.endless is False:
             return False
         allowed = self._settings.limit
@@ -198,14 +198,14 @@ class Execution:
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Whether a start was killed where it was to be: at its point, or, of one that never ends, when all was done."""
+    """Whether a start was killed at its point. For a command that never ends, the end is reached when all was done."""
     if start.watched.held is not None:
         return True
     return at.name == EXIT and start.over is Over.COMPLETE
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:
-    """What proves a crash: the call that was held, and who was killed meanwhile."""
+    """The proof of a crash as plain data: the call that was held, and the processes that were killed then."""
     held, emptied = start.watched.held, start.watched.emptied
     return {
         "point": at.name,

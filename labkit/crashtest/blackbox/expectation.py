@@ -1,8 +1,8 @@
-"""The rows that are due, and which of them a reader's rows are: a person's rows have any columns.
+"""The rows that are due, and the identity of each row that a reader returns: a user's rows have any columns.
 
-A row is due as often as it was expected. Rows are told by all of their columns; where a reader returns the last row
-of each key, or one number for each name, by these. This module must not count what is lost or there twice: that is
-`labkit.core.judge`.
+A row is due as often as it was expected. All columns together identify a row; where a reader returns the last row of
+each key, or one number for each name, the key or the name does. This module must not count what is lost or there twice:
+that is `labkit.core.judge`.
 """
 
 import json
@@ -17,14 +17,14 @@ from labkit.core.records import PlannedBatch
 from labkit.crashtest.rows import Rows, Seen, Shape
 
 SHOWN = 60
-"""Signs of a row that a sentence quotes."""
+"""Characters of a row that a sentence quotes."""
 
 
 class WholeRows(Rows):
-    """Rows of which nobody knows in which batches they are planned."""
+    """Rows whose division into batches is unknown."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """None: so no part of a batch can be told from all of it."""
+        """No batch, so no part of a batch can be told from all of it."""
         return []
 
 
@@ -36,7 +36,7 @@ class Total(NamedTuple):
 
 
 def text(value: Any) -> str:
-    """A row as text: the same for the same columns, in whatever order they come."""
+    """A row as text, which is the same for the same columns in any order."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
@@ -61,7 +61,7 @@ def key(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What should come out, in the order in which it was given."""
+    """The rows that should come out, in the order in which the user gave them."""
 
     values: tuple[Any, ...]
     shape: Shape
@@ -69,22 +69,22 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """As the history of a run is to be told: a total is a row that may be there twice."""
+        """The shape of a run's history: there a total is a row that may come twice."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """What was read, each row with the place of the expected row that it is; -1 where it is none."""
+        """The rows that were read, each with the index of its expected row; -1 for a row that nobody expects."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """How many rows that are due are not there."""
+        """How many rows that are due were not read."""
         there = {row.id for row in self.seen(values)}
         return len([place for place in self.due() if place not in there])
 
     def due(self) -> list[int]:
-        """The places of the rows that should be there in the end: of several with one key the last."""
+        """The indices of the rows that should be there in the end: of several with one key the last."""
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
         return sorted(
@@ -92,23 +92,25 @@ class Expectation:
         )
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Of several equal rows that are due the first is seen first; what is there beyond them is the last one again."""
+        """Matches rows. Equal rows that are due are taken in order; any row beyond them is the last one again."""
         places = _places(self.values)
         times: Counter[str] = Counter()
         for row in values:
-            said = text(row)
-            named = key(row) if self.shape is Shape.LAST else said
-            there = places.get(said)
-            if there is None:
-                yield Seen(-1, named or said, 0)
+            whole = text(row)
+            identity = key(row) if self.shape is Shape.LAST else whole
+            indices = places.get(whole)
+            if indices is None:
+                yield Seen(-1, identity or whole, 0)
                 continue
             last = self.shape is Shape.LAST
-            place = there[-1] if last else there[min(times[said], len(there) - 1)]
-            times[said] += 1
-            yield Seen(place, named or said, 0)
+            place = (
+                indices[-1] if last else indices[min(times[whole], len(indices) - 1)]
+            )
+            times[whole] += 1
+            yield Seen(place, identity or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """A number that is too small misses something, one that is too large has something twice."""
+        """Matches totals. Too small a number misses its row; too large a number has it twice."""
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
         read: dict[str, list[Any]] = defaultdict(list)
@@ -139,7 +141,7 @@ def _places(values: Sequence[Any]) -> dict[str, list[int]]:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """What is due, in the shape that a reader of a run without a crash shows. Raises `InvalidInput`."""
+    """The expectation, in the shape of the rows of a run without a crash. Raises `InvalidInput` if none is due."""
     shape = _shape(values, read)
     rows = [
         {
@@ -185,22 +187,22 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Rows as JSON Lines. Raises `InvalidInput` with the line that is none."""
-    found = []
+    """The values of JSON Lines. Raises `InvalidInput` that names the line without a JSON value."""
+    values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():
             continue
         try:
-            found.append(_whole(json.loads(line)))
+            values.append(_whole(json.loads(line)))
         except ValueError as error:
             raise InvalidInput(
                 f"{where}, line {number}: write one JSON value a line ({error})."
             ) from None
-    return found
+    return values
 
 
 def _whole(value: Any) -> Any:
-    """The same with whole numbers as such: 1.0 and 1 are one number."""
+    """A value with its whole numbers as integers: 1.0 and 1 are one number."""
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -209,6 +211,6 @@ def _whole(value: Any) -> Any:
 
 
 def some(values: Sequence[Any], most: int = 2) -> str:
-    """A few rows for a sentence."""
-    said = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
-    return f"{said}, ..." if len(values) > most else said
+    """A few rows, quoted for a sentence."""
+    quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
+    return f"{quoted}, ..." if len(values) > most else quoted

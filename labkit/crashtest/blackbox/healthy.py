@@ -1,6 +1,6 @@
-"""The run without a crash: what the pipeline does, whether that is right, and how far it was seen.
+"""The run without a crash: the pipeline's effects, whether its rows are right, and how much the test has seen.
 
-While each of its effects is held the reader is asked, if it is quick enough. This module must not judge rows.
+While an effect is held, the reader is asked, if it is quick enough. This module must not judge rows.
 """
 
 import time
@@ -34,14 +34,14 @@ from labkit.crashtest.harness.reader import ReaderFailed
 QUICK_READ = 0.5
 """Seconds in which a reader must answer to be asked at every effect."""
 SLOWER = 5.0
-"""While an effect is held a reader may wait for a lock; it gets so many times what it usually takes, and then no more."""
+"""Factor on a reader's usual time while an effect is held, since the reader may wait for a lock."""
 ASKING_SECONDS = 20.0
-"""For all questions at effects of one run."""
+"""Seconds for all readings at effects of one run."""
 
 
 @dataclass(frozen=True)
 class Healthy:
-    """What is known from the run without a crash."""
+    """The findings of the run without a crash."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -55,7 +55,7 @@ class Healthy:
 
 
 class Glances:
-    """Asks the reader before each effect, while that is held, as long as it answers quickly."""
+    """Takes a reading before each effect, while the effect is held, as long as the reader answers quickly."""
 
     def __init__(self, aids: Aids, usual: float) -> None:
         """`usual`: seconds that a reading takes."""
@@ -65,7 +65,7 @@ class Glances:
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
-        """One effect that is held."""
+        """Takes a reading while an effect is held."""
         happened, self.places = self.places, self.places + 1
         if self._left <= 0.0:
             return
@@ -78,7 +78,7 @@ class Glances:
         self._left -= time.monotonic() - begun
 
     def note(self) -> list[str]:
-        """What a reader that is slow leaves open."""
+        """A sentence on the places at which a slow reader gave no answer, if there are any."""
         asked = len(self.taken) - 1
         if asked >= self.places:
             return []
@@ -88,7 +88,7 @@ class Glances:
 
 
 def healthy(harness: Harness) -> Healthy:
-    """Makes the run. Raises `InvalidInput` if pipeline or reader do not even do without a crash."""
+    """Makes the run without a crash. Raises `InvalidInput` if pipeline or reader fail even there."""
     expected = harness.aids.expected()
     usual = _empty_store(harness)
     glances = Glances(harness.aids, usual)
@@ -126,9 +126,9 @@ def _concluded(
     blind = blind_spots(watched.unseen, watched.unseen_paths, belongs)
     expectation = harness.expectation
     assert expectation is not None
-    found = doubts(taken, effects, blind, settings.watched, harness.logs)
-    going = replaces(taken)
-    if going:
+    reasons = doubts(taken, effects, blind, settings.watched, harness.logs)
+    replacing = replaces(taken)
+    if replacing:
         notes = [
             *notes,
             "rows are replaced without a crash, too, so none is judged for having been there and gone",
@@ -137,25 +137,25 @@ def _concluded(
         run,
         tuple(effects),
         expectation,
-        tuple(found),
+        tuple(reasons),
         frozenset(showing(taken, effects)),
-        going,
+        replacing,
         (*notes, *_left_notes(start)),
     )
 
 
 def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    """The effects under the names that they have in every later run: by now it is known whose order is chance."""
+    """The effects under the names of every later run: only now it is known which order is chance."""
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
-        found = [namer.name(effect.call) for effect in start.effects]
-        start.effects = [effect for effect in found if effect is not None]
+        renamed = [namer.name(effect.call) for effect in start.effects]
+        start.effects = [effect for effect in renamed if effect is not None]
     return start.effects
 
 
 def _empty_store(harness: Harness) -> float:
-    """Sees to it that a run begins from nothing; how many seconds a reading takes. Raises `InvalidInput`."""
+    """Empties the store; returns the seconds that a reading takes. Raises `InvalidInput` if rows are left."""
     aids = harness.aids
     aids.begin()
     try:
@@ -175,7 +175,7 @@ def _empty_store(harness: Harness) -> float:
 
 
 def _check(harness: Harness, start: Start) -> None:
-    """Raises `InvalidInput` for a command that does not even come to its end without a crash."""
+    """Raises `InvalidInput` for a command that fails, or never ends, without a crash."""
     if start.over is Over.ENDED and start.watched.status != 0:
         raise InvalidInput(
             f"--command: without any crash {harness.told(start)}; make it run once by hand first."
@@ -191,7 +191,7 @@ def _check(harness: Harness, start: Start) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Reads until two readings are alike, and then for the record. Raises `JobFailed` for a reader that lies."""
+    """Reads until two readings are alike, then keeps one. Raises `JobFailed` if two readings never agree."""
     if harness.wanted is not None:
         harness.settle()
     steady(harness.aids.read)
@@ -201,7 +201,7 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 def _unsaid(
     harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None
 ) -> list[str]:
-    """Without `--expected`: a second run without a crash must leave the same rows. Raises `InvalidInput`."""
+    """Without `--expected`: checks that a second run without a crash leaves the same rows. Raises `InvalidInput`."""
     if expected is not None:
         return []
     with harness.run("healthy-2", "no crash, once more") as again:
@@ -235,7 +235,7 @@ def _left_behind(start: Start) -> str:
 def _left_notes(start: Start) -> list[str]:
     emptied = start.watched.emptied
     count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
-    said = (
+    note = (
         f"the command left {count} process(es) running when it ended; they were ended"
     )
-    return [said] if count else []
+    return [note] if count else []

@@ -1,8 +1,8 @@
-"""What an effect is for, told by the shape of its path: a small table of what engines and table formats are known to write.
+"""The purpose of an effect, told from the shape of its path by a small table of what engines and formats write.
 
-A shape is a pattern of the masked path (`offsets/<n>`), below whatever folder. The first row that fits counts; whoever
-knows better says so with `NAME=GLOB`, which comes before the table. What no row names is `other`: this module must
-not guess from contents.
+A shape is a pattern of the masked path (`offsets/<n>`), below whatever folder. The first row that fits counts; the
+user's own rows, `NAME=GLOB`, come before the table. An effect that no row names is `other`: this module must not guess
+from contents.
 """
 
 import fnmatch
@@ -36,16 +36,16 @@ LANES = {
 """Every lane with what it holds, from top to bottom."""
 
 _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
-"""How Hadoop names the file of checksums beside a file: it shares the lane of that file."""
+"""The name of Hadoop's file of checksums beside a file, whose lane it shares."""
 
 
 class Shape(NamedTuple):
-    """One row: effects of these kinds (none: of all) on such a path belong to a lane."""
+    """One row of the table: effects of these kinds (none: of all) on such a path belong to a lane."""
 
     lane: str
     pattern: str
     of: str
-    """Who writes so."""
+    """The program that writes such a path."""
     kinds: frozenset[CallKind] = frozenset()
 
 
@@ -90,11 +90,11 @@ class Lanes:
     """Tells the lane of an effect, by the user's own rows and the table's."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """`own`: rows as `NAME=GLOB`. Raises `InvalidInput` for one that is none."""
+        """`own`: the user's rows, as `NAME=GLOB`. Raises `InvalidInput` for any other form."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """The lane; `send` for whatever goes to a server, unless a row of the user's names the peer."""
+        """The lane of an effect; `send` for whatever goes to a server, unless a row of the user's names the peer."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -118,7 +118,7 @@ def _own(text: str) -> Shape:
 
 
 def _fits(pattern: str, effect: Effect) -> bool:
-    """Whether a path, or any end of it that begins with a whole name, has this shape."""
+    """Whether a path has this shape, or any end of the path that begins with a whole name."""
     named = {effect.where, effect.file, family(effect.where)}
     for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")

@@ -1,7 +1,7 @@
 """Logs: files that are only appended to, and that neither the pipeline nor its reader ever reads.
 
-Where such a file ends matters to nobody. Its first write stays a point, since its being there may matter. In every
-later run it is watched whether somebody reads it after all; then its points come back. This module must not decide what
+The length of such a file matters to nobody. Its first write stays a point, since the file's existence may matter. Every
+later run checks whether somebody reads the file after all; then its points come back. This module must not decide what
 is run.
 """
 
@@ -14,7 +14,7 @@ from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
 
 APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
-"""What is done to a log. A file that is cut, renamed, linked or removed is none."""
+"""Kinds of effects on a log. A file that is truncated, renamed, linked or removed is no log."""
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
@@ -37,7 +37,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 def read_after_all(
     effects: Iterable[Effect], taken: frozenset[str], reads: FileReads
 ) -> frozenset[str]:
-    """Those of the files taken for logs that somebody has read now."""
+    """The files, among those taken for logs, that somebody has read by now."""
     return frozenset(
         each.where
         for each in effects
@@ -47,7 +47,7 @@ def read_after_all(
 
 
 def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
-    """What a report says of logs, and of what only looked like one."""
+    """The report's sentences on logs, and on files that only looked like logs."""
     logs_said = [
         f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read it; of its writes only "
         "the first is a point"
@@ -61,7 +61,7 @@ def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
 
 
 def without(effects: Sequence[Effect], taken: frozenset[str]) -> list[Effect]:
-    """The effects that are places: of each log what makes it, and its first write."""
+    """The effects that are places: of a log only its creation and its first write."""
     written: set[str] = set()
     kept = []
     for each in effects:

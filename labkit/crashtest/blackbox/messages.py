@@ -1,8 +1,8 @@
-"""What the first bytes of a message for a server say that it is: a Kafka request, an SQL statement, an HTTP or Redis verb.
+"""Names a message for a server by its first bytes: a Kafka request, an SQL statement, an HTTP or Redis verb.
 
-Clients that ask by the clock (for metadata, with a heartbeat) send another number of messages in every run; told by
-what they are, those that matter are the same ones. What is not recognised has no word: this module must not guess.
-Sources: Kafka's protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
+Clients that ask by the clock (for metadata, with a heartbeat) send another number of messages in every run; only names
+tell which messages correspond. A message that is not recognised has no name: this module must not guess. Sources:
+Kafka's protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
 """
 
 import re
@@ -44,7 +44,7 @@ KAFKA = {
     72: "PushTelemetry",
     75: "DescribeTopicPartitions",
 }
-"""Requests by their key."""
+"""Kafka's requests by their API key."""
 
 ASKING = frozenset(
     {
@@ -75,11 +75,11 @@ _POSTGRES = {
     "f": "CopyFail",
 }
 _STARTUP, _ENCRYPTION = 196608, 80877103
-"""Protocol 3.0, and the request for TLS."""
+"""Codes of PostgreSQL's first message: protocol 3.0, and the request for TLS."""
 
 
 def word(head: bytes, size: int) -> str:
-    """What a message of so many bytes is that begins like this; empty if that is not known."""
+    """The name of a message of `size` bytes that begins with `head`; empty if unknown."""
     if match := _HTTP.match(head):
         return match[1].decode()
     if match := _REDIS.match(head):

@@ -1,4 +1,4 @@
-"""Runs in which the power fails: the folders become what may be left, and the pipeline is started on them.
+"""Runs with a loss of power: the folders are set to a state that it may leave, and the pipeline is started on them.
 
 What was not synced may be missing; `labkit.crashtest.blackbox.power_cut` says which extremes there are. This module
 must not judge.
@@ -15,16 +15,16 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_OUTAGES, OUTAGES = 4, 12
-"""Places at which the power fails, at most; at each up to five states are tried."""
+"""How many places get a loss of power, at most; at each up to five states are tried."""
 
 POWER = "power cut "
-"""Before the name of a point."""
+"""The prefix of a run's name, before the name of its point."""
 STATE = ", "
-"""Between the name of a point and that of a state."""
+"""The separator between the name of a point and that of a state."""
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """A run to a point, and for each state that a loss of power may leave there one from that state to the end."""
+    """Runs to a point, then yields a run to the end from each state that a loss of power may leave there."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         for number, state in enumerate(_states(journal), start=1):
@@ -32,7 +32,7 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
 
 
 def _states(journal: Journal) -> list[State]:
-    """Those behind everything that happened: the call that was held did not."""
+    """The states after everything that happened; the call that was held did not happen."""
     return states_after_power_cut(journal, len(journal.entries))
 
 
@@ -61,10 +61,10 @@ def _after(
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
     """Why the states cannot be believed; empty if they can."""
-    found: Mapping[str, tuple[str, ...]] = journal.not_modelled()
+    unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [
         f"{name}{f' ({Path(files[0]).name})' if files else ''}"
-        for name, files in found.items()
+        for name, files in unknown.items()
     ]
     if any(each.kind is CallKind.SEND for each in run.last.effects):
         named.append("what was sent to servers")

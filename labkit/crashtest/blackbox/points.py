@@ -1,7 +1,7 @@
-"""From the effects of a run without a crash to the places at which the pipeline is to be killed: before each of them.
+"""Chooses the places at which the pipeline is killed: before each effect of the run without a crash, and at the end.
 
-What is after one effect is before the next, and after the last is the command's own end. This module must not run
-anything, and must not leave a place out without saying so.
+The place after one effect is the place before the next; after the last comes the command's own end. This module must
+not run anything, and must not leave a place out without saying so.
 """
 
 import random
@@ -15,25 +15,26 @@ from labkit.host.syscalls.calls import CallKind
 QUICK_POINTS, POINTS = 12, 60
 """How many places are tried, at most."""
 QUICK_PAIRS, PAIRS = 3, 8
+"""How many pairs of places are tried, at most."""
 SEED = 7
 
 EXIT = "exit"
-"""The name of the command's own end; of one that never ends by itself, of the moment when all is done."""
+"""The name of the command's own end; for a command that never ends by itself, of the moment when all is done."""
 
 THEN = " then "
-"""Between the names of two places: a crash, and a second one during its recovery."""
+"""The separator of two places: a crash, and a second one during its recovery."""
 
 _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK})
 
 
 class Point(NamedTuple):
-    """A place before an effect, or the end."""
+    """A place at which the pipeline can be killed: before an effect, or at the command's end."""
 
     name: str
     number: int
     """From 1, in the order of the run without a crash."""
     after: str = ""
-    """The effect just before it; empty: it is the first."""
+    """The effect just before this place; empty: this place is the first."""
 
     def __str__(self) -> str:
         if self.name == EXIT:
@@ -42,34 +43,34 @@ class Point(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The places of one test: those chosen, in their order, and how many there are in all."""
+    """The places of one test that were chosen, in their order, and the number of all places."""
 
     chosen: tuple[Point, ...]
     found: int
 
 
 def points(effects: Sequence[Effect]) -> list[Point]:
-    """Every place, in order. The end is always one."""
-    found: list[Point] = []
+    """Every place, in order; the last is the command's end."""
+    places: list[Point] = []
     after = ""
     for effect in effects:
         if effect.kind is not CallKind.EXIT:
-            found.append(Point(effect.name, len(found) + 1, after))
+            places.append(Point(effect.name, len(places) + 1, after))
             after = effect.name
-    return [*found, Point(EXIT, len(found) + 1, after)]
+    return [*places, Point(EXIT, len(places) + 1, after)]
 
 
 def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
-    """At most so many places. `shown`: names of the effects by which rows were seen to change.
+    """At most `most` places. `shown`: names of the effects by which rows were seen to change.
 
-    First those just behind a change and the end; then those before what makes something visible at once, as a rename;
-    then the others. Of many that are alike the last, the first and the second come first.
+    Places just after a change and the end come first; then those before an effect that makes something visible at once,
+    as a rename does; then the others. Of many alike places the last, the first and the second come first.
     """
-    found = points(effects)
+    places = points(effects)
     kinds: dict[str, CallKind] = {each.name: each.kind for each in effects}
     alike = {each.name: each.family for each in effects}
     groups: Mapping[str, list[Point]] = defaultdict(list)
-    for point in found:
+    for point in places:
         groups[alike.get(point.name, EXIT)].append(point)
     changes = set(shown)
     ranks: dict[Point, tuple[int, int, int]] = {}
@@ -77,8 +78,8 @@ def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
         for turn, point in enumerate(_by_turn(group)):
             ranks[point] = (turn, _importance(point, kinds, changes), point.number)
     # Two turns of what decides are worth more than the first turn of everything else.
-    chosen = sorted(found, key=lambda point: _order(ranks[point]))[:most]
-    return Plan(tuple(sorted(chosen, key=found.index)), len(found))
+    chosen = sorted(places, key=lambda point: _order(ranks[point]))[:most]
+    return Plan(tuple(sorted(chosen, key=places.index)), len(places))
 
 
 def _order(rank: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -87,7 +88,7 @@ def _order(rank: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _importance(point: Point, kinds: Mapping[str, CallKind], changes: set[str]) -> int:
-    """Small is important."""
+    """The rank of a place; 0 is the most important."""
     if point.name == EXIT or point.after in changes:
         return 0
     kind = kinds[point.name]
@@ -97,7 +98,7 @@ def _importance(point: Point, kinds: Mapping[str, CallKind], changes: set[str]) 
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    """The last, the first, the second, then the others spread over the whole."""
+    """Alike places in the order of their turns: the last, the first, the second, then the others, shuffled by seed."""
     if len(group) <= 3:
         return [group[-1], *group[:-1]]
     rest = list(group[2:-1])
@@ -120,18 +121,18 @@ class Pair(NamedTuple):
 def pairs(
     recoveries: Mapping[Point, Sequence[Effect]], most: int
 ) -> tuple[list[Pair], int]:
-    """A seeded sample of all pairs, spread over the first crashes, and how many there are in all."""
-    found = [
+    """A seeded sample of at most `most` pairs, spread over the first crashes, and the number of all pairs."""
+    candidates = [
         Pair(first, second)
         for first, effects in recoveries.items()
         for second in points(effects)[:-1]
     ]
     by_first: dict[Point, list[Pair]] = defaultdict(list)
-    chance = random.Random(SEED)
-    for pair in chance.sample(found, len(found)):
+    generator = random.Random(SEED)
+    for pair in generator.sample(candidates, len(candidates)):
         by_first[pair.first].append(pair)
     chosen: list[Pair] = []
     while len(chosen) < most and any(by_first.values()):
         waiting = [group for group in by_first.values() if group]
         chosen += [group.pop() for group in waiting[: most - len(chosen)]]
-    return sorted(chosen, key=found.index), len(found)
+    return sorted(chosen, key=candidates.index), len(candidates)

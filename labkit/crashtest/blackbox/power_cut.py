@@ -1,4 +1,4 @@
-"""What a loss of power may leave of a pipeline's folders, at any point of a run that was recorded with its contents.
+"""States in which a loss of power may leave a pipeline's folders, at any point of a run recorded with its contents.
 
     with recorded(["sh", "-c", "..."], [folder]) as journal:
         for state in states_after_power_cut(journal, point):
@@ -7,7 +7,7 @@
 At each point five extremes, by the semantics of `labkit.crashtest.blackbox.disk`; every other order in which things
 may reach the disk lies between them and is not tried. Not modelled at all, and named where it occurs: memory-mapped
 files, io_uring, what `splice` moves out of a pipe, nameless files that get a name. A write with O_DIRECT counts as any
-other, so more is lost here than may be. This module must not judge, and must not start what was recorded again.
+other, so more is lost here than may be. This module must not judge, and must not start a recorded command again.
 """
 
 import os
@@ -56,7 +56,7 @@ EXTREMES = {
     NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
     TORN: "everything reached the disk, but only half of the newest write that was not synced",
 }
-"""What is tried at each point, and why it may be."""
+"""The states that are tried at each point, with what was lost in each."""
 
 
 class Entry(NamedTuple):
@@ -68,39 +68,41 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Journal:
-    """A recorded run."""
+    """A recorded run, from which the states after a loss of power are made."""
 
     copies: Mapping[Path, Path]
-    """Of each folder the copy that was taken before the run."""
+    """For each folder the copy that was taken before the run."""
     entries: tuple[Entry, ...]
-    """The calls that concern the folders, in order. Point n is before entry n; the last one is behind all."""
+    """The calls that concern the folders, in order. Point n lies before entry n; the last point lies behind all."""
     watched: WatchedRun
 
     def disk(self, point: int) -> Disk:
-        """The folders just before the call at this point."""
+        """The model of the folders just before the call at this point."""
         disk = Disk(self.copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
 
     def point_before(self, number: int) -> int:
-        """The point before the call that has this number in the run, or before the next one that concerns the folders."""
+        """The point before the call with this number, or before the next call that concerns the folders."""
         return sum(entry.call.number < number for entry in self.entries)
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """What of the run the model does not know, by name, with the files; where it is not empty, believe no state."""
+        """Calls of the run that the model does not know, by name, with their files. If any, believe no state."""
         disk = self.disk(len(self.entries))
-        found = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
+        unknown = {
+            name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()
+        }
         folders = tuple(map(str, self.copies))
         for name in self.watched.unseen:
             paths = self.watched.unseen_paths.get(name, ())
             own = tuple(each for each in paths if each.startswith(folders))
             if own or not paths:
-                found[name] = own
-        return found
+                unknown[name] = own
+        return unknown
 
     def unexplained(self) -> list[str]:
-        """Files that are not now as the journal says. Ask before anybody else writes there; empty is the proof."""
+        """Files that differ from the journal. Empty proves the model; ask before anything else writes there."""
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
@@ -129,9 +131,9 @@ def recorded(
     decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
     tick: Callable[[], Answer] = lambda: Answer.GO_ON,
 ) -> Iterator[Journal]:
-    """Runs a command, in the folder `at` or the first of `folders`, and keeps what power cuts are made of for a block.
+    """Runs a command in the folder `at`, or the first of `folders`; the journal lives as long as the `with` block.
 
-    `decide` and `tick` may kill it, as in `watch`, which raises what this raises.
+    `decide` and `tick` may kill the command, as in `watch`. Raises the errors of `watch`.
     """
     places = [folder.resolve() for folder in folders]
     with tempfile.TemporaryDirectory() as kept:
@@ -153,7 +155,7 @@ def recorded(
 
 
 class Recorder:
-    """Keeps the calls that concern some folders."""
+    """Records the calls that concern some folders."""
 
     def __init__(
         self, folders: Sequence[Path], decide: Callable[[Call], Answer]
@@ -163,7 +165,7 @@ class Recorder:
         self.entries: list[Entry] = []
 
     def decide(self, call: Call) -> Answer:
-        """Asks whoever wanted to be asked; what is to happen is kept."""
+        """Asks the caller's `decide`, and keeps a call that is to happen."""
         answer = self._decide(call)
         if answer is Answer.GO_ON and self._concerns(call):
             self.entries.append(Entry(call, self._brought(call)))
@@ -190,7 +192,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class State:
-    """What may be there when the power is back."""
+    """A state in which the folders may be when the power is back."""
 
     extreme: str
     sentence: str
@@ -198,7 +200,7 @@ class State:
     """One for each folder, in the journal's order."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Makes each of these folders what its tree says; what is so already stays untouched."""
+        """Makes each of these folders what its tree says; entries that are so already stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
@@ -212,7 +214,7 @@ class State:
 
 
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
-    """What a loss of power just before a point may leave, each different state once.
+    """The states that a loss of power just before a point may leave, each different state once.
 
     Empty where everything had reached the disk: then a power cut leaves what a SIGKILL leaves.
     """
@@ -257,7 +259,7 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
 
 
 def _with(naming: Naming) -> Look:
-    """Names on the disk, and one change of names that is still on its way."""
+    """The names on the disk, together with one change of names that has not reached it."""
 
     def names(folder: Folder) -> Mapping[str, Node]:
         there = dict(folder.on_disk)
@@ -272,7 +274,7 @@ def _with(naming: Naming) -> Look:
 
 
 def _no_file(folder: str, names: Sequence[str]) -> set[str]:
-    """What a copy leaves out: pipes, sockets and devices."""
+    """Names that a copy leaves out: pipes, sockets and devices."""
     kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
     wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
     return {name for name, mode in kinds.items() if not any(of(mode) for of in wanted)}

@@ -1,7 +1,7 @@
-"""The commands of the person beside the pipeline: read what came out, feed, empty everything. And a reader in Python.
+"""The user's commands beside the pipeline, which read results, feed and empty everything; and readers in Python.
 
-Each runs in a session of its own and ends with the test, whatever that dies of. This module must not look at a store
-by itself, and deletes nothing: only the person's reset does.
+Each command runs in a session of its own and ends with the test, whatever ends the test. This module must not look at a
+store by itself, and deletes nothing: only the user's reset does.
 """
 
 import os
@@ -20,31 +20,31 @@ from labkit.host.syscalls.calls import Answer
 from labkit.host.syscalls.watching import watch
 
 COMMAND_SECONDS = 120.0
-"""How long a command that feeds, empties or reads may take: one may start a JVM."""
+"""Seconds that a command to feed, empty or read may take: it may start a JVM."""
 
 FEWEST_SECONDS, LIMITS = 10.0, 4.0
-"""A reader may take so many times the limit of the pipeline, and so many seconds at least: it may start a JVM, too."""
+"""A reader may take `LIMITS` times the pipeline's limit, and at least `FEWEST_SECONDS`: it may start a JVM, too."""
 
 LAST_WORDS = 200
-"""Signs of a log that a sentence quotes."""
+"""Characters of a log that a sentence quotes."""
 
 
 class RowReader(Protocol):
-    """What gives rows as plain values."""
+    """A reader that returns rows as plain values."""
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """What there is to be read now. Raises `ReaderFailed`."""
+        """The rows that can be read now. Raises `ReaderFailed`."""
 
 
 def last_words(log: Path) -> str:
-    """How a command's output ends, since the folder of a test is removed unless the person named one."""
+    """The last line of a command's output, since the folder of a test is removed unless the user named one."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    return f'it said "{found[-1][:LAST_WORDS]}"' if found else "it said nothing"
+    spoken = [line.strip() for line in text.splitlines() if line.strip()]
+    return f'it said "{spoken[-1][:LAST_WORDS]}"' if spoken else "it said nothing"
 
 
 class Errand:
-    """One command of the person, run by a shell in the person's folder."""
+    """One command of the user's, run by a shell in the user's folder."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class Errand:
         scratch: Path,
         mark: Mapping[str, str],
     ) -> None:
-        """`mark` is added to its environment, so that what it leaves behind is known."""
+        """`mark` is added to the command's environment, so that processes left behind are recognised."""
         self.option, self.command = option, command
         self._folder, self._mark = folder, mark
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """What it printed. Raises `ReaderFailed` if it takes too long or does not end with exit code 0."""
+        """The command's output. Raises `ReaderFailed` if it takes too long or does not end with exit code 0."""
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
         late = False
@@ -112,13 +112,13 @@ class CommandReader:
         self._errand = errand
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """What it prints now. Raises `ReaderFailed`, or `InvalidInput` for what is not JSON."""
+        """The rows that the command prints now. Raises `ReaderFailed`, or `InvalidInput` for what is not JSON."""
         printed = self._errand.run(seconds or COMMAND_SECONDS)
         return lines(printed, self._errand.option)
 
 
 class Aids:
-    """What stands beside the pipeline, for a block: its reader, its feed, its reset."""
+    """The reader, the feed and the reset beside the pipeline, within a `with` block."""
 
     def __init__(
         self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
@@ -162,7 +162,7 @@ class Aids:
         return Errand(option, command, self._settings.folder, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empties everything, then feeds. Raises `InvalidInput` if one of the two fails."""
+        """Empties everything, then feeds. Raises `InvalidInput` if the reset or the feed fails."""
         try:
             self.reset()
             if self._settings.feed:
@@ -171,38 +171,38 @@ class Aids:
             raise InvalidInput(str(error)) from None
 
     def reset(self) -> None:
-        """Empties everything. Raises `ReaderFailed`."""
+        """Empties store, checkpoint and input. Raises `ReaderFailed`."""
         assert self._reset is not None
         self._reset()
 
     def read(self, seconds: float | None = None) -> list[Any]:
-        """What there is to be read now. Raises `ReaderFailed`, or `InvalidInput` for rows that are none."""
+        """The rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` for an answer that is no rows."""
         patience = max(FEWEST_SECONDS, LIMITS * self._settings.limit)
         return self.reader.values(seconds or patience)
 
     def expected(self) -> list[Any] | None:
-        """The rows that are due; None if nothing was said of them. Raises `InvalidInput`."""
-        said = self._settings.expected
-        if not said:
+        """The rows that are due; None if the user gave none. Raises `InvalidInput`."""
+        source = self._settings.expected
+        if not source:
             return None
-        found = self._expected_in(said)
-        if not found:
+        rows = self._expected_in(source)
+        if not rows:
             raise InvalidInput(
-                f"--expected {said}: there is no row in it; a pipeline without rows cannot be tested."
+                f"--expected {source}: there is no row in it; a pipeline without rows cannot be tested."
             )
-        return found
+        return rows
 
-    def _expected_in(self, said: str) -> list[Any]:
-        if Path(said).is_file():
+    def _expected_in(self, source: str) -> list[Any]:
+        if Path(source).is_file():
             try:
                 return lines(
-                    Path(said).read_text(encoding="utf-8"), f"--expected {said}"
+                    Path(source).read_text(encoding="utf-8"), f"--expected {source}"
                 )
             except (OSError, UnicodeDecodeError) as error:
                 raise InvalidInput(
-                    f"--expected {said}: cannot be read ({error})."
+                    f"--expected {source}: cannot be read ({error})."
                 ) from None
-        subject = Subject.parse(said, "--expected")
+        subject = Subject.parse(source, "--expected")
         try:
             with Reader(subject, self._scratch / "expected.log") as reader:
                 return reader.values()

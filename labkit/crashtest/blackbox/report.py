@@ -1,4 +1,4 @@
-"""The report of a test of a pipeline. This module must not decide anything: what was measured is the summary."""
+"""The report of a pipeline's test. This module must not decide anything: the summary says what was measured."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,13 +22,13 @@ POWER_SAID = {
 }
 
 UNJUDGED = ("precommitted_read", "fractured_read")
-"""Which rows belong together nobody said, so a part of them is told from all of them by nothing."""
+"""Anomalies that need to know which rows belong together, which nobody said."""
 
 NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which rows belong together"
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Runs whose rows came only with a start more than the crash asked for."""
+    """A note on the runs whose rows came only with one more start; none if there are no such runs."""
     late = [
         each.id
         for each in results
@@ -48,7 +48,7 @@ def pipeline_report(
     diagnosis: Diagnosis | None,
     stories: Mapping[str, Sequence[Line]],
 ) -> Report:
-    """The report; `stories` are what happened in each run, by its id."""
+    """The report; `stories` holds the timeline of each run, by its id."""
     weakest = summary.weakest
     drawn = (
         picture(stories[weakest.id], weakest.title)

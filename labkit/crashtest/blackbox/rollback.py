@@ -1,6 +1,6 @@
 """A checkpoint that goes back: an older copy of it is restored behind rows that were written later.
 
-It is what a restored backup, or a volume that was rolled back, does to a job. This module must not judge.
+A restored backup, or a volume that was rolled back, does the same to a job. This module must not judge.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 
 
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """A crash in the middle, a copy of the checkpoint, a start to the end; the copy is restored, and a start again."""
+    """Crashes in the middle, copies the checkpoint, runs to the end, restores the copy, and starts once more."""
     folder = harness.settings.checkpoint
     assert folder is not None
     harness.crash(run, middle(effects, folder))
@@ -32,7 +32,7 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
-    """The place behind the middle one of the effects in the checkpoint. Raises `JobFailed` if there are none."""
+    """The place just after the middle one of the effects in the checkpoint. Raises `JobFailed` if there are none."""
     inside = [
         number
         for number, effect in enumerate(effects[:-1])

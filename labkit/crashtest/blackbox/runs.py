@@ -1,7 +1,7 @@
-"""Runs of a pipeline: it is started from nothing, killed at its places, started again, and read in between.
+"""Runs of a pipeline: started from nothing, killed at its places, started again, and read in between.
 
-A run counts only with evidence: the place was reached, every process died there by signal 9, and what came later was
-read when nothing of it ran any more. This module must not judge, and must not choose the places.
+A run counts only with evidence: the place was reached, every process died there by signal 9, and every later reading
+was taken when no process of the pipeline ran any more. This module must not judge, and must not choose the places.
 """
 
 import time
@@ -39,28 +39,28 @@ _PAUSE = 0.1
 """Seconds between two looks at rows that may still arrive."""
 
 READ_AGAIN = 10.0
-"""How long a reader that fails is asked again when everything is quiet."""
+"""Seconds during which a reader that fails is asked again, while nothing runs."""
 
 
 ONCE_MORE = (
     "the restarted command ended well and rows were missing; it was started once more"
 )
-"""Note of such a run."""
+"""The note of a run that needed one more start."""
 
 
 class Reading(NamedTuple):
-    """What was read at a quiet moment."""
+    """The rows of one reading, taken while nothing runs."""
 
     at: float
     start: int
-    """From 1: which start of the pipeline was the last one."""
+    """The number of the pipeline's latest start, from 1."""
     values: tuple[Any, ...]
     moment: str
 
 
 @dataclass
 class PipelineRun:
-    """One run under way, or over."""
+    """The record of one run, under way or over."""
 
     id: str
     title: str
@@ -74,22 +74,22 @@ class PipelineRun:
     """Why the run proves nothing; empty if it does."""
     notes: list[str] = field(default_factory=list)
     reads: FileReads | None = None
-    """What was read of the watched folders, by the pipeline or by its reader."""
+    """Reads of files in the watched folders, by the pipeline or by its reader."""
     seconds: float = 0.0
 
     @property
     def last(self) -> Start:
-        """The newest start."""
+        """The latest start."""
         return self.starts[-1]
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What was read last."""
+        """The rows of the latest reading."""
         return self.readings[-1].values
 
 
 class Harness:
-    """Pipeline, reader and store of one test; `run` gives one run of it."""
+    """The pipeline, the reader and the store of one test; `run` gives one run."""
 
     def __init__(
         self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str
@@ -97,9 +97,9 @@ class Harness:
         self.settings, self.aids = settings, aids
         self._folder, self._mark = folder, mark
         self.wanted: list[Any] | None = None
-        """The rows that are due, as the person gave them; None: nothing was said."""
+        """The rows that are due, as the user gave them; None: none were given."""
         self.expectation: Expectation | None = None
-        """The same in the shape that the run without a crash has shown; None before that."""
+        """Those rows in the shape that the run without a crash has shown; None before that run."""
         self.endless: bool | None = None
         """Whether the command never ends by itself; None before the run without a crash."""
         self.silence = Silence()
@@ -108,13 +108,13 @@ class Harness:
         self.logs: frozenset[str] = frozenset()
         """Masked paths of files that are taken for logs."""
         self.recalled: frozenset[str] = frozenset()
-        """Those of them that a later run has read."""
+        """Files of `logs` that a later run has read."""
         self.strays: list[str] = []
         self._count = 0
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
-        """Everything empty and fed, for one run."""
+        """Empties and feeds everything, for one run. A failed job or reader makes the run unknown."""
         self._count += 1
         begun = time.monotonic()
         run = PipelineRun(name, title, self._folder / f"{self._count:03}")
@@ -133,14 +133,14 @@ class Harness:
         run.seconds = time.monotonic() - begun
 
     def _recall(self, run: PipelineRun) -> None:
-        """Takes note of files that were taken for logs, and that this run has read."""
+        """Notes files of `logs` that this run has read."""
         if run.reads is None:
             return
         for start in run.starts:
             self.recalled |= read_after_all(start.effects, self.logs, run.reads)
 
     def _sweep(self) -> None:
-        """Ends what a start left behind, if even its guard did not know of it."""
+        """Ends processes that outlived their start of the pipeline, and its guard."""
         left = strays(self._mark)
         if left:
             end(left)
@@ -151,7 +151,7 @@ class Harness:
     def start(
         self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None
     ) -> Start:
-        """Starts the pipeline and sees it out, or kills it at a point."""
+        """Starts the pipeline and waits until the start is over, or kills it at a point."""
         log = self._log(run)
         execution = self._execution(at, ask)
         run.starts.append(execution.run({MARK: self._mark}, log))
@@ -169,7 +169,7 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """The same as `crash`, for a block, with everything that a loss of power at that place may leave."""
+        """Crashes as `crash` does, within a `with` block that has all that a loss of power there may leave."""
         log = self._log(run)
         run.reads = (
             None  # whoever compares the folders with the record reads all of them
@@ -185,28 +185,28 @@ class Harness:
             yield journal
 
     def namer(self) -> Namer:
-        """What names the calls of one start."""
+        """A namer for the calls of one start."""
         settings = self.settings
         return Namer(settings.watched, settings.ignored, self.numbered)
 
     def misses_nothing(self) -> bool:
-        """Whether every row that is due can be read now; there may be others, too."""
+        """Whether every row that is due can be read now; there may be other rows, too."""
         values = self.aids.read()
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
-        """What is due, in the shape of what was read, as long as no run has shown it."""
+        """The expectation; until a run has shown its shape, in the shape of the rows that were read."""
         if self.expectation is not None:
             return self.expectation
         return expect(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Starts the pipeline and kills it at a point, with evidence. Raises `JobFailed` if it was not reached."""
+        """Starts the pipeline and kills it at a point, with evidence. Raises `JobFailed` if there is none."""
         self._prove(run, self.start(run, at), at)
         self.look(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
-        """Keeps the evidence of a crash. Raises `JobFailed` where there is none."""
+        """Keeps the evidence of a crash. Raises `JobFailed` if the crash is not proven."""
         if not reached(start, at):
             raise JobFailed(f"{NEVER_REACHED}: {self.told(start)}")
         emptied = start.watched.emptied
@@ -217,7 +217,7 @@ class Harness:
         run.crashes.append(evidence(start, at))
 
     def told(self, start: Start) -> str:
-        """How a start was over, in words."""
+        """How a start ended, in words."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -225,7 +225,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Starts the same command again, and once more if it fails, as whoever runs it would."""
+        """Starts the command again, and once more if it fails, as its operator would; then takes the last reading."""
         start = self.start(run)
         if self._failed(start):
             run.notes.append(
@@ -239,7 +239,7 @@ class Harness:
         self.look(run, "end")
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Rows are missing although the command ended well: a job of many starts may bring them with the next one."""
+        """Starts a command once more that ended well with rows missing: a job of many starts may bring them."""
         run.notes.append(ONCE_MORE)
         start = self.start(run)
         if self._failed(start):
@@ -247,13 +247,13 @@ class Harness:
         self.settle()
 
     def _failed(self, start: Start) -> bool:
-        """Whether it failed or hangs. One that never ends by itself does nothing in the end; what is missing is lost."""
+        """Whether a start failed or hangs. A command that never ends does nothing in the end: that is no failure."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self) -> int:
-        """Waits while rows are missing that may still arrive; how many are missing then."""
+        """Waits while rows are missing that may still arrive; returns how many are missing then."""
         finish = time.monotonic() + SETTLED
         while True:
             values = surely(self.aids.read)
@@ -263,7 +263,7 @@ class Harness:
             time.sleep(_PAUSE)
 
     def look(self, run: PipelineRun, moment: str) -> None:
-        """Reads now, when nothing of the pipeline runs. Raises `ReaderFailed` if there is no answer even then."""
+        """Takes a reading while nothing of the pipeline runs. Raises `ReaderFailed` if there is no answer even then."""
         values = surely(self.aids.read)
         run.readings.append(
             Reading(time.time(), len(run.starts), tuple(values), moment)
@@ -271,7 +271,7 @@ class Harness:
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """The same, asked again while the reader fails: a lock may still be held by somebody who is about to die."""
+    """The rows, asked for again while the reader fails: a dying process may still hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:
@@ -283,7 +283,7 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """What is read twice alike, while nothing runs. Raises `JobFailed` if that never comes."""
+    """The rows once two readings agree, while nothing runs. Raises `JobFailed` if they never do."""
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:
@@ -299,7 +299,7 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Each row as text, and how often it is there."""
+    """How often each row is there, by its text."""
     return Counter(map(text, values))
 
 

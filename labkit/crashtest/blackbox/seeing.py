@@ -1,8 +1,8 @@
-"""How far the test saw what the pipeline does: judged by the reader's rows at each effect of the run without a crash.
+"""Checks whether the test saw all that changes rows, by the reader's rows at each effect of the run without a crash.
 
-Where rows appeared, changed or went between two neighbouring effects, and nothing that was seen there can have done
-it, something writes unseen, and nothing may be said of the guarantee. So it is where the kernel itself says that a
-file of the pipeline was written in a way that cannot be followed. This module must not judge rows.
+Where rows appeared, changed or went between two neighbouring effects, and no effect that was seen there can have done
+it, something writes unseen, and the guarantee is unknown. The same holds where the kernel itself says that a file of
+the pipeline was written in a way that cannot be followed. This module must not judge rows.
 """
 
 from collections import Counter
@@ -15,23 +15,24 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.syscalls.calls import CallKind
 
 SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
-"""What can change what a reader reads. A file that is made, even an empty one, may be the mark that others are complete."""
+"""Kinds of effects that can change a reader's rows. A new file, even an empty one, may mark others as complete."""
 
 ARRIVING = 3
-"""What was sent to a server may be seen only behind so many more effects: it answers when it likes."""
+"""Bytes sent to a server may show only so many effects later: the server answers when it likes."""
 
 REBUILT = ("-shm",)
-"""Ends of names of files that whoever opens the store builds anew, so that nothing lasts by them: SQLite's shared memory."""
+"""Endings of files that are built anew when a store is opened, so that nothing lasts by them: SQLite's shared memory.
+"""
 
 FEW = 2
-"""Places or files that a sentence names."""
+"""How many places or files a sentence names."""
 
 
 class Glance(NamedTuple):
-    """What the reader returned while the pipeline waited before one effect."""
+    """The reader's rows while the pipeline waited before one effect."""
 
     happened: int
-    """How many effects had happened."""
+    """How many effects had happened before."""
     rows: Mapping[str, int]
     """Each row as text, and how often it was there."""
 
@@ -54,7 +55,7 @@ class Change(NamedTuple):
 
 
 def changes(glances: Sequence[Glance]) -> Iterator[Change]:
-    """Where the rows were not the same."""
+    """Neighbouring glances whose rows differ."""
     for earlier, later in pairwise(glances):
         if earlier.rows != later.rows:
             yield Change(earlier, later)
@@ -81,26 +82,26 @@ def doubts(
     folders: Sequence[Path],
     logs: Container[str] = (),
 ) -> list[str]:
-    """Why nothing may be said of the guarantee, a sentence each; none if all that the pipeline does was seen.
+    """Why nothing may be said of the guarantee, a sentence each; none if all that changes rows was seen.
 
     `logs`: masked paths of files that nobody reads.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
-    found = []
+    reasons = []
     if gaps:
         named = "; ".join(_said(each, effects) for each in gaps[:FEW])
         more = f"; and {len(gaps) - FEW} more" if len(gaps) > FEW else ""
-        found.append(
+        reasons.append(
             f"something writes unseen: without a crash {named}{more}, and no effect was seen there (--watch DIR names a "
             "folder in which it may write; a process that was started before cannot be seen)"
         )
     if all(each.kind is CallKind.EXIT or each.where in logs for each in effects):
         where = ", ".join(map(str, folders))
-        found.append(
+        reasons.append(
             f"no durable effect was seen in {where}, so nothing was cut: --watch DIR names the folder of store and "
             "checkpoint"
         )
-    return found + [_blind(name, paths) for name, paths in unseen.items()]
+    return reasons + [_blind(name, paths) for name, paths in unseen.items()]
 
 
 def _blind(name: str, paths: Sequence[str]) -> str:
@@ -115,21 +116,21 @@ def blind_spots(
     paths: Mapping[str, Sequence[str]],
     belongs: "Belongs",
 ) -> dict[str, list[str]]:
-    """What the kernel could not tell, by name, with the files of the pipeline that it concerns.
+    """Calls that could not be followed, by name, with the pipeline's files that they concern.
 
-    What concerns only other files is left out; what names no file may concern any.
+    A call that concerns only other files is left out; a call that names no file may concern any.
     """
-    found: dict[str, list[str]] = {}
+    concerned: dict[str, list[str]] = {}
     for name in unseen:
         named = paths.get(name, ())
         ours = [path for path in named if belongs(path) and not path.endswith(REBUILT)]
         if ours or not named:
-            found[name] = ours
-    return found
+            concerned[name] = ours
+    return concerned
 
 
 class Belongs:
-    """Whether a file is one of the pipeline's, by the folders that are watched and by what is to be ignored."""
+    """Tells whether a file is the pipeline's, by the watched folders and the ignored patterns."""
 
     def __init__(self, folders: Sequence[Path], ignored: Sequence[str]) -> None:
         self._folders, self._ignored = folders, ignored
@@ -147,7 +148,7 @@ class Belongs:
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
-    """Whether an effect between two glances can have changed rows, or a server that was sent something just before.
+    """Whether an effect between two glances, or bytes sent to a server just before, can have changed rows.
 
     A line in a log explains nothing, since the reader does not read it.
     """

@@ -1,4 +1,4 @@
-"""What a person may say about the test of a pipeline, checked before anything starts.
+"""The user's options for the test of a pipeline, checked before anything starts.
 
 This module must not start anything.
 """
@@ -15,22 +15,22 @@ CHECKPOINT = "copied_checkpoint"
 """The run in which an older copy of the checkpoint is restored; its name is that of the same run of a sink."""
 
 NAMED = ("healthy", CHECKPOINT)
-"""Runs that have a name instead of a point."""
+"""Runs with a name of their own instead of a point's."""
 
 
 @dataclass(frozen=True)
 class PipelineSettings:
-    """One test: a pipeline, its reader, what is due, and how much of it is to be tried."""
+    """The settings of one test: a pipeline, its reader, the rows that are due, and how much is tried."""
 
     pipeline: str
     """The command, as a shell takes it."""
     folder: Path
-    """Where every command runs."""
+    """The folder in which every command runs."""
     reader: Subject | None = None
     """A function that returns the rows; None: `read_command` prints them."""
     read_command: str = ""
     expected: str = ""
-    """Where the rows that are due come from, `FILE.jsonl` or `FILE:NAME`; empty: from the run without a crash."""
+    """The source of the rows that are due, `FILE.jsonl` or `FILE:NAME`; empty: the run without a crash."""
     feed: str = ""
     reset: str = ""
     watched: tuple[Path, ...] = ()
@@ -41,17 +41,17 @@ class PipelineSettings:
     quick: bool = False
     only: tuple[str, ...] = ()
     limit: float = 30.0
-    """Seconds in which the pipeline must do something."""
+    """Seconds within which the pipeline must do something."""
     seconds: float = 0.0
     """Seconds for all runs; 0: as long as the runs that are planned take."""
 
     @property
     def subject(self) -> str:
-        """The name of what is under test."""
+        """The name of the thing under test: its command."""
         return self.pipeline
 
     def command(self, only: str = "") -> str:
-        """The one command that repeats the test, or one run of it."""
+        """The command line that repeats the test, or one run of it."""
         options = [("--command", self.pipeline), *self._rows_said()]
         options += [("--feed", self.feed), ("--reset", self.reset)]
         if self.watched != (self.folder,):
@@ -90,7 +90,7 @@ def pipeline_settings(
     limit: float = 30.0,
     seconds: float = 0.0,
 ) -> PipelineSettings:
-    """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
+    """Settings from the options that the user typed. Raises `InvalidInput` in one sentence."""
     folder = Path.cwd()
     if not command.strip():
         raise InvalidInput("--command: it is empty; write how the pipeline is started.")
@@ -124,7 +124,7 @@ def pipeline_settings(
 
 
 def _check_rebuilt(watched: Sequence[Path], folder: Path) -> None:
-    """Raises `InvalidInput` where a folder that would be emptied and built anew holds the person's own work."""
+    """Raises `InvalidInput` where a folder that would be emptied and built anew holds the user's own work."""
     for each in watched:
         if folder.is_relative_to(each):
             raise InvalidInput(
@@ -134,7 +134,7 @@ def _check_rebuilt(watched: Sequence[Path], folder: Path) -> None:
 
 
 def _folder(text: str, option: str) -> Path:
-    """A folder that belongs to the pipeline. It may be made by the pipeline itself, so it need not be there yet."""
+    """A folder of the pipeline, which need not exist yet. Raises `InvalidInput` for a file."""
     path = Path(text).resolve()
     if path.exists() and not path.is_dir():
         raise InvalidInput(
@@ -144,7 +144,7 @@ def _folder(text: str, option: str) -> Path:
 
 
 def _source(text: str) -> str:
-    """Where the expected rows come from, if anything was said."""
+    """The source of the expected rows, checked if there is one. Raises `InvalidInput` for any other form."""
     if text and not Path(text).is_file():
         Subject.parse(text, "--expected")
     return text

@@ -1,6 +1,6 @@
-"""What happened in one run of a pipeline, in order: its starts, effects and crashes, and what the reader saw.
+"""The timeline of one run of a pipeline: its starts, effects and crashes, and the reader's rows, in order.
 
-This module only tells what was recorded; it must not judge.
+This module only words what was recorded; it must not judge.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from labkit.crashtest.timeline import Line
 from labkit.sim.rules import Event
 
 FIRST, LAST = 4, 8
-"""Effects of a start that are told: the first ones and the last ones."""
+"""How many effects of a start are shown: the first ones and the last ones."""
 
 
 def lines(run: PipelineRun) -> list[Line]:
-    """Everything of one run, in order of time."""
-    found = [*_starts(run), *_crashes(run), *_readings(run)]
-    return sorted(found, key=lambda line: line.at)
+    """The lines of one run's timeline, in order of time."""
+    unordered = [*_starts(run), *_crashes(run), *_readings(run)]
+    return sorted(unordered, key=lambda line: line.at)
 
 
 def _starts(run: PipelineRun) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""A model's folders as trees of names and contents: looked at, compared, told apart in words, and made on a real disk.
+"""Folders of the disk's model as trees of names and contents: read, compared, described, and made on a real disk.
 
 This module must not know calls.
 """
@@ -13,9 +13,9 @@ Tree = Mapping[str, Content | Link | None]
 """Everything below a folder by its relative name; None: a folder."""
 
 Look = Callable[[Folder], Mapping[str, Node]]
-"""Which names of a folder count."""
+"""A choice of the names of a folder that count."""
 Read = Callable[[File], Content]
-"""Which contents of a file count."""
+"""A choice of the contents of a file that count."""
 
 
 def now_named(folder: Folder) -> Mapping[str, Node]:
@@ -24,20 +24,20 @@ def now_named(folder: Folder) -> Mapping[str, Node]:
 
 
 def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    """Everything below a folder, by names and contents as they are looked at."""
-    found: dict[str, Content | Link | None] = {}
+    """Everything below a folder, by the chosen names and contents."""
+    entries: dict[str, Content | Link | None] = {}
     for name, node in names(folder).items():
         if isinstance(node, Folder):
-            found[name] = None
+            entries[name] = None
             below = tree(node, names, contents)
-            found |= {f"{name}/{inner}": content for inner, content in below.items()}
+            entries |= {f"{name}/{inner}": content for inner, content in below.items()}
         else:
-            found[name] = contents(node) if isinstance(node, File) else node
-    return found
+            entries[name] = contents(node) if isinstance(node, File) else node
+    return entries
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Whether two entries of trees are the same thing with the same bytes."""
+    """Whether two entries of trees are of one kind, with the same bytes or the same link."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -55,7 +55,7 @@ def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """How a state differs from what programs saw, in words."""
+    """The difference between a state and what programs saw, in words."""
     words = []
     for mine, theirs in zip(now, then, strict=True):
         missing = [name for name in mine if name not in theirs]
@@ -67,7 +67,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
         ]
         empty = [name for name in changed if theirs[name] == b""]
         rest = [name for name in changed if name not in empty]
-        said = {
+        differences = {
             "not there": missing,
             "there again": back,
             "empty": empty,
@@ -75,14 +75,14 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
         }
         words += [
             f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}"
-            for what, names in said.items()
+            for what, names in differences.items()
             if names
         ]
     return "; ".join(words)
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Makes a folder what a tree says. What is so already stays as it is, with its rights."""
+    """Makes a folder what a tree says. Entries that are so already stay as they are, with their permissions."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # what is below comes first
         name = str(path.relative_to(folder))

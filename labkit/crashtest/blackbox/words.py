@@ -1,6 +1,6 @@
-"""A verdict on a person's own rows in a sentence that quotes them: they have no offsets, and nobody knows their batches.
+"""Words a verdict on a user's own rows in a sentence that quotes them: these rows have no offsets and no known batches.
 
-This module must not count: it words what `labkit.core.judge` has found.
+This module must not count: it words the findings of `labkit.core.judge`.
 """
 
 from collections.abc import Sequence
@@ -21,27 +21,27 @@ MEANWHILE = {
 
 
 def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
-    """Why the guarantee is what it is. `values`: the rows that are expected, in their order; so many of them are due."""
-    why = _said(verdict, COUNTED, values)
+    """The reason for the guarantee. `values`: the expected rows, in their order; `due`: how many of them are due."""
+    reasons = _said(verdict, COUNTED, values)
     meanwhile = _said(verdict, MEANWHILE, values)
-    if why:
-        said = f"{verdict.guarantee}, because {' and '.join(why)}"
+    if reasons:
+        sentence = f"{verdict.guarantee}, because {' and '.join(reasons)}"
     else:
-        said = f"{verdict.guarantee}, because each of {due} row(s) that are due came out once"
+        sentence = f"{verdict.guarantee}, because each of {due} row(s) that are due came out once"
     if meanwhile:
-        said += f"; meanwhile the reader saw {' and '.join(meanwhile)}"
-    return said
+        sentence += f"; meanwhile the reader saw {' and '.join(meanwhile)}"
+    return sentence
 
 
 def _said(
     verdict: Verdict, sentences: dict[str, str], values: Sequence[Any]
 ) -> list[str]:
-    found = []
+    clauses = []
     for anomaly, sentence in sentences.items():
         places = getattr(verdict, anomaly)
         if places:
             case = verdict.witnesses[anomaly][0]
             row = text(values[case.offset]) if case.offset >= 0 else case.key
             short = row.removesuffix(f"/{case.offset}")[:SHOWN]
-            found.append(sentence.format(n=len(places), rows=len(values), row=short))
-    return found
+            clauses.append(sentence.format(n=len(places), rows=len(values), row=short))
+    return clauses

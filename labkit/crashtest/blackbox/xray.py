@@ -1,6 +1,6 @@
-"""A pipeline's durable effects in one undisturbed run: in which order it writes plan, data and decision, and what it syncs.
+"""A pipeline's durable effects in one undisturbed run: the order of plan, data and decision, and what is synced.
 
-Nothing is killed and nothing is judged here; the one exception is a command that does nothing more and does not end.
+This module must not kill or judge. The one exception is a command that does nothing more and does not end.
 """
 
 import os
@@ -23,10 +23,11 @@ from labkit.view.spacetime import Diagram, Step, body, size
 from labkit.view.svg import document, words
 
 LIMIT_SECONDS = 30.0
+"""Seconds without a call after which a command is taken to do nothing more."""
 MOST_STEPS = 300
-"""More would not be a picture."""
+"""Steps of one picture, at most: with more it could not be read."""
 _SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
-"""How a space-time diagram draws them: a dot, and a diamond."""
+"""How a space-time diagram draws synced and other effects: a dot, and a diamond."""
 LEGEND = (
     "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
 )
@@ -40,10 +41,10 @@ class Line(NamedTuple):
     times: int
     size: int
     synced: bool | None
-    """None where the question makes no sense: a sync itself, bytes for a server, the end."""
+    """None where the question makes no sense: for a sync itself, bytes for a server, the end."""
 
     def said(self) -> str:
-        """What was done, in a few words."""
+        """The effect in a few words."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -58,7 +59,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class XRay:
-    """What one run did."""
+    """The record of one undisturbed run."""
 
     command: str
     folders: tuple[Path, ...]
@@ -66,10 +67,10 @@ class XRay:
     lanes: Lanes
     watched: WatchedRun
     silent: bool
-    """Whether it was ended because it did nothing more."""
+    """Whether the command was killed because it did nothing more."""
 
     def lines(self) -> list[Line]:
-        """The effects in order; those of a kind on one file in a row are one line."""
+        """The effects in order; several of one kind on one file in a row are one line."""
         syncs = synced_by(self.effects)
         rows = [
             (each, self.lanes.of(each), _lasts(each, sync))
@@ -84,7 +85,7 @@ class XRay:
         return lines
 
     def notes(self) -> list[str]:
-        """What must be known to read the lines rightly."""
+        """Sentences that a person needs to read the lines rightly."""
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -172,14 +173,14 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """What was done, and whether a loss of power may take it."""
+    """The words for an effect, with whether a loss of power may take it."""
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """An effect as a space-time diagram draws it."""
+    """An effect as a step of a space-time diagram."""
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
@@ -187,11 +188,11 @@ def _document(diagram: Diagram, legend: str, command: str, described: str) -> st
     """The diagram with its legend, and every step in words below it."""
     wide, high = size(diagram)
     parts = [body(diagram)]
-    said = [
+    sentences = [
         f"{number}. {step.lane}: {step.sentence}"
         for number, step in enumerate(diagram.steps, start=1)
     ]
-    for text in [legend, *said]:
+    for text in [legend, *sentences]:
         for line in wrap(text, TEXT, wide - 32):
             high += 16
             parts.append(words(16, high, line))
@@ -211,14 +212,14 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 def _named_again(
     effects: Sequence[Effect], folders: Sequence[Path]
 ) -> tuple[Effect, ...]:
-    """The effects under the names that a crash test has for them: by now it is known whose order is chance."""
+    """The effects under the names that a crash test has for them: only now it is known which order is chance."""
     namer = Namer(folders, numbered=unordered(effects))
-    found = (namer.name(effect.call) for effect in effects)
-    return tuple(effect for effect in found if effect is not None)
+    renamed = (namer.name(effect.call) for effect in effects)
+    return tuple(effect for effect in renamed if effect is not None)
 
 
 class Recorder:
-    """Names the calls of a run, and ends one that does nothing more."""
+    """Names the calls of a run, and kills a command that does nothing more."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -228,7 +229,7 @@ class Recorder:
         self.silent = False
 
     def decide(self, call: Call) -> Answer:
-        """Every call goes on."""
+        """Lets every call happen, and keeps its effect."""
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
@@ -236,7 +237,7 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Whether to go on waiting."""
+        """Whether to wait on, or to kill a command that has made no call for `limit` seconds."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 
@@ -250,9 +251,9 @@ def xray(
     limit: float = LIMIT_SECONDS,
     run: Callable[..., WatchedRun] = watch,
 ) -> XRay:
-    """Runs a command once, by a shell in the current folder. What it prints goes to the file `output`.
+    """Runs a command once, by a shell in the current folder. Its output goes to the file `output`.
 
-    Raises what `watch` raises.
+    `limit`: seconds without a call after which the command is killed. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = run(

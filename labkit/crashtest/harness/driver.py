@@ -109,7 +109,7 @@ class SinkQuery:
         return entry.start(spark, rows, task.checkpoint)
 
     def poll(self) -> bool:
-        """Whether the query is over. Raises the query's own error, or `Hung`. Does not return from a point of a crash."""
+        """Whether the query is over. Raises the query's own error, or `Hung`. Does not return from a crash's point."""
         self._look_for_commits()
         if self._ticket.evidence and Path(self._ticket.evidence).exists():
             if self._ticket.then == "crash":

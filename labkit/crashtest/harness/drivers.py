@@ -49,7 +49,7 @@ class Driver:
     def give(
         self, queries: list[QueryTask], dead: Ending | None = None
     ) -> Iterator[AnyEvent]:
-        """Hands queries to the driver, and returns their events. `dead` proves the end of the driver before this one."""
+        """Hands queries to the driver, and returns their events. `dead` proves the end of the driver before it."""
         order = RunQueries([wire.raw(query) for query in queries])
         if dead is None:
             return self._standby.hand(order)
@@ -61,7 +61,7 @@ class Driver:
         return self._standby.events
 
     def close(self) -> list[int]:
-        """Ends the driver and the processes that its sink left outside of its session; returns the ids of the latter."""
+        """Ends the driver and the processes that its sink left outside of its session; returns the latter's ids."""
         self._standby.__exit__(None, None, None)
         left = strays(self.mark)
         end(left)
@@ -85,7 +85,7 @@ class DriverPool:
         self._most = 2 if psutil.virtual_memory().available > 5 * BYTES else 1
 
     def take(self) -> Driver:
-        """Returns a warm driver, and starts others in its place. An error is raised with the end of the driver's log."""
+        """Returns a warm driver, and starts others in its place. An error quotes the end of the driver's log."""
         self.fill(1)
         driver = self._waiting.pop(0)
         try:

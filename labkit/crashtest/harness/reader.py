@@ -104,7 +104,7 @@ class Reader:
         return self._ask("read").rows
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """The rows as plain values, with whatever columns, within `seconds` (default `READ_SECONDS`). Raises as `read`."""
+        """The rows as plain values, with whatever columns, within `seconds` (`READ_SECONDS`). Raises as `read`."""
         return self._ask("values", seconds).values
 
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:

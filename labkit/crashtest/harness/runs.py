@@ -333,7 +333,7 @@ class Harness:
 
 
 def check_store(reader: Reader) -> int:
-    """Returns how many rows the store had before `reset`. Raises `InvalidInput` if the store is not empty for the test."""
+    """How many rows the store had before `reset`. Raises `InvalidInput` if the store is not empty for the test."""
     seen: list[Seen] = reader.read_surely(2.0)
     if reader.resets:
         reader.reset()

@@ -109,7 +109,7 @@ def module_name(file: str) -> str:
 
 
 def load(file: str, *, anew: bool = False) -> ModuleType:
-    """Imports the file by its path, `anew` also if it was imported before. Raises `InvalidInput` if it does not import."""
+    """Imports the file by its path; `anew`: even if it was imported before. Raises `InvalidInput` if that fails."""
     name = module_name(file)
     if name in sys.modules and not anew:
         return sys.modules[name]

@@ -62,7 +62,7 @@ class Asker:
             self._under_way += 1
 
     def leave(self) -> None:
-        """Counts an effect that is over and in the log. A forked process may leave an effect that its parent entered."""
+        """Counts an effect that is over and in the log. A forked process may leave one that its parent entered."""
         with self._lock:
             self._under_way = max(self._under_way - 1, 0)
 

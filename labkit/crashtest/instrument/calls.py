@@ -55,7 +55,7 @@ class Call:
             )
 
     def next(self, kind: Kind, place: tuple[str, int], *, late: bool = False) -> Effect:
-        """Counts an effect, from 1, and returns it as it is before it happens. `place`: file and line of the project."""
+        """Counts an effect, from 1, and returns it as it is before it happens. `place`: its file and line."""
         file, line = place
         with self.lock:
             self.count += 1

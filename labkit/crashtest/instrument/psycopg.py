@@ -108,7 +108,7 @@ def _of_method(kind: Kind, connection: Any, *arguments: Any) -> About | None:
 
 
 def _of_block(block: Any, kind: Any, _error: Any, _trace: Any) -> About:
-    """The end of `with connection.transaction()`: of the outermost block it is a commit, of an inner one a statement."""
+    """The end of `with connection.transaction()`: of the outermost block a commit, of an inner one a statement."""
 
     def decide() -> Kind:
         if not _idle(block.connection):

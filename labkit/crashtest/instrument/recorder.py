@@ -157,7 +157,7 @@ class Recorder:
     def effect(
         self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None
     ) -> Iterator[None]:
-        """Records one effect, within the `with` block that has it. `decide` gives the kind afterwards, if the end tells it.
+        """Records one effect, within the `with` block that has it. `decide` gives the kind at the end of the block.
 
         Effects inside an effect are a part of it: a commit that executes a statement is one effect.
         """

@@ -165,7 +165,7 @@ class Starter:
         self._thread.start()
 
     def query(self) -> "StreamingQuery | None":
-        """The query that was started; None: not yet. Raises the error of the user's code, or `TypeError` for no query."""
+        """The query that was started; None: not yet. Raises the user's error, or `TypeError` if none was started."""
         if self._start.started:
             return self._start.started[0]
         if self._thread.is_alive():
