@@ -1,4 +1,7 @@
-"""What a project says about its sink in `[tool.labkit.crashtest]` of pyproject.toml, for command line and pytest."""
+"""Reads `[tool.labkit.crashtest]` of pyproject.toml, a project's settings for the command line and for pytest.
+
+This module must not start anything, nor change the file.
+"""
 
 import tomllib
 from collections.abc import Sequence
@@ -25,7 +28,7 @@ SINK = {
     "table",
     "eyes",
 }
-"""What may be said of a sink only."""
+"""Keys that belong to a sink only."""
 
 PIPELINE = {
     "command",
@@ -37,45 +40,45 @@ PIPELINE = {
     "checkpoint",
     "power_cut",
 }
-"""What may be said of a pipeline only."""
+"""Keys that belong to a pipeline only."""
 
 KEYS = SINK | PIPELINE | {"reader", "expect", "also", "ignore", "seconds"}
-"""What may be said."""
+"""All keys."""
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """What the file says; nothing if there is none. Raises `InvalidInput` for what it may not say."""
+    """The keys of the file with their values; empty without a file. Raises `InvalidInput` for an unknown key."""
     try:
         content = (
             tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: not valid TOML ({error}).") from None
-    said: dict[str, Any] = (
+    table: dict[str, Any] = (
         content.get("tool", {}).get("labkit", {}).get("crashtest", {})
     )
-    for key in said:
+    for key in table:
         if key not in KEYS:
             raise InvalidInput(
                 f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}"
             )
-    seconds = said.get("seconds", 0)
+    seconds = table.get("seconds", 0)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise InvalidInput(
             f"{path}, [tool.labkit.crashtest]: seconds: {str(seconds)[:40]!r}: write a number, as in seconds = 600."
         )
-    mixed = sorted(SINK & set(said))
-    if "command" in said and mixed:
+    mixed = sorted(SINK & set(table))
+    if "command" in table and mixed:
         raise InvalidInput(
             f"{path}, [tool.labkit.crashtest]: command is a pipeline and {mixed[0]} belongs to a sink; leave one out."
         )
-    return said
+    return table
 
 
 def pipeline(
     said: dict[str, Any], command: str | None = None, **given: Any
 ) -> PipelineSettings:
-    """Settings of a pipeline from the command line, and where it says nothing from the project. Raises `InvalidInput`."""
+    """Settings of a pipeline, from the command line or else from the project. Raises `InvalidInput`."""
     names = ("reader", "read_command", "expected", "feed", "reset", "checkpoint")
     if given.get("reader") or given.get("read_command"):  # one of the two is enough
         said = {
@@ -98,7 +101,7 @@ def pipeline(
 def combined(
     said: dict[str, Any], subject: str | None = None, **given: Any
 ) -> Settings:
-    """Settings from the command line, and where it says nothing from the project. Raises `InvalidInput`."""
+    """Settings of a sink, from the command line or else from the project. Raises `InvalidInput`."""
     by_name = {
         "sink_format": given.pop("sink_format", None),
         "table": given.pop("table", None),

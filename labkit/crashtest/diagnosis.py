@@ -1,4 +1,4 @@
-"""Why a sink is weaker than exactly-once, by its own lines, and the repair that fits.
+"""Names why a sink is weaker than exactly-once, by its own lines, and the repair that fits.
 
 The crashes of one batch that go wrong lie between two effects: had these been one, nothing would have happened. This
 module reads results and a log only; it must not count effects of records.
@@ -22,7 +22,7 @@ from labkit.crashtest.verdict import Group, Result, Summary
 
 
 class Recipe(NamedTuple):
-    """A repair, and where it is explained."""
+    """A repair, and the notebook that explains it."""
 
     name: str
     sentence: str
@@ -75,7 +75,7 @@ FORGIVE = Recipe(
 
 
 class Diagnosis(NamedTuple):
-    """What is wrong, why, and what to do."""
+    """The kind of a weakness, its reason, and the repair."""
 
     code: str
     why: str
@@ -83,7 +83,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis | None:
-    """Of the weakest thing that was found; None if nothing was."""
+    """The diagnosis of the weakest result, or of a call that returned too early; None if nothing is weak."""
     weakest = summary.weakest
     if weakest is None:
         return _late(log)
@@ -99,7 +99,7 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
 
 
 def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
-    """Of a run that no single crash of a small batch is like."""
+    """The diagnosis of harm that no single crash of a small batch has shown."""
     if weakest.group is Group.LARGE:
         return _large(weakest)
     if weakest.group is Group.RETRY:
@@ -111,7 +111,7 @@ def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
 
 
 def _late(log: Sequence[Effect]) -> Diagnosis | None:
-    """What happened after its call had returned, where nothing else is wrong."""
+    """The diagnosis of an effect after its call's return, where nothing else is wrong; None if there is none."""
     late = first_late(log)
     if late is None:
         return None
@@ -120,7 +120,7 @@ def _late(log: Sequence[Effect]) -> Diagnosis | None:
 
 
 def _large(result: Result) -> Diagnosis:
-    """Only a large batch shows it."""
+    """The diagnosis of harm that only a large batch has shown."""
     if not result.points:
         why = f"{result.title}: {result.because}"
         return Diagnosis("wrong with a large batch", why, MARKER)
@@ -165,7 +165,7 @@ def _identity(result: Result, axis: str) -> Diagnosis:
 
 
 def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
-    """Nothing but a crash of the recovery shows it: what the replay of a batch does first."""
+    """The diagnosis of harm that only a crash of the recovery has shown: while a batch is replayed."""
     second = result.points[-1]
     tried = any(_same_place(each.points[0], second) for each in crashes)
     where = (
@@ -202,7 +202,7 @@ def _same_place(point: Point, other: Point) -> bool:
 def _window(
     axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape
 ) -> Diagnosis:
-    """The stretch of one batch in which a crash does harm."""
+    """The diagnosis by the stretch of one batch in which a crash does harm."""
     batch = max(
         {each.points[0].batch for each in crashes},
         key=lambda number: (_harm(axis, crashes, number), -number),
@@ -210,17 +210,17 @@ def _window(
     of_batch = [
         each for each in crashes if each.points[0].batch == batch and not each.unknown
     ]
-    bad = [each for each in of_batch if each.found(axis)]
+    violating = [each for each in of_batch if each.found(axis)]
     lasting = lasting_of(log, batch)
-    first, last = bad[0].points[0], bad[-1].points[0]
-    begun = [each for each in lasting if _reached(each, first)]
-    opened = begun[-1] if begun else None
+    first, last = violating[0].points[0], violating[-1].points[0]
+    happened = [each for each in lasting if _reached(each, first)]
+    opened = happened[-1] if happened else None
     closing = next((each for each in lasting if not _reached(each, last)), None)
     if axis == "stuck":
-        done = opened.said() if opened else "what it left"
+        sentence = opened.said() if opened else "what it left"
         return Diagnosis(
             "stuck on the replay",
-            f"the batch comes again and finds {done}: {bad[0].stuck}",
+            f"the batch comes again and finds {sentence}: {violating[0].stuck}",
             FORGIVE,
         )
     if axis == "lost":
@@ -276,14 +276,14 @@ def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagn
             f"{why}, and its rows last only after {closing.said()}",
             MARKER,
         )
-    done = (
+    clause = (
         f"; the last lasting effect was {opened.said()}"
         if opened
         else "; nothing that it did was lasting by then"
     )
     return Diagnosis(
         "returned too early",
-        f"the sink returned before its rows were safe{done}",
+        f"the sink returned before its rows were safe{clause}",
         FLUSH,
     )
 

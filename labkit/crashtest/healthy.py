@@ -1,4 +1,4 @@
-"""The run without a crash: what the sink does, what its reader returns, and how far the test sees what writes.
+"""The run without a crash: the sink's effects, the shape of its reader's rows, and how much of it the test has seen.
 
 Where something writes unseen the run is made once more, line by line, so that the job can be killed beside the
 statement that does it. This module must not judge rows, and must not decide where the job is killed.
@@ -28,20 +28,20 @@ from labkit.crashtest.settings import Settings
 
 @dataclass(frozen=True)
 class Healthy:
-    """The recorded run."""
+    """The findings of the run without a crash."""
 
     run: Run
     shape: Shape
     recorded: tuple[Effect, ...]
-    """All that was recorded, lines as well."""
+    """All recorded effects, lines included."""
     log: tuple[Effect, ...]
-    """The effects, with what lines must have done unseen."""
+    """The effects without lines, with an unseen write for each line beside which rows changed."""
     beside: tuple[Point, ...]
     """The places before lines between which something was written unseen."""
     doubts: tuple[str, ...]
     """Why nothing may be said of the guarantee, a sentence each."""
     slow: tuple[str, ...]
-    """What to know of the reader's speed."""
+    """A note on a reader that is too slow, if it is."""
 
 
 def healthy_run(
@@ -50,23 +50,23 @@ def healthy_run(
     harness: Harness,
     tell: Callable[[str, str], None],
 ) -> Healthy:
-    """Makes the run. Raises `InvalidInput` if the sink or the reader does not even do without a crash."""
+    """Makes the run. Raises `InvalidInput` if the sink or its reader fails even without a crash."""
     tell("run", "a run without a crash, to find the points")
     run, shape = _recorded(wanted, harness, "healthy")
-    found = _gaps(run)
-    if found and not harness.lines and adapter not in BY_NAME:
+    unexplained = _gaps(run)
+    if unexplained and not harness.lines and adapter not in BY_NAME:
         harness.lines = True
         tell("run", "something writes unseen; the same once more, line by line")
         run, shape = _recorded(wanted, harness, "healthy-lines")
-        found = _gaps(run)
+        unexplained = _gaps(run)
     recorded = tuple(run.effects())
     log = tuple(each for each in recorded if each.kind is not Kind.LINE)
     return Healthy(
         run,
         shape,
         recorded,
-        _with_unseen(log, unseen_effects(found)),
-        _beside(found),
+        _with_unseen(log, unseen_effects(unexplained)),
+        _beside(unexplained),
         tuple(_doubts(run, wanted, adapter)),
         _slow(run, recorded),
     )
@@ -117,26 +117,28 @@ def _doubts(run: Run, wanted: Settings, adapter: Adapter) -> list[str]:
     )
 
 
-def _beside(found: list[Gap]) -> tuple[Point, ...]:
-    edges = [edge for gap in found for edge in gap.edges if edge.kind is Kind.LINE]
+def _beside(unexplained: list[Gap]) -> tuple[Point, ...]:
+    edges = [
+        edge for gap in unexplained for edge in gap.edges if edge.kind is Kind.LINE
+    ]
     return tuple(dict.fromkeys(edges))
 
 
 def _with_unseen(log: tuple[Effect, ...], unseen: list[Effect]) -> tuple[Effect, ...]:
-    """The log with these effects behind the last one of their call that came before."""
-    found = list(log)
+    """The log with unseen writes, each just after the last earlier effect of its call."""
+    effects = list(log)
     for effect in unseen:
         before = [
             place
-            for place, each in enumerate(found)
+            for place, each in enumerate(effects)
             if (each.batch, each.where) == (effect.batch, effect.where)
             and each.place <= effect.place
         ]
-        found.insert(max(before, default=len(found) - 1) + 1, effect)
-    return tuple(found)
+        effects.insert(max(before, default=len(effects) - 1) + 1, effect)
+    return tuple(effects)
 
 
 def _slow(run: Run, recorded: tuple[Effect, ...]) -> tuple[str, ...]:
     asked, places = len(run.watcher.readings), len(askable(recorded))
-    said = f"the reader is slow or was locked out: it gave an answer at {asked} of more than {places} places"
-    return (said,) if asked < places else ()
+    note = f"the reader is slow or was locked out: it gave an answer at {asked} of more than {places} places"
+    return (note,) if asked < places else ()

@@ -1,4 +1,4 @@
-"""The runs of a test that are to be made: what each is called, what is done in it, and where it is killed.
+"""Jobs: the runs that a test is to make, each with its name, its title, its group and its points.
 
 This module must not run anything.
 """
@@ -11,7 +11,7 @@ from labkit.crashtest.verdict import Group, Result
 
 
 class Job(NamedTuple):
-    """One run that is to be made."""
+    """One run to be made."""
 
     id: str
     title: str
@@ -20,11 +20,12 @@ class Job(NamedTuple):
 
 
 def unknown(job: Job, why: str) -> Result:
-    """A run that proves nothing."""
+    """The result of a job that proves nothing, with the reason."""
     return Result(job.id, job.title, job.group, job.points, unknown=why)
 
 
 def pair_job(pair: Pair) -> Job:
+    """The job of a crash, and of a second one during its recovery."""
     return Job(
         pair.id,
         f"{pair.first}; then, in the recovery, {pair.second}",

@@ -1,4 +1,4 @@
-"""From one run to its result: the rows that are its own, those that were due, and what the one judge says of them.
+"""Judges one run: selects the rows of the run, and those that were due, for the one judge.
 
 This module must not count what came out: that is `labkit.core.judge`.
 """
@@ -18,7 +18,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
-    """The result of a run that is over. `resets`: whether the store was emptied before it."""
+    """The result of a run that is over. `resets`: whether the store was emptied before the run."""
     result = Result(
         job.id,
         job.title,
@@ -43,13 +43,13 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
 def verdict_of(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> Verdict:
-    """What the one judge says of what was read of `rows`, where the records `due` should be there in the end."""
+    """The judge's verdict on readings of `rows`, where the records `due` should be there in the end."""
     seen = history(samples, rows, shape, due)
     return judge([named(each, shape) for each in due], seen)
 
 
 def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
-    """Without a `reset`, the rows of earlier runs stay, and are told by their identities."""
+    """The samples with the run's own rows. Without a `reset` earlier rows stay, and identities tell them apart."""
     if resets:
         return list(samples)
     ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
@@ -62,7 +62,7 @@ def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
 
 
 def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
-    """What should be there: everything; of a job that is stuck, what the engine has finished and what came anyway."""
+    """The records that are due: all; for a stuck job those of finished batches, and those that came anyway."""
     expected = run.rows.expected()
     if not run.stuck:
         return expected
@@ -81,7 +81,7 @@ def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
 
 
 def point_readings(run: Run) -> list[PointReading]:
-    """What was read at the points of the healthy run, between an empty store and what is there in the end."""
+    """Readings at the points of the healthy run, between an empty store and the last reading."""
     size = run.log.stat().st_size if run.log.exists() else 0
     end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
     return [PointReading("the start", 0, ()), *run.watcher.readings, end]

@@ -27,15 +27,15 @@ from labkit.host.java import find_java
 from labkit.host.processes import wire
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
-"""Checksums beside files, which only repeat them, and what Python keeps of sources."""
+"""Checksums beside files, which only repeat them, and Python's caches of sources."""
 
 START_SECONDS = 120.0
-"""Seconds in which a job must do something, at least: a session on a busy machine is that long about its start."""
+"""Seconds within which a job must do something, at least: a session starts slowly on a busy machine."""
 
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The test of a sink by its plain job."""
+    """The settings of a sink's test by a plain job."""
 
     sink: Settings | None = None
 
@@ -45,14 +45,14 @@ class SinkPipeline(PipelineSettings):
         return str(self.sink.subject) if self.sink else self.pipeline
 
     def command(self, only: str = "") -> str:
-        """The one command that repeats the test, or one run of it."""
+        """The command line that repeats the test, or one run of it."""
         return self.sink.command(shlex.quote(only) if only else "") if self.sink else ""
 
 
 def as_pipeline(
     wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path
 ) -> SinkPipeline:
-    """Writes job and rows into a folder, and says how they are to be run. `jars`: with those of its packages."""
+    """Writes job and rows into a folder; returns the settings to run them. `jars`: with those of its packages."""
     rows = _rows(wanted)
     rows.write(place / "input")
     job = PlainJob(
@@ -100,7 +100,7 @@ def _words(verb: str, job: Path) -> str:
 def kernel_campaign(
     wanted: Settings, folder: Path | None = None, tell: Tell = silent
 ) -> Iterator[Campaign]:
-    """Everything that such a test needs, for a block. Raises `InvalidInput` for a sink whose store nobody empties."""
+    """The campaign of such a test, within a `with` block. Raises `InvalidInput` for a reader without `reset`."""
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = Path(

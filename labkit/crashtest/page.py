@@ -1,7 +1,7 @@
-"""A test as one page for a browser: what was measured, where the job was killed and what came of each kill.
+"""A test as one page for a browser: the measured guarantee, the points of the kills, and the result of each kill.
 
-Everything is in the file, scripts there are none, and nothing is asked of another host. This module must not decide
-anything: what was measured is `labkit.crashtest.verdict`.
+The file holds everything; it has no script and asks nothing of another host. This module must not decide anything:
+`labkit.crashtest.verdict` says what was measured.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ SEEN_BY = {
 
 
 def page(report: Report) -> str:
-    """The page, an HTML document; it shows lines of the sink's file as that is now."""
+    """The page as an HTML document; the lines of the sink's file are those of the file as it is now."""
     summary = report.summary
     title = f"Crash test of {report.settings.subject}"
     parts = [
@@ -150,7 +150,7 @@ def _source(settings: Any) -> Mapping[int, str]:
 def effect_rows(
     log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str]
 ) -> list[Row]:
-    """Effects and kills in the order of their batches, calls and numbers; of edges only those at which it was killed."""
+    """Effects, edges of calls and kills, in the order of their batches, calls and numbers."""
     kills = {
         each.points[0]: each
         for each in results

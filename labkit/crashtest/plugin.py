@@ -3,8 +3,8 @@
     pytest --crashtest sink.py:write_batch [--crashtest-quick]
 
 Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink or pipeline, and which guarantee is expected
-(exactly-once if it says none). The run without a crash is made while tests are collected, since it shows the points.
-This module must not load anything heavy before somebody asks for it.
+(exactly-once by default). The run without a crash is made while tests are collected, since it shows the points.
+This module must not load anything heavy without `--crashtest`.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ _FROM_PROJECT = "pyproject.toml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the plugin."""
+    """Adds the options of the plugin."""
     group = parser.getgroup("labkit", "crash-testing a streaming sink")
     group.addoption(
         "--crashtest",
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Joins in where it is asked to, and not in the workers of pytest-xdist."""
+    """Registers the tests if `--crashtest` is given. Raises `UsageError` together with pytest-xdist."""
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
@@ -54,28 +54,28 @@ class Tests(Protocol):
 
     @property
     def results(self) -> list["Result"]:
-        """What came out of the runs so far."""
+        """The results of the runs so far."""
 
     def healthy(self) -> "Result":
         """The run without a crash, which comes first."""
 
     def jobs(self) -> list["Job"]:
-        """The runs that are known after it."""
+        """The jobs that are known after the run without a crash."""
 
     def second_crashes(self) -> list["Job"]:
-        """Runs that are known when those are made."""
+        """The jobs that are known after the runs of `jobs`."""
 
     def large_jobs(self) -> Iterator["Job"]:
-        """Runs with more rows than the others."""
+        """The jobs with more rows than the others."""
 
     def run(self, job: "Job") -> "Result":
-        """Makes one run."""
+        """Makes the run of one job."""
 
 
 def _campaign(
     said: dict[str, Any], subject: str | None, *, quick: bool
 ) -> AbstractContextManager[Tests]:
-    """The test of what the command line names, or else the project."""
+    """The campaign of what the command line names, or else the project."""
     if subject is None and "command" in said:
         from labkit.crashtest.blackbox.campaign import pipeline_campaign
         from labkit.crashtest.configured import pipeline
@@ -88,7 +88,7 @@ def _campaign(
 
 
 class CrashTests:
-    """The test of one sink, for one session of pytest."""
+    """The tests of one sink or pipeline, for one session of pytest."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
@@ -96,7 +96,7 @@ class CrashTests:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
-        """Makes the run without a crash, and a test for each point that it shows."""
+        """Makes the run without a crash, and adds a test for each point that it shows."""
         from labkit.core.errors import LabError
         from labkit.core.judge import Guarantee
         from labkit.crashtest.configured import (
@@ -138,8 +138,8 @@ class CrashTests:
             )
 
         seen = [each for each in running.results if each is not first]
-        found = [item("healthy", lambda: [first]), item("seeing", lambda: seen)]
-        found += [
+        tests = [item("healthy", lambda: [first]), item("seeing", lambda: seen)]
+        tests += [
             item(job.id, partial(lambda each: [running.run(each)], job))
             for job in running.jobs()
         ]
@@ -150,15 +150,15 @@ class CrashTests:
         large = item(
             "large-batch", lambda: [running.run(job) for job in running.large_jobs()]
         )
-        return [*found, pairs, large]
+        return [*tests, pairs, large]
 
     def pytest_sessionfinish(self) -> None:
-        """Ends everything that was started."""
+        """Ends every process of the test."""
         self._stack.close()
 
 
 class CrashTest(pytest.Item):
-    """One run (or the second crashes), compared with what is expected."""
+    """One run, or all runs of one kind, compared with the expected guarantee."""
 
     def __init__(
         self,
@@ -190,13 +190,13 @@ class CrashTest(pytest.Item):
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> Any:
-        """The sentence and the timeline, without a traceback."""
+        """The reason and the timeline, without a traceback."""
         if isinstance(excinfo.value, Weaker):
             return excinfo.value.text()
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where a report says that the test is."""
+        """The place of the test in pytest's report."""
         return self.path, None, self.name
 
 
@@ -208,6 +208,6 @@ class Weaker(Exception):
         self.result, self.said = result, said
 
     def text(self) -> str:
-        """For a person."""
+        """The run's title, the reason and the timeline, for a person."""
         story = "\n".join(f"  {line}" for line in self.result.story)
         return f"{self.result.title}\n{self.said}\n\n{story}"

@@ -1,4 +1,4 @@
-"""From the log of a run without a crash to the places at which the job is to be killed. None is listed by hand.
+"""Finds the places at which the job is killed, in the log of a run without a crash. None is listed by hand.
 
 This module must not run anything, and must not drop a point without saying so.
 """
@@ -22,22 +22,24 @@ from labkit.crashtest.instrument.effects import (
 )
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 2, 20
+"""How many pairs of points are tried at most, also with --quick; and single points with --quick."""
 LARGE_POINTS = 2
+"""How many points within a large batch are tried, at most."""
 BESIDE, LINES = 8, 40
-"""Places before lines: of those beside something unseen, and in all."""
+"""How many places before lines are tried, at most: beside an unseen write, and in all."""
 
 SEED = 7
 
 
 class Plan(NamedTuple):
-    """The points of one kind of test: those chosen, and how many there are in all."""
+    """The points of a test that were chosen, and the number of all points."""
 
     chosen: tuple[Point, ...]
     found: int
 
 
 def read_log(path: Path) -> list[Effect]:
-    """The effects of one run in the order in which they ended, without a line that a dying process did not finish."""
+    """The effects of one run in the order in which they ended, without a line that a dying process left unfinished."""
     effects = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -54,12 +56,12 @@ def points(
     driver: int = 1,
     lines: bool = False,
 ) -> list[Point]:
-    """Every place before and after every effect, at the edges of every call, and behind every `commits/N`, in order.
+    """Every place before and after every effect, at the edges of every call, and after every `commits/N`, in order.
 
-    `lines`: also those before lines, where they were recorded.
+    `lines`: places before lines, too, where the log has these.
     """
     left_out = {Kind.UNSEEN} if lines else {Kind.UNSEEN, Kind.LINE}
-    found: list[Point] = []
+    places: list[Point] = []
     for batch in batches:
         of_driver = [
             each
@@ -72,10 +74,10 @@ def points(
         ]
         of_batch = [each for each in of_driver if driver > 1 or each.where != RECOVER]
         for each in sorted(of_batch, key=lambda each: (place(each.where), each.place)):
-            found += [each.point(side) for side in _sides(each.kind)]
+            places += [each.point(side) for side in _sides(each.kind)]
         if of_batch:
-            found.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
-    return list(dict.fromkeys(found))
+            places.append(Point(batch, "engine", 0, Kind.COMMITS, Side.AFTER))
+    return list(dict.fromkeys(places))
 
 
 def _sides(kind: Kind) -> tuple[Side, ...]:
@@ -86,13 +88,14 @@ def _sides(kind: Kind) -> tuple[Side, ...]:
 
 
 def place(where: str) -> tuple[int, int]:
+    """The rank of a call in its batch: `recover`, then the tasks by number, then the calls on the driver."""
     if where.startswith("task "):
         return 0, int(where.removeprefix("task "))
     return (-1, 0) if where == RECOVER else (1, 0)
 
 
 def thin(found: Sequence[Point]) -> list[Point]:
-    """Of the effects that one line has again and again in one call: the first two and the last."""
+    """The points without those of repeated effects of one line in a call: the first two and the last remain."""
     times = Counter(_line(point) for point in found)
     seen: Counter[object] = Counter()
     kept = []
@@ -121,7 +124,7 @@ def _line(point: Point) -> object:
 def with_lines(
     plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batches: int
 ) -> Plan:
-    """The plan with places before lines as well, `log` being one in which these were recorded."""
+    """The plan with the wanted places before lines as well; `log` is a log with lines."""
     every = points(log, range(batches), lines=True)
     both = {*plan.chosen, *wanted}
     return Plan(tuple(point for point in every if point in both), len(every))
@@ -138,41 +141,41 @@ def line_points(log: Sequence[Effect], beside: Sequence[Point]) -> list[Point]:
 def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
     """The points of single crashes.
 
-    Quick takes two batches: the places behind something lasting; and of the first batch those before the first and the
-    last effect of each call, since what nobody saw lies beside what was seen.
+    A quick test takes two batches: the places after lasting effects; and in the first batch the places before the first
+    and the last effect of each call, since an unseen effect lies beside those that were seen.
     """
-    found = points(log, range(batches))
+    places = points(log, range(batches))
     if not quick:
-        return Plan(tuple(thin(found)), len(found))
-    first = [point for point in found if point.batch == 0]
-    edges, few = _edges(first), set(thin(found))
+        return Plan(tuple(thin(places)), len(places))
+    first = [point for point in places if point.batch == 0]
+    edges, few = _edges(first), set(thin(places))
     chosen = [
         point
-        for point in found
+        for point in places
         if point.batch < 2 and (point in edges or (point in few and _matters(point)))
     ]
     firsts = [
-        point for point in found if point.kind is Kind.BEGIN and point.batch == 0
+        point for point in places if point.kind is Kind.BEGIN and point.batch == 0
     ][:1]
     chosen = firsts + chosen
     while len(chosen) > QUICK_POINTS:
         del chosen[_least(chosen, edges)]
-    return Plan(tuple(chosen), len(found))
+    return Plan(tuple(chosen), len(places))
 
 
 def _least(chosen: Sequence[Point], edges: set[Point]) -> int:
-    """Which one goes first where there are too many: the middle one of those that are no edge."""
+    """The index of the point to leave out first: the middle one of those that are no edge."""
     inner = [index for index, point in enumerate(chosen) if point not in edges]
     return inner[len(inner) // 2] if inner else len(chosen) // 2
 
 
-def _edges(found: Sequence[Point]) -> set[Point]:
+def _edges(places: Sequence[Point]) -> set[Point]:
     """The places before the first and the last effect of each call; of a writer's tasks, only of the first one."""
     edges: set[Point] = set()
-    for batch, where in {(point.batch, point.where) for point in found}:
+    for batch, where in {(point.batch, point.where) for point in places}:
         befores = [
             point
-            for point in found
+            for point in places
             if (point.batch, point.where) == (batch, where)
             and point.side is Side.BEFORE
         ]
@@ -188,7 +191,7 @@ def _matters(point: Point) -> bool:
 
 
 def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
-    """Places within a large batch that a small one does not have: behind the first of several lasting effects of a line.
+    """Places in a large batch that a small one does not have: after the first of a line's several lasting effects.
 
     `small` is the log of the healthy run. A line that has several in a small batch was cut between them there.
     """
@@ -201,15 +204,15 @@ def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
 
 
 def _lasting_lines(log: Sequence[Effect]) -> dict[object, tuple[Effect, int]]:
-    """By line of the first batch: its first lasting effect, and how many it has."""
-    found: dict[object, tuple[Effect, int]] = {}
+    """For each line of the first batch its first lasting effect, and how many it has."""
+    by_line: dict[object, tuple[Effect, int]] = {}
     for each in log:
         seen = each.batch == 0 and each.driver == 1 and not each.late
         if seen and not each.failed and each.kind in DURABLE:
             line = each.where, each.file, each.line, each.kind
-            first, times = found.get(line, (each, 0))
-            found[line] = first, times + 1
-    return found
+            first, times = by_line.get(line, (each, 0))
+            by_line[line] = first, times + 1
+    return by_line
 
 
 class Pair(NamedTuple):
@@ -227,28 +230,28 @@ class Pair(NamedTuple):
 def pairs(
     logs: dict[Point, Sequence[Effect]], *, quick: bool
 ) -> tuple[list[Pair], int]:
-    """A seeded sample of all pairs, spread over the first crashes, and how many there are in all.
+    """A seeded sample of all pairs, spread over the first crashes, and the number of all pairs.
 
-    `logs` has the log of the recovery from each first crash: where it did nothing there is nothing to crash.
+    `logs`: the log of the recovery from each first crash; a recovery without an effect has no point.
     """
-    found = [
+    candidates = [
         Pair(first, second)
         for first, log in logs.items()
         for second in points(log, [first.batch], driver=2)
         if second.kind not in (Kind.BEGIN, Kind.COMMITS)
     ]
     most = QUICK_PAIRS if quick else PAIRS
-    chosen = _most_telling(found)[: most - most // 3]
-    rest = [pair for pair in found if pair not in chosen]
+    chosen = _most_telling(candidates)[: most - most // 3]
+    rest = [pair for pair in candidates if pair not in chosen]
     chosen += random.Random(SEED).sample(rest, min(most - len(chosen), len(rest)))
-    return sorted(chosen, key=found.index), len(found)
+    return sorted(chosen, key=candidates.index), len(candidates)
 
 
-def _most_telling(found: Sequence[Pair]) -> list[Pair]:
-    """A batch that was wholly written and not recorded, whose replay is cut behind something that lasts."""
+def _most_telling(candidates: Sequence[Pair]) -> list[Pair]:
+    """Pairs of a batch that was wholly written and not recorded, whose replay is cut after a lasting effect."""
     whole = [
         pair
-        for pair in found
+        for pair in candidates
         if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER
     ]
     lasting = [
@@ -260,7 +263,7 @@ def _most_telling(found: Sequence[Pair]) -> list[Pair]:
 
 
 def retry_point(log: Sequence[Effect]) -> Point | None:
-    """Where a task is to die alone: behind its last lasting effect in batch 1 (or 0); None if no task has any."""
+    """The point of a task that dies alone: after its last lasting effect in batch 1 (or 0); None without a task."""
     for batch in (1, 0):
         of_tasks = [
             each
@@ -282,7 +285,7 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
 
 
 def zombie_point(log: Sequence[Effect]) -> Point | None:
-    """Where a driver is to be stopped: before its first lasting effect in batch 1 (or 0)."""
+    """The point at which a driver is stopped: before its first lasting effect in batch 1 (or 0)."""
     for batch in (1, 0):
         for each in log:
             if each.batch == batch and each.kind in DECISIVE and not each.late:
@@ -302,7 +305,7 @@ def last_point(log: Sequence[Effect]) -> Point | None:
 
 
 def unfinished(point: Point, log: Sequence[Effect]) -> bool:
-    """Whether the sink still has something lasting to do for the batch when this point is reached."""
+    """Whether the sink still has a lasting effect of the batch ahead when this point is reached."""
     if point.kind is Kind.COMMITS:
         return False
     order = place(point.where)

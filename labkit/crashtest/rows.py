@@ -1,7 +1,7 @@
-"""The rows that go into a job under test, and how what a reader returns is told apart again.
+"""The input rows of a job under test, and how the rows that a reader returns are told apart again.
 
-Every generated row has an identity and an amount that is a digit of its own in a sum of its key's amounts, so a
-sink that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is
+Every generated row has an identity, and an amount that is a digit of its own in a sum of its key's amounts, so a sink
+that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is
 `labkit.core.judge`.
 """
 
@@ -21,7 +21,7 @@ FILES = 2
 """Files of a batch, and so partitions: a sink whose partitions commit separately is seen to do so."""
 
 PER_BATCH = 10
-"""Rows of a generated batch. Each key is in it once, so one row a key is what a batch leaves of it."""
+"""Rows of a generated batch. Each key is in a batch once, so a batch leaves one row of each key."""
 
 LARGE = 3000
 """Rows of the one large batch of a test: more than what is commonly written at once, as a thousand."""
@@ -36,7 +36,7 @@ SCHEMA = "id long, key string, amount long"
 
 
 class Shape(StrEnum):
-    """What a reader returns."""
+    """The shape of a reader's rows."""
 
     ROWS = "each row"
     LAST = "the last row of each key"
@@ -44,7 +44,7 @@ class Shape(StrEnum):
 
 
 class Seen(NamedTuple):
-    """One row as a reader returned it; None: it has no such column."""
+    """One row as a reader returned it; None: the row has no such column."""
 
     id: int | None
     key: str | None
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class Token(NamedTuple):
-    """One input row that is told by what was read, or one that no input row explains (an offset of -1)."""
+    """An input row that a reading shows, or a row that no input row explains (offset -1)."""
 
     offset: int
     key: str
@@ -67,7 +67,7 @@ class Batch(NamedTuple):
 
 
 class Rows:
-    """The input of one query: its batches, and what should come out."""
+    """The input of one query: its batches, and the records that should come out."""
 
     def __init__(
         self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True
@@ -78,7 +78,7 @@ class Rows:
         self.generated = generated
 
     def expected(self) -> list[Record]:
-        """What should come out, in the order of the input."""
+        """The records that should come out, in the order of the input."""
         return [
             Record(
                 row["id"],
@@ -90,7 +90,7 @@ class Rows:
         ]
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """The planned batches as ranges of identities, where those grow from batch to batch."""
+        """The batches as ranges of identities; empty if identities do not grow from batch to batch."""
         spans = [
             (min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows))
             for batch in self.batches
@@ -103,7 +103,7 @@ class Rows:
         ]
 
     def moved(self, first: int) -> "Rows":
-        """The same rows under identities of their own, if they are those of a second query (`first` is not 0)."""
+        """The rows of a second query (`first` is not 0) under identities of their own; for a first query these rows."""
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -120,7 +120,7 @@ class Rows:
         return {row["id"] for row in self.batches[batch].rows}
 
     def write(self, folder: Path, first: int = 0) -> None:
-        """Writes a file for every partition, in the order in which Spark's file source takes them (by time)."""
+        """Writes a file for each partition; their times are the order in which Spark's file source takes them."""
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
             for part in range(FILES):
@@ -142,7 +142,7 @@ def generate_large(base: int = 0) -> Rows:
 def generate(
     batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH
 ) -> Rows:
-    """So many batches of rows.
+    """Generated rows of so many batches.
 
     `first` is the number of batches of another query whose rows the same store gets, under keys of its own.
     """
@@ -163,7 +163,7 @@ def generate(
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """The user's own rows, dealt evenly to the batches. Raises `InvalidInput` in one sentence."""
+    """The user's own rows, dealt evenly to the batches. Raises `InvalidInput` for a file without such rows."""
     try:
         rows = [
             json.loads(line)
@@ -198,7 +198,7 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """What a reader returns, told from what it read after a run without a crash. Raises `InvalidInput`."""
+    """The shape of a reader's rows, told from the last reading of a run without a crash. Raises `InvalidInput`."""
     if all(row.id is None for row in seen):
         if not rows.generated or any(
             row.key is None or row.amount is None for row in seen
@@ -221,7 +221,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raises `InvalidInput` for a reader that counts rows: its numbers would be taken for sums that are wrong."""
+    """Raises `InvalidInput` for a reader that counts rows: its counts would be taken for wrong sums."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -234,7 +234,7 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """As the judge is to know it: only where a row replaces the earlier one of its key can a key be seen to go back."""
+    """The record for the judge: a key can be seen to go back only where a row replaces the earlier row of its key."""
     return (
         record
         if shape is Shape.LAST
@@ -245,11 +245,11 @@ def named(record: Record, shape: Shape) -> Record:
 def tokens(
     seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]
 ) -> Counter[Token]:
-    """Which input rows what was read tells of, and how often each."""
+    """The input rows that a reading shows, and how often it shows each."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     known = {record.offset: record for record in expected}
-    found: Counter[Token] = Counter()
+    shown: Counter[Token] = Counter()
     for row in seen:
         record = known.get(-1 if row.id is None else row.id)
         fallback = record or Record(-1 if row.id is None else row.id, str(row.key), 0)
@@ -257,22 +257,22 @@ def tokens(
         amount = (
             fallback.value if row.amount is None or fallback.value == 0 else row.amount
         )
-        found[Token(fallback.offset, key, amount)] += 1
-    return found
+        shown[Token(fallback.offset, key, amount)] += 1
+    return shown
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """The sum of a key's amounts has a digit for every row of that key: how often it was added up."""
+    """Reads sums by digits: the digit of a row in its key's sum says how often the row was added up."""
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0
-    found: Counter[Token] = Counter()
+    shown: Counter[Token] = Counter()
     for record in expected:
         times = sums[record.key] // record.value % BASE if sums[record.key] > 0 else 0
         if times:
-            found[Token(record.offset, record.key, record.value)] = times
+            shown[Token(record.offset, record.key, record.value)] = times
             sums[record.key] -= times * record.value
     for key, rest in sums.items():
         if rest:
-            found[Token(-1, key, rest)] += 1
-    return found
+            shown[Token(-1, key, rest)] += 1
+    return shown

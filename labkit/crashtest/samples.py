@@ -1,9 +1,9 @@
-"""From what an outside reader saw, again and again, to the history that `labkit.core.judge` judges.
+"""Turns the readings of an outside reader into the history that `labkit.core.judge` judges.
 
-A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it
-did not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do
-for it, at a moment when nobody was left to do it, was read before it was decided (a precommitted read). Nothing is
-counted here.
+A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it did
+not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do for
+it, at a moment when nobody was left to do it, was read before it was decided (a precommitted read). This module must
+not count effects.
 """
 
 from collections import Counter
@@ -16,11 +16,11 @@ from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
 
 class Sample(NamedTuple):
-    """What was read at one moment."""
+    """The rows of one reading."""
 
     at: float
     driver: int
-    """From 1: which driver of the run was the last one to be started."""
+    """The number of the run's latest driver, from 1."""
     seen: tuple[Seen, ...]
     moment: str = ""
     """`crash 1`, `end`: everything was quiet. Empty: the job was running."""
@@ -30,7 +30,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Told:
-    """What one reading tells of the input."""
+    """One reading, with the input rows that it shows."""
 
     sample: Sample
     tokens: Counter[Token]
@@ -50,14 +50,14 @@ class Life:
 def history(
     samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]
 ) -> History:
-    """The history of one run. `delivered` are the records that the engine handed to the sink."""
+    """The history of one run. `delivered`: the records that the engine handed to the sink."""
     known = rows.expected()
-    told = [Told(sample, tokens(sample.seen, shape, known)) for sample in samples]
+    readings = [Told(sample, tokens(sample.seen, shape, known)) for sample in samples]
     batch_of = {row["id"]: batch.number for batch in rows.batches for row in batch.rows}
     ids = {number: rows.ids(number) for number in range(len(rows.batches))}
-    lives = keyed(told) if shape is Shape.LAST else copies(told, ids)
+    lives = keyed(readings) if shape is Shape.LAST else copies(readings, ids)
     return History(
-        events=_events(lives, told, batch_of, shape),
+        events=_events(lives, readings, batch_of, shape),
         keyed=shape is Shape.LAST,
         planned_batches=[
             plan
@@ -68,10 +68,13 @@ def history(
 
 
 def _events(
-    lives: Sequence[Life], told: Sequence[Told], batch_of: dict[int, int], shape: Shape
+    lives: Sequence[Life],
+    readings: Sequence[Told],
+    batch_of: dict[int, int],
+    shape: Shape,
 ) -> Iterator[Observation | Reading]:
     waiting = sorted(lives, key=lambda life: (life.born, life.order, life.token))
-    for number, each in enumerate(told):
+    for number, each in enumerate(readings):
         while waiting and waiting[0].born == number:
             life = waiting.pop(0)
             row = named(Record(*life.token), shape)
@@ -101,7 +104,7 @@ def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """A batch that is readable as a whole although its sink has not finished it. A part of it is a fractured read."""
+    """Marks a batch that is readable as a whole although unfinished. A part of a batch is a fractured read."""
     there = {token.offset for token, alive in living.items() if alive}
     if not ids <= there:
         return
@@ -113,9 +116,9 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(told: Sequence[Told]) -> list[Life]:
-    """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted.
+    """Every value that a key was seen to take; if the key is gone at the end, none of its values lasted.
 
-    A key that is there twice has one row too many, which no input explains: it gets a key of its own.
+    A key that is there twice has one row too many, which no input explains: that row gets a key of its own.
     """
     first, extra = [], []
     for each in told:
@@ -138,11 +141,11 @@ def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
     return kept, spare
 
 
-def _latest(told: Sequence[Told]) -> list[Life]:
+def _latest(readings: Sequence[Told]) -> list[Life]:
     shown: dict[str, Token] = {}
     lives: list[Life] = []
-    last = {token.key for token in told[-1].tokens} if told else set()
-    for number, each in enumerate(told):
+    last = {token.key for token in readings[-1].tokens} if readings else set()
+    for number, each in enumerate(readings):
         for token in sorted(each.tokens):
             if shown.get(token.key) != token:
                 shown[token.key] = token

@@ -1,8 +1,8 @@
-"""How far the test sees what a sink does: judged by what the user's own reader saw at each point of the healthy run.
+"""Checks whether the test saw all that changes rows, by the rows of the user's reader at each point of the healthy run.
 
 Where rows became readable, changed or went between two neighbouring points, and no effect that was recorded between
-them could have done that, something writes unseen, and no crash was ever put beside it. Nothing may then be said of
-the guarantee. This module reads what was recorded; it must not judge rows, which is `labkit.core.judge`.
+them could have done that, something writes unseen, and no crash was ever put beside it. Nothing may then be said of the
+guarantee. This module reads what was recorded; it must not judge rows, which is `labkit.core.judge`.
 """
 
 import ast
@@ -32,7 +32,7 @@ SEEN_INSTEAD = {
     "confluent_kafka": "kafka-python",
     "aiokafka": "kafka-python",
 }
-"""Libraries that are not seen, with the one for the same store that is."""
+"""Libraries that are not seen, each with a library for the same store that is seen."""
 
 UNSEEN = (
     "duckdb",
@@ -52,20 +52,20 @@ UNSEEN = (
     "multiprocessing",
     "subprocess",
 )
-"""Other libraries that write where the test does not see it."""
+"""Other libraries whose writes the test does not see."""
 
 IN_JVM = " (the sink writes in the JVM, where nothing is seen; --eyes kernel sees it)"
 
 FEW = 2
-"""Places that a sentence names."""
+"""How many places a sentence names."""
 
 
 class PointReading(NamedTuple):
-    """What the reader returned while the sink waited at one point."""
+    """The rows that the reader returned while the sink waited at one point."""
 
     point: str
     position: int
-    """Bytes of the run's log when the sink began to wait: the effects before them have happened, no others."""
+    """Bytes of the run's log when the sink began to wait: the effects in them have happened, and no others."""
     seen: tuple[Seen, ...]
     at: Point | None = None
     """The point itself; None: the start or the end of the run."""
@@ -79,17 +79,17 @@ class Logged(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Two neighbouring points between which the readable rows changed, and nothing that was recorded did it."""
+    """Two neighbouring points between which the readable rows changed, and no recorded effect explains it."""
 
     earlier: str
     later: str
     appeared: int
     gone: int
     edges: tuple[Point, ...] = ()
-    """Both points, where they are places of the sink."""
+    """The two points, as far as they are places of the sink."""
 
     def by_line(self) -> bool:
-        """Whether it lies between two places one of which is before a line: so it belongs to one statement."""
+        """Whether the gap belongs to one statement, since one of its points lies before a line."""
         return any(edge.kind is Kind.LINE for edge in self.edges)
 
     def __str__(self) -> str:
@@ -102,21 +102,21 @@ class Gap(NamedTuple):
 
 
 def read_logged(path: Path) -> list[Logged]:
-    """The effects of a log with their places in it, without a line that was not finished."""
-    found: list[Logged] = []
+    """The effects of a log with their positions, without an unfinished line."""
+    logged: list[Logged] = []
     end = 0
     for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
         end += len(line)
         try:
-            found.append(Logged(end, Effect.from_json(json.loads(line))))
+            logged.append(Logged(end, Effect.from_json(json.loads(line))))
         except (ValueError, KeyError):
             continue
-    return found
+    return logged
 
 
 def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap]:
-    """Where the rows changed although nothing that was recorded there could have changed them."""
-    found = []
+    """Where the rows changed although no effect that was recorded there could have changed them."""
+    unexplained = []
     for earlier, later in pairwise(readings):
         before, after = Counter(earlier.seen), Counter(later.seen)
         if before == after or _explained(earlier.position, later.position, logged):
@@ -124,12 +124,12 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
         appeared, gone = after - before, before - after
         edges = tuple(each.at for each in (earlier, later) if each.at is not None)
         gap = Gap(earlier.point, later.point, appeared.total(), gone.total(), edges)
-        found.append(gap)
-    return found
+        unexplained.append(gap)
+    return unexplained
 
 
 def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
-    """What the lines must have done beside which rows changed unseen, one effect for each line."""
+    """The unseen writes of the lines beside which rows changed, one for each line."""
     lines = [
         gap.edges[0] for gap in found if gap.edges and gap.edges[0].kind is Kind.LINE
     ]
@@ -152,8 +152,8 @@ def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
 def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
     """Whether an effect between two places of the log shows rows, or takes them away.
 
-    What a producer was given may arrive at any time until it is flushed. Behind its flush or its commit, which a
-    listener may do when the next call has begun, a reader may see it a little later: until that call is over.
+    A message given to a producer may arrive at any time until a flush. After the flush or commit, which a listener may
+    do when the next call has begun, a reader may see the message a little later: until that call is over.
     """
     arriving = delivered = False
     calls = 0
@@ -173,7 +173,7 @@ def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
 
 
 def _delivers(effect: Effect) -> bool:
-    """Whether a producer had no message left behind it. Of a commit, a producer's has no target."""
+    """Whether a producer had no message left after this effect. The commit of a producer has no target."""
     return effect.kind is Kind.FLUSH or (
         effect.kind is Kind.COMMIT and not effect.target
     )
@@ -186,11 +186,11 @@ def doubts(
     *,
     in_jvm: bool = False,
 ) -> list[str]:
-    """Why nothing may be said of the guarantee, a sentence each; none if all that the sink does was seen.
+    """Why nothing may be said of the guarantee, a sentence each; none if all that changes rows was seen.
 
-    `in_jvm`: whether the sink is one of the JVM's.
+    `in_jvm`: whether the sink may lie in the JVM.
     """
-    found = []
+    reasons = []
     unseen = gaps(readings, logged)
     effects = [each.effect for each in logged]
     in_python = any(each.where == "call" for each in effects)
@@ -203,37 +203,37 @@ def doubts(
             if any(each.by_line() for each in unseen)
             else ""
         )
-        found.append(
+        reasons.append(
             f"something writes unseen: without a crash {named}{more}, and no effect was seen there{remedy}{cut}"
         )
     elif not any(each.kind in DURABLE for each in effects):
-        found.append(
+        reasons.append(
             f"no durable effect of the sink was seen, so nothing inside of its calls was cut{remedy}"
         )
     peers = {each.target: each.by() for each in effects if each.kind is Kind.NETWORK}
-    found += [
+    reasons += [
         f"bytes were sent to {peer}{by}, and what became of them is not seen (--ignore {peer} if that is no part of "
         "the sink)"
         for peer, by in peers.items()
     ]
     late = first_late(effects)
     if late is not None:
-        found.append(
+        reasons.append(
             f"the sink returned too early: {late.said()} happened after its call had returned, when the engine may "
             "have recorded the batch as finished"
         )
-    return found
+    return reasons
 
 
 def first_late(effects: Iterable[Effect]) -> Effect | None:
-    """The first effect of a thread that outlived its call. What a listener of the query does comes late on purpose."""
+    """The first effect of a thread that outlived its call. A listener of the query acts late on purpose."""
     return next(
         (each for each in effects if each.late and each.where != LISTENER), None
     )
 
 
 def askable(effects: Iterable[Effect]) -> list[Effect]:
-    """Those at which the reader is asked (`labkit.crashtest.instrument.asking`)."""
+    """The effects at which the reader is asked (`labkit.crashtest.instrument.asking`)."""
     return [
         each
         for each in effects
@@ -244,7 +244,7 @@ def askable(effects: Iterable[Effect]) -> list[Effect]:
 
 
 def _help(imported: Iterable[str]) -> str:
-    """What would help, by what the file imports."""
+    """The remedy, by the libraries that the file imports."""
     names = set(imported)
     better = [
         f"{name} is not seen, {seen} is"
@@ -252,13 +252,13 @@ def _help(imported: Iterable[str]) -> str:
         if name in names
     ]
     others = [f"what {name} does is not seen" for name in UNSEEN if name in names]
-    said = "; ".join([*better, *others])
-    return f" ({said})" if said else ""
+    remedies = "; ".join([*better, *others])
+    return f" ({remedies})" if remedies else ""
 
 
 def imports(file: Path) -> set[str]:
     """The packages that a file of Python imports, and those that the modules beside it import, by their text."""
-    found: set[str] = set()
+    packages: set[str] = set()
     waiting, read = [file], set[Path]()
     while waiting:
         path = waiting.pop()
@@ -266,10 +266,10 @@ def imports(file: Path) -> set[str]:
             continue
         read.add(path)
         for name in _imported(path):
-            found.add(name.partition(".")[0])
+            packages.add(name.partition(".")[0])
             inner = file.parent.joinpath(*name.split("."))
             waiting += [inner.with_suffix(".py"), inner / "__init__.py"]
-    return found
+    return packages
 
 
 def _imported(file: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a person may say about a test, checked before anything starts. This module must not start anything."""
+"""The user's options for the test of a sink, checked before anything starts. This module must not start anything."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,12 +15,12 @@ EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
 """Who sees what the sink does: wrappers around Python's libraries, or the kernel that every program asks."""
 
 MOST_BATCHES = 5
-"""More batches would not fit into a sum: both queries of a variant have their own digits."""
+"""More batches would not fit into a sum: each query of a variant has digits of its own."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """One test: a sink, its reader, and how much of it is to be tried."""
+    """The settings of one test: a sink, its reader, and how much of it is to be tried."""
 
     subject: Subject
     reader: Subject
@@ -30,28 +30,28 @@ class Settings:
     options: dict[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     limit: float = 30.0
-    """Seconds in which a sink must do something."""
+    """Seconds within which a sink must do something."""
     seconds: float = 0.0
-    """Seconds for all runs; what does not fit is unknown. 0: 170 if quick, 900 if not."""
+    """Seconds for all runs; a run that does not fit is unknown. 0: 170 if quick, 900 if not."""
     code: tuple[str, ...] = ()
     """Folders whose code counts as the sink's, beside the project."""
     ignored: tuple[str, ...] = ()
     """Patterns of files and peers whose effects are none of the sink's."""
     spark: SparkOptions = field(default_factory=SparkOptions)
-    """What the sessions of the test's drivers get."""
+    """Options for the sessions of the test's drivers."""
     by_kernel: bool = False
     """Whether a plain job is killed at its system calls, instead of one with instruments at their effects."""
     watched: tuple[Path, ...] = ()
-    """By the kernel: folders in which the sink writes, beside the working folder."""
+    """With the kernel's eyes: folders in which the sink writes, beside the working folder."""
     lines: bool = False
-    """Whether places before lines are taken, too, also where all effects are seen."""
+    """Whether places before lines are tried even where all effects are seen."""
     adapter: Adapter | None = None
-    """How Spark calls the sink; None: found out from the file. Of a format or a table `subject` has the reader's file
-    and the sink's own name."""
+    """How Spark calls the sink; None: told from the file. For a format or a table, `subject` has the reader's file and
+    the sink's own name."""
 
     @cached_property
     def project(self) -> Project:
-        """Whose code counts."""
+        """The user's project, whose effects count."""
         return Project.of(self.subject.file, self.code, self.ignored)
 
     @property
@@ -65,7 +65,7 @@ class Settings:
         return self.seconds or (170.0 if self.quick else 900.0)
 
     def command(self, only: str = "") -> str:
-        """The one command that repeats the test, or one run of it."""
+        """The command line that repeats the test, or one run of it."""
         named = f"--{self.adapter} {self.subject.name}"
         file = f"{self.subject.file}:{self.subject.name}"
         by_name = self.adapter in BY_NAME
@@ -113,7 +113,7 @@ def settings(
     eyes: str = "instruments",
     watch: tuple[str, ...] = (),
 ) -> Settings:
-    """Settings from what a person typed. Raises `InvalidInput` in one sentence."""
+    """Settings from the options that the user typed. Raises `InvalidInput` in one sentence."""
     adapter, sink = _sink(subject, sink_format, table, reader)
     if not 1 <= batches <= MOST_BATCHES:
         raise InvalidInput(
@@ -156,7 +156,7 @@ def settings(
 def _sink(
     subject: str, sink_format: str | None, table: str | None, reader: str | None
 ) -> tuple[Adapter | None, Subject]:
-    """What is to be tested: a name in a file, or one of Spark's own sinks. Raises `InvalidInput` unless it is one."""
+    """The sink to test: a name in a file, or one of Spark's own. Raises `InvalidInput` unless exactly one is named."""
     if sum(map(bool, (subject, sink_format, table))) != 1:
         raise InvalidInput(
             "which sink? Write one of FILE:NAME, as in sink.py:write_batch, --format NAME and --table NAME."
@@ -183,7 +183,7 @@ def _options(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 NAMED = ("healthy", "retry", "large")
-"""Runs that have a name instead of a point, beside the variants."""
+"""Runs with a name of their own instead of a point's, beside the variants."""
 
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
@@ -192,7 +192,7 @@ VARIANTS = {
     "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
     "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
 }
-"""What can become of a query's identity, and of a driver that was thought dead."""
+"""Faults of a query's identity, and of a driver that was thought dead."""
 
 DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
-"""Those that belong to the guarantee. The others are conditions: a sink cannot always help them by itself."""
+"""Variants that belong to the guarantee. The others are conditions: a sink cannot always meet them by itself."""

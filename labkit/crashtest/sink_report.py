@@ -1,6 +1,6 @@
-"""The report of a test of a sink, from what its runs say together and the log of its run without a crash.
+"""The report of a sink's test, from the summary of its runs and the log of its run without a crash.
 
-This module must not decide anything: what was measured is `labkit.crashtest.verdict`.
+This module must not decide anything: `labkit.crashtest.verdict` says what was measured.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def sink_report(
 def finished(
     report: Report, picture: str, notes: Sequence[str], largest: int
 ) -> Report:
-    """The same with the picture of its weakest run, more notes, and the rows of the largest batch that was tried."""
+    """The report with the picture of its weakest run, more notes, and the rows of the largest batch that was tried."""
     return replace(
         report,
         picture=picture,
@@ -55,8 +55,8 @@ def finished(
 
 
 def _unseen(log: Sequence[Effect]) -> list[str]:
-    """What nothing was cut within, although it is seen as a whole."""
+    """A note on writes by the JVM, within which nothing was cut; none if there are no such writes."""
     lines = sorted({each.line for each in log if each.kind is Kind.JVM})
     where = ", ".join(map(str, lines))
-    said = f"line {where} has the JVM write; within that call nothing was cut"
-    return [said] if lines else []
+    note = f"line {where} has the JVM write; within that call nothing was cut"
+    return [note] if lines else []

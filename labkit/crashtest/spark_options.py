@@ -1,4 +1,4 @@
-"""What a user's own Spark session needs for the sink: configuration, jars, packages of Maven (--conf, --jars, --packages).
+"""Options of the user's own Spark session: configuration, jars, packages of Maven (--conf, --jars, --packages).
 
 Packages are resolved once, before the test, by Spark's own SparkSubmit, and every driver of the test then gets the same
 jars. This module must not start a session.
@@ -20,7 +20,7 @@ from labkit.spark.cluster import to_properties
 from labkit.spark.session import PROFILES, Profile
 
 RESOLVE_SECONDS = 300.0
-"""How long packages may take to be resolved and fetched."""
+"""Seconds within which packages must be resolved and fetched."""
 
 OURS = {
     "spark.master": "the test runs its tasks one after the other in one process",
@@ -42,7 +42,7 @@ OURS = {
     "spark.driver.extraClassPath": "name jars with --jars",
     "spark.executor.extraClassPath": "name jars with --jars",
 }
-"""What the test decides by itself, and why, or what to say instead."""
+"""Settings that the test makes itself, with the reason, or with the option to use instead."""
 
 _MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
 _PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
@@ -51,16 +51,16 @@ _LISTED = re.compile(r"\.jar$")
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """What the sessions of a test get beside what the test sets itself."""
+    """Options for the sessions of a test, beside those that the test sets itself."""
 
     conf: dict[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
     """Absolute paths."""
     packages: tuple[str, ...] = ()
-    """group:artifact:version, not yet resolved."""
+    """Coordinates group:artifact:version, not resolved yet."""
 
     def words(self) -> list[str]:
-        """For a command line."""
+        """The options as words of a command line."""
         conf = [
             f"--conf {shlex.quote(f'{key}={value}')}"
             for key, value in self.conf.items()
@@ -69,14 +69,14 @@ class SparkOptions:
         return [*conf, *jars, *(f"--packages {each}" for each in self.packages)]
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """The same, with the jars of its packages. Raises `InvalidInput` if they cannot be had."""
+        """The options with the jars of their packages. Raises `InvalidInput` if a package cannot be had."""
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self, *, instrumented: bool = True) -> Profile:
-        """How a driver's JVM is set up for them; what belongs to the JVM itself becomes options of it."""
+        """The profile of a driver with these options; settings of the JVM itself become options of the JVM."""
         usual, conf = PROFILES["crashtest"], dict(self.conf)
         if not instrumented:
             usual = usual.without_forks()
@@ -98,7 +98,7 @@ class SparkOptions:
 def spark_options(
     conf: Sequence[str] = (), jars: Sequence[str] = (), packages: Sequence[str] = ()
 ) -> SparkOptions:
-    """Options from what a person typed; lists may be separated by commas, as Spark takes them.
+    """Options that the user typed; lists may be separated by commas, as in Spark.
 
     Raises `InvalidInput` in one sentence.
     """
@@ -151,9 +151,9 @@ def _package(text: str) -> str:
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """The jars of the packages and of what they need, found by SparkSubmit as for every job of Spark.
+    """The jars of the packages and of their dependencies, found by SparkSubmit as for every job of Spark.
 
-    What is in Ivy's cache, or in ~/.m2, needs no network. Raises `InvalidInput` if a package cannot be had.
+    Packages in Ivy's cache, or in ~/.m2, need no network. Raises `InvalidInput` if a package cannot be had.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:
@@ -182,18 +182,18 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
                 f"--packages {names}: resolving took more than {RESOLVE_SECONDS:.0f} s; fetch the jars by hand and "
                 "name them with --jars."
             ) from None
-    said = done.stdout + done.stderr
-    found = _class_path(said)
-    if done.returncode or not found:
+    output = done.stdout + done.stderr
+    jars = _class_path(output)
+    if done.returncode or not jars:
         raise InvalidInput(
-            f"--packages {names}: neither in Ivy's cache nor to be had from a repository ({_complaint(said)}); connect "
+            f"--packages {names}: neither in Ivy's cache nor to be had from a repository ({_complaint(output)}); connect "
             "this machine once, or name the jars with --jars."
         )
-    return found
+    return jars
 
 
 def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
-    """Where to look for packages, as the user has set it."""
+    """The user's settings that say where packages are looked for."""
     return {
         key: value
         for key, value in conf.items()
@@ -201,20 +201,20 @@ def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _class_path(said: str) -> list[str]:
+def _class_path(output: str) -> list[str]:
     """The jars that SparkSubmit lists as the class path of its main class."""
-    _, _, after = said.partition("Classpath elements:\n")
-    found = []
+    _, _, after = output.partition("Classpath elements:\n")
+    jars = []
     for line in after.splitlines():
         path = line.strip().removeprefix("file://")
         if not _LISTED.search(path):
             break
-        found.append(path)
-    return found
+        jars.append(path)
+    return jars
 
 
-def _complaint(said: str) -> str:
+def _complaint(output: str) -> str:
     """The line in which Ivy says what is wrong."""
-    lines = [line.strip(" \t:") for line in said.splitlines()]
+    lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line]
     return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160]

@@ -1,6 +1,6 @@
-"""What happened in one run, in order: effects, crashes, restarts, and what the reader saw. In lines, and as a diagram.
+"""The timeline of one run: effects, crashes, restarts and readings in order, as lines and as a diagram.
 
-This module only tells what was recorded; it must not judge.
+This module only words what was recorded; it must not judge.
 """
 
 import json
@@ -16,7 +16,7 @@ from labkit.view.spacetime import Diagram, Step, svg
 
 
 class Line(NamedTuple):
-    """One thing that happened. `who`: `engine`, `sink`, `reader`."""
+    """One event of a run. `who`: `engine`, `sink`, `reader`."""
 
     at: float
     who: str
@@ -25,13 +25,13 @@ class Line(NamedTuple):
 
 
 def lines(run: Run, *, resets: bool = True) -> list[Line]:
-    """Everything of one run, in order of time."""
-    found = [
+    """The timeline of one run, in order of time."""
+    unordered = [
         *_effects(run),
         *_crashes(run),
         *_readings(run.watcher.samples, run, resets=resets),
     ]
-    return sorted(found, key=lambda line: line.at)
+    return sorted(unordered, key=lambda line: line.at)
 
 
 def _effects(run: Run) -> Iterator[Line]:
@@ -93,7 +93,7 @@ def _readings(samples: Sequence[Sample], run: Run, *, resets: bool) -> Iterator[
 
 
 def text(found: Sequence[Line]) -> tuple[str, ...]:
-    """The lines, with seconds since the first one."""
+    """The lines as text, with seconds since the first line."""
     begun = found[0].at if found else 0.0
     return tuple(
         f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found

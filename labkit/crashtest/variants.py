@@ -1,6 +1,6 @@
-"""Runs in which not a crash is the trouble, but an identity: of a batch, a checkpoint, a query, a driver.
+"""Variants: runs whose fault is not a crash but an identity, of a batch, a checkpoint, a query or a driver.
 
-One function a variant, each on a harness and a run. This module must not judge.
+One function for each variant, on a harness and a run. This module must not judge.
 """
 
 import shutil
@@ -23,7 +23,7 @@ from labkit.host.processes.events import Died, Ending, Killed, Stopped, Unwanted
 from labkit.host.processes.sessions import signal_session
 
 REPLACED_SECONDS = 12.0
-"""How long a driver that replaces a stopped one may take before the stopped one is said to hold it up."""
+"""Seconds without progress after which a new driver counts as held up by the stopped one."""
 
 
 def both(harness: Harness) -> Rows:
@@ -36,7 +36,7 @@ def both(harness: Harness) -> Rows:
 
 
 def _second_input(harness: Harness, run: Run) -> None:
-    """Leaves the first half of the rows to the first query and gives the rest to a second one."""
+    """Leaves the first half of the batches to the first query, and gives the others to a second one."""
     half = harness.settings.batches
     shutil.rmtree(run.folder / "input")
     for folder, batches in (
@@ -47,7 +47,7 @@ def _second_input(harness: Harness, run: Run) -> None:
 
 
 def fresh_checkpoint(harness: Harness, run: Run) -> None:
-    """One query to its end, then another one with a checkpoint of its own: its batch ids start at 0 again."""
+    """Runs a query to its end, then another one with its own checkpoint: its batch ids start at 0 again."""
     _second_input(harness, run)
     for query in (1, 2):
         run.watcher.driver = query
@@ -57,7 +57,7 @@ def fresh_checkpoint(harness: Harness, run: Run) -> None:
 
 
 def two_queries(harness: Harness, run: Run) -> None:
-    """Both at once, in one driver."""
+    """Runs two queries at once, in one driver."""
     _second_input(harness, run)
     driver = harness.driver()
     ending = follow(
@@ -76,7 +76,7 @@ def _keep_idle(harness: Harness, run: Run, driver: Driver, outcome: Outcome) -> 
 
 
 def copied_checkpoint(harness: Harness, run: Run) -> None:
-    """All batches, then those behind batch 0 again from an older copy of the checkpoint: same query, same batch ids."""
+    """Runs all batches, then those after batch 0 again from an older copy: same query, same batch ids."""
     harness.execute(run)
     if run.raised:
         raise JobFailed(f"without a crash the sink raised {run.raised}")
@@ -99,7 +99,7 @@ def _number(path: Path) -> int:
 
 
 def other_rows(harness: Harness, run: Run) -> None:
-    """A crash when batch 1 is written and not recorded; then its id comes with more rows, the next batch's first."""
+    """Crashes when batch 1 is written and not recorded; then its id comes with rows of the next batch, too."""
     point = last_point(harness.healthy_log)
     if point is None:
         raise JobFailed("no call of the sink was recorded")
@@ -122,7 +122,7 @@ def other_rows(harness: Harness, run: Run) -> None:
 
 
 def _move_rows(run: Run, batch: int) -> None:
-    """Each file of this batch is followed by half of a file of the next batch, or loses half if it is the last."""
+    """Moves the first half of the next batch's rows to this batch; of the last batch, to the one before it."""
     rows = [list(each.rows) for each in run.rows.batches]
     if batch + 1 < len(rows):
         half = len(rows[batch + 1]) // 2
@@ -140,7 +140,7 @@ def _move_rows(run: Run, batch: int) -> None:
 
 
 def stopped_driver(harness: Harness, run: Run) -> None:
-    """A driver is stopped before a lasting effect, another one takes over its checkpoint, and the first goes on."""
+    """Stops a driver before a lasting effect, replaces it on the same checkpoint, and continues it."""
     point = zombie_point(harness.healthy_log)
     if point is None:
         raise JobFailed(
@@ -197,7 +197,7 @@ def _said(outcome: Finished | Ending) -> str:
 
 
 def _replace(harness: Harness, run: Run, wake: Callable[[], None]) -> None:
-    """The new driver; if it fails while the old one is stopped, the old one is continued and it tries again."""
+    """Runs the new driver. If it fails while the old one is stopped, the old one is continued and it tries again."""
     new = harness.driver()
     query = replace(harness.query(run, 2, None), limit=REPLACED_SECONDS)
     outcome = follow(new.give([query]))
@@ -218,7 +218,7 @@ VARIANT_RUNS: dict[str, Callable[[Harness, Run], None]] = {
     "other_rows": other_rows,
     "stopped_driver": stopped_driver,
 }
-"""By the names of `labkit.crashtest.settings.VARIANTS`."""
+"""The functions by the names of `labkit.crashtest.settings.VARIANTS`."""
 
 TWO = ("fresh_checkpoint", "two_queries")
-"""Those with rows of two queries."""
+"""Variants with rows of two queries."""

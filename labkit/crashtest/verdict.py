@@ -1,7 +1,7 @@
-"""What the runs of a test say together: seven axes and what is left of a guarantee, the weakest run first.
+"""Summarises the runs of a test: eight axes and the guarantee that is left, the weakest run first.
 
-Every single run was judged by `labkit.core.judge`; here its findings are only put side by side. A run without
-evidence is unknown, and nothing is made of it but that.
+Every single run was judged by `labkit.core.judge`; this module only puts the verdicts side by side, and must not judge.
+A run without evidence is unknown, and nothing else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ AXES = (
 
 
 class Group(StrEnum):
-    """What was done to the job in a run."""
+    """The kind of a run: what was done to the job."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -36,7 +36,7 @@ class Group(StrEnum):
     RETRY = "task retry"
     LARGE = "large batch"
     SEEING = "seeing"
-    """No run: whether the test saw in the healthy run what the sink does. It is there only if it did not."""
+    """No run, but a doubt: the test did not see in the healthy run all that the sink does."""
     IDENTITY = "identity"
     CONDITION = "condition"
     """A variant that says under which condition the guarantee holds, and is no part of it."""
@@ -44,7 +44,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One run, judged."""
+    """The result of one run."""
 
     id: str
     title: str
@@ -59,7 +59,7 @@ class Result:
     seconds: float = 0.0
 
     def found(self, axis: str) -> tuple[int, ...]:
-        """The rows that violate an axis, by id; of `stuck` something or nothing."""
+        """Ids of the rows that violate an axis; for `stuck` one id or none."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
@@ -71,7 +71,7 @@ class Result:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of this run alone."""
+        """The guarantee of this run alone."""
         return (
             Guarantee.UNKNOWN
             if self.unknown or self.verdict is None
@@ -80,7 +80,7 @@ class Result:
 
     @property
     def because(self) -> str:
-        """Why, in a sentence."""
+        """The reason for the guarantee, in a sentence."""
         if self.unknown:
             return f"unknown: {self.unknown}"
         said = (
@@ -91,7 +91,7 @@ class Result:
         return "; ".join([*said, self.verdict.because if self.verdict else ""])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The result as plain data."""
         plain = {
             "id": self.id,
             "title": self.title,
@@ -122,7 +122,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Small is weak: loss, then duplicates, then a job that is stuck, then early reads, then nothing."""
+    """The rank of a result, small for weak: loss, duplicates, a stuck job, early reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -131,7 +131,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of what was found was hit."""
+    """How many points there are, and how many runs were planned and reached theirs."""
 
     found: int
     """Points of single crashes in the log of the healthy run."""
@@ -143,13 +143,13 @@ class Coverage:
         return f"{self.hit} of {self.planned} runs reached their points; {self.found} points and {self.pairs} pairs exist"
 
     def to_json(self) -> dict[str, int]:
-        """Plain data."""
+        """The coverage as plain data."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The test as a whole."""
+    """The findings of a test as a whole."""
 
     results: tuple[Result, ...]
     coverage: Coverage
@@ -159,7 +159,7 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The weakest run that says anything; None if every one is exactly-once without a flaw."""
+        """The weakest run that violates an axis, conditions apart; None if there is none."""
         ranked = [
             each
             for each in self.ranked()
@@ -168,15 +168,15 @@ class Summary:
         return ranked[0] if ranked else None
 
     def ranked(self) -> list[Result]:
-        """The weakest first; of equals, in the order in which they ran."""
+        """The results, the weakest first; equally weak ones in the order in which they ran."""
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Runs that prove nothing."""
+        """Results that prove nothing."""
         return [each for each in self.results if each.unknown]
 
     def at_best(self) -> Guarantee:
-        """What is left if nothing else is wrong than what was seen."""
+        """The guarantee if nothing is wrong beyond what was seen."""
         seen = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS
             for axis, held in self.axes.items()
@@ -184,7 +184,7 @@ class Summary:
         return guarantee(_properties(seen))
 
     def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
-        """Whether what is expected was measured; None where a run that could refute it proves nothing."""
+        """Whether the expected guarantee was measured; None where a run that could refute it proves nothing."""
         asked = [self.axes[axis] for axis in (*also, "stuck")]
         if Outcome.VIOLATED in asked or not satisfies(self.at_best(), expected):
             return False
@@ -199,9 +199,9 @@ class Summary:
 def summarise(
     results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()
 ) -> Summary:
-    """Puts the runs together. An axis is violated if any demanded run violates it, unknown if one proves nothing.
+    """Puts the results together. An axis is violated if a demanded run violates it, unknown if one proves nothing.
 
-    `unjudged` are axes of which runs of this kind say nothing: unknown, unless one is violated all the same.
+    `unjudged`: axes of which runs of this kind say nothing. They are unknown, unless one is violated all the same.
     """
     demanded = [each for each in results if each.group is not Group.CONDITION]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
