@@ -694,6 +694,9 @@ def test_a_line_of_an_answer_is_text_and_a_card() -> None:
     html, plain = shown(refused)
     assert plain == refused == pretty(refused)
     assert '<td class="bad"><b>refused, too long</b></td>' in html
+    killed = "the server died by signal 9; another process runs now: yes"
+    assert f'<th scope="row"></th><td>{killed}</td>' in shown(Said(killed))[0]
+    assert '<th scope="row">a, b</th><td>gone</td>' in shown(Said("a, b: gone"))[0]
 
 
 def test_a_look_at_a_topic_is_a_table_of_two_readers() -> None:

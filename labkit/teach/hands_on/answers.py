@@ -48,7 +48,9 @@ def lines(answers: Iterable[str]) -> Html:
 
 def _row(line: str) -> tuple[str | Cell, ...]:
     who, colon, what = line.partition(": ")
-    who, what = (who, what) if colon else ("", line)
+    # A sentence may have a colon, too; a name, or a list of names, has no blank of its own.
+    if not colon or " " in who.replace(", ", ""):
+        who, what = "", line
     is_bad = what.startswith((REFUSED, "ERROR "))
     return who, Cell(what, BAD) if is_bad else what
 
