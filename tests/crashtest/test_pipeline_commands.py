@@ -82,7 +82,7 @@ BY_HAND = ["--reader", "rows.py:read_all"]
         ("kill -9 $$", ["died of signal 9"]),
         ("true", ["the reader read nothing after the command had ended well"]),
         (
-            "(sleep 3; cp input/part-1 store/all.txt) &",
+            "(sleep 60; cp input/part-1 store/all.txt) &",
             ["process(es) that the command left running do the work"],
         ),
         (
