@@ -510,7 +510,7 @@ FIVE_MILLION = """
 import resource, sys
 from collections import deque
 from labkit.core.judge import judge
-from labkit.core.records import Epoch, History, Observation, Reading, Record
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
 N, KEYS, keyed = 5_000_000, [f"word {n}" for n in range(1000)], sys.argv[2] == "upserts"
 order, few, unexpected = sys.argv[1].partition(" ")[0], "few" in sys.argv[1], "unexpected" in sys.argv[1]
 step = 3 if "gaps" in sys.argv[1] else 1
@@ -530,8 +530,8 @@ def seconds():
 deque(expected(), 0), deque(events(), 0)
 making = seconds()
 resource.setrlimit(resource.RLIMIT_CPU, (int(2 * making + 20),) * 2)
-epochs = [Epoch(batch, batch * 100_000 * step, (batch + 1) * 100_000 * step) for batch in range(50)]
-verdict = judge(expected(), History(events(), keyed=keyed, epochs=epochs))
+planned = [PlannedBatch(batch, batch * 100_000 * step, (batch + 1) * 100_000 * step) for batch in range(50)]
+verdict = judge(expected(), History(events(), keyed=keyed, planned_batches=planned))
 if unexpected:
     assert not verdict.lost and len(verdict.unexpected) == N - 2 and verdict.unexpected[-1] == N - 1
 else:

@@ -27,7 +27,8 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 
 from labkit.core.errors import InvalidInput
-from labkit.core.judge_large import check_planned, judge_large, out_of_order
+from labkit.core.expected import check_planned, out_of_order
+from labkit.core.judge_large import judge_large
 from labkit.core.records import (
     History,
     Observation,
@@ -61,6 +62,8 @@ __all__ = [
 
 LARGE = 100_000
 """So many expected records or events are judged by `judge_large`, which needs a tenth of the memory."""
+TOO_LARGE = "A number of a record or row is not a whole one that fits into 64 bits; count from 0."
+"""What both the judge and the explanation of a verdict say of such numbers."""
 _INTEGERS = struct.Struct("=qq")
 """Two numbers that both judges can hold: whole ones of 64 bits."""
 
@@ -86,9 +89,7 @@ def judge(
             return judge_large(records, rest)
         return _judge_small(records, replace(history, events=first))
     except (OverflowError, struct.error) as error:
-        raise InvalidInput(
-            "A number of a record or row is not a whole one that fits into 64 bits; count from 0."
-        ) from error
+        raise InvalidInput(TOO_LARGE) from error
 
 
 def _judge_small(expected: Sequence[Record], history: History) -> Verdict:

@@ -6,15 +6,24 @@ keeps an expected record as a row of bytes and passes over the observations once
 This module must not read files, clocks or chance, must not depend on hash order, and never holds the observations.
 """
 
-import struct
 from array import array
 from bisect import bisect_left, insort
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
-from itertools import chain, compress, count, islice, repeat
-from operator import ge, gt, itemgetter, not_
+from itertools import chain, compress, count
+from operator import gt, itemgetter, not_
 
-from labkit.core.errors import InvalidInput
+from labkit.core.expected import (
+    EFFECT,
+    EFFECT_AT,
+    FACTS,
+    MARKS_AT,
+    NOWHERE,
+    NUMBER,
+    PLAN_AT,
+    SIZE,
+    ExpectedRecords,
+    check_planned,
+)
 from labkit.core.records import (
     History,
     Observation,
@@ -33,29 +42,21 @@ from labkit.core.verdict import (
     conclude,
 )
 
-# An expected record is a row of bytes: its value, the numbers of its key and its batch; whether it has an effect, and
-# which batch and incarnation wrote it; a bit for each anomaly. The parts of a record lie side by side because observations
-# may come in any order: each then costs one cache miss, where a column for each part would cost one miss a column.
-# These are the parts, the places where some start, and what stands for no record.
-NEW, FACTS, EFFECT = (
-    struct.Struct("=qii18x"),
-    struct.Struct("=qii?"),
-    struct.Struct("=?qq"),
-)
-NUMBER = struct.Struct("=8xi22x")
-PLAN_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
-NOWHERE = (0, -1, -1, False)
-
 COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
-def judge_large(expected: Iterable[Record], history: History) -> Verdict:
-    """Judges a history in one pass.
+def judge_large(
+    expected: Iterable[Record] | ExpectedRecords, history: History
+) -> Verdict:
+    """Judges a history in one pass. Records that are a table already are used up: the table is empty afterwards.
 
     Raises `InvalidInput` for expected records or planned batches out of order, `OverflowError` and `struct.error`
     for numbers beyond 64 bits; `labkit.core.judge.judge` tells the caller of them in one sentence.
     """
-    tally = _Tally(_Expected(expected), history)
+    table = (
+        expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
+    )
+    tally = _Tally(table, history)
     tally.observe(history.events)
     tally.settle()
     for row in history.hidden:
@@ -64,86 +65,11 @@ def judge_large(expected: Iterable[Record], history: History) -> Verdict:
     return _verdict(tally)
 
 
-def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """The error for an expected record, counted from 1, whose offset is not larger than the one before."""
-    return InvalidInput(
-        f"Expected record {number}: {offset} after {before}; sort by offset."
-    )
-
-
-def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
-    """Raises `InvalidInput` where a planned batch ends before its start, or starts before the end of the one before."""
-    for number, plan in enumerate(planned_batches):
-        overlaps = number > 0 and plan.start < planned_batches[number - 1].end
-        if plan.end < plan.start or overlaps:
-            raise InvalidInput(
-                f"Planned batch {number + 1}: {plan} ends early or starts before the last end; sort them."
-            )
-
-
-class _Expected:
-    """The expected records in rows. Keys are numbered, since a dict of millions of keys must not outlive this."""
-
-    def __init__(self, records: Iterable[Record]) -> None:
-        number_of: dict[str, int] = defaultdict(count().__next__)
-        self.rows, offsets = bytearray(), array("q")
-        records = iter(records)
-        while some := list(
-            islice(records, 500)
-        ):  # few enough not to wake the garbage collector
-            its_offsets, keys, values = zip(*some, strict=True)
-            offsets.extend(its_offsets)
-            self.rows += b"".join(
-                map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1))
-            )
-        for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
-            raise out_of_order(index + 1, offsets[index], offsets[index - 1])
-        self.keys = list(number_of)
-        del number_of
-        self._place(offsets)
-
-    def _place(self, offsets: "array[int]") -> None:
-        """Prepares to find records by offset: in a table as long as the span of the offsets, or else in a dict."""
-        self.offsets: Sequence[int] = offsets
-        self.first = offsets[0] if offsets else 0
-        self.span = offsets[-1] - self.first + 1 if offsets else 0
-        self.table: Sequence[int] = ()
-        self.sparse: dict[int, int] = {}
-        if self.span == len(offsets):
-            self.offsets, self.table = (
-                range(self.first, self.first + self.span),
-                range(self.span),
-            )
-        elif self.span <= 4 * len(offsets):
-            self.table = table = array("i", [-1]) * self.span
-            for index, offset in enumerate(offsets):
-                table[offset - self.first] = index
-        else:
-            self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
-
-    def place(self, offset: int) -> int:
-        """The index of the record with an offset, or -1."""
-        position = offset - self.first
-        return (
-            self.table[position]
-            if 0 <= position < self.span
-            else self.sparse.get(offset, -1)
-        )
-
-    def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Value, number of the key, number of the planned batch, and whether it has an effect."""
-        value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
-        return value, number, plan, has_effect
-
-    def key(self, index: int) -> str:
-        return self.keys[self.facts(index)[1]]
-
-
 class _PlannedBatches:
     """Which records of a planned batch appeared while others had not, without ever scanning all of them."""
 
     def __init__(
-        self, planned_batches: Sequence[PlannedBatch], expected: _Expected
+        self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords
     ) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
         self.fresh, self.fresh_plans = array("i"), array("i")
@@ -246,7 +172,7 @@ class _Cases:
 class _Tally:
     """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
 
-    def __init__(self, expected: _Expected, history: History) -> None:
+    def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (
             expected,
             history.keyed,

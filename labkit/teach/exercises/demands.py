@@ -219,6 +219,10 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
-        withheld=("labkit.core.judge", "labkit.core.judge_large"),
+        withheld=(
+            "labkit.core.judge",
+            "labkit.core.judge_large",
+            "labkit.core.explanation",
+        ),
     ),
 )

@@ -320,6 +320,7 @@ EXERCISES = (
         withheld=(
             "labkit.core.judge",
             "labkit.core.judge_large",
+            "labkit.core.explanation",
             "labkit.view.charts",
         ),
     ),
