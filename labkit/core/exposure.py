@@ -1,0 +1,316 @@
+"""For how long a reader of each key could have read a wrong value, beside the time for which right ones were held back.
+
+A reader of a key reads what is there of it at a moment: all its rows, or the one value of an upsert. That is **wrong**
+while no failure-free run (`labkit.core.explanation`) shows it to a reader of this key: while a row is there twice, a
+row that no input explains or that is taken back later, a later record without an earlier one; of upserts an older
+value than was there before, or none after one. A row that is read before its transaction is decided, and committed
+later, is early and not wrong. A record that never came is counted: since when it is missing, nobody can say.
+
+A row is **held back** from the moment at which it was whole in the store, written or pre-committed, until it can be
+read. That is the price of not reading it too early; rows that are visible as they are written pay none.
+
+A moment is known between two bounds, which are equal where a store knows the time. So each duration is at least so
+long and at most so long; it is unknown, and never zero, where one of its moments is. The unit is the caller's: seconds
+of a real run, steps of a simulated one. This module must not count anomalies, which is the judge's, nor read a clock.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from labkit.core.records import Observation, Record, Visibility
+
+
+class Span(NamedTuple):
+    """A moment that lies between two bounds, or a duration that does."""
+
+    least: float
+    most: float
+
+    @classmethod
+    def exactly(cls, moment: float) -> "Span":
+        """A moment that is known."""
+        return cls(moment, moment)
+
+    def since(self, earlier: "Span") -> "Span":
+        """How long it lies behind an earlier moment."""
+        least = max(0, self.least - earlier.most)
+        return Span(least, max(least, self.most - earlier.least))
+
+    def plus(self, other: "Span") -> "Span":
+        """Both durations together."""
+        return Span(self.least + other.least, self.most + other.most)
+
+
+class Sight(NamedTuple):
+    """A row that comes into sight, or goes out of it; None is a moment that is not known."""
+
+    row: Observation
+    at: Span | None
+    ready: Span | None = None
+    """When the row was whole in the store; the very span of `at` where it was visible as it was written."""
+    goes: bool = False
+
+
+class KeyExposure(NamedTuple):
+    """What a reader of one key went through. None is a duration that is not known."""
+
+    wrong: Span | None
+    held: Span | None
+    lasts: bool = False
+    """Whether it was wrong up to the end."""
+    missing: int = 0
+    """Records that never came."""
+
+
+NOTHING = Span(0, 0)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Of each key how long it was wrong, and how long it was held back."""
+
+    keys: Mapping[str, KeyExposure]
+    unit: str = "s"
+    """In which durations are told: `s`, or `steps`."""
+
+    def worst(self) -> tuple[str, KeyExposure] | None:
+        """The key that was wrong longest, an unknown time being the longest; None where there is no key."""
+        if not self.keys:
+            return None
+        return max(self.keys.items(), key=lambda each: _rank(each[1]))
+
+    def sentence(self) -> str:
+        """The worst key's two durations, without a full stop."""
+        worst = self.worst()
+        if worst is None:
+            return "there is no key to read"
+        key, found = worst
+        said = f"a reader of {key!r:.40} could have read a wrong value for {self.said(found.wrong)}"
+        said += " up to the end" if found.lasts else ""
+        if found.missing:
+            said += f", and {found.missing} record{'s' * (found.missing > 1)} of it never came"
+        return f"{said}; right values of it were held back for {self.said(found.held)}"
+
+    def said(self, span: Span | None) -> str:
+        """A duration for a person."""
+        if span is None:
+            return "an unknown time"
+        least, most = (self._number(each) for each in span)
+        return f"{least if least == most else f'{least} to {most}'} {self.unit}"
+
+    def _number(self, duration: float) -> str:
+        return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data, key by key; null is unknown."""
+        return {
+            "unit": self.unit,
+            "keys": {
+                key: {
+                    "wrong": _plain(found.wrong),
+                    "held_back": _plain(found.held),
+                    "wrong_at_the_end": found.lasts,
+                    "never_came": found.missing,
+                }
+                for key, found in self.keys.items()
+            },
+        }
+
+
+def _rank(found: KeyExposure) -> tuple[float, int, float]:
+    longest = float("inf")
+    wrong, held = (longest if each is None else each.most for each in found[:2])
+    return wrong, found.missing, held
+
+
+def _plain(span: Span | None) -> list[float] | None:
+    return None if span is None else [round(each, 6) for each in span]
+
+
+def exposure(
+    expected: Iterable[Record],
+    sights: Iterable[Sight],
+    end: Span | None,
+    *,
+    keyed: bool,
+    ready: Mapping[int, Span] | None = None,
+    held: Iterable[Observation] = (),
+    unit: str = "s",
+) -> Exposure:
+    """What readers of the keys went through up to `end`, the moment of the last look.
+
+    `sights` come in order. `ready` says of records, by offset, when a row of theirs was whole in the store for the
+    first time, though that row may have been dropped; `held` are rows that nobody could read up to the end.
+    """
+    earliest = ready or {}
+    keys: dict[str, _Key] = {}
+    records = {}
+    for record in expected:
+        key = keys.setdefault(record.key, _Upserted() if keyed else _Rows())
+        records[record.offset] = key.place(record)
+    for sight in sights:
+        row = sight.row
+        key = keys.setdefault(row.key, _Upserted() if keyed else _Rows())
+        known = records.get(row.offset)
+        explained = known is not None and known.record == row[:3]
+        place = known.place if known and explained else -1
+        key.wait(row, place, sight, earliest)
+        key.take(sight, place)
+    for row in held:
+        known = records.get(row.offset)
+        if (
+            known is not None
+            and row.offset in earliest
+            and not keys[row.key].has(known.place)
+        ):
+            keys[row.key].holding.append((earliest[row.offset], end))
+    return Exposure({key: keys[key].ended(end) for key in sorted(keys)}, unit)
+
+
+class _Place(NamedTuple):
+    record: Record
+    place: int
+    """Among the records of its key, from 0."""
+
+
+@dataclass
+class _Key:
+    """What a reader of one key could read so far."""
+
+    due: int = 0
+    came: set[int] = field(default_factory=set)
+    since: Span | None = None
+    is_wrong: bool = False
+    wrong: Span | None = NOTHING
+    holding: list[tuple[Span | None, Span | None]] = field(default_factory=list)
+    """From when to when a row was held back."""
+
+    def place(self, record: Record) -> _Place:
+        """Takes in the next record of the key."""
+        self.due += 1
+        return _Place(record, self.due - 1)
+
+    def has(self, place: int) -> bool:
+        """Whether a record has come."""
+        return place in self.came
+
+    def wait(
+        self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]
+    ) -> None:
+        """Notes for how long the first row of a record was held back."""
+        is_right = row.visibility == Visibility.COMMITTED and place >= 0
+        if sight.goes or not is_right or self.has(place):
+            return
+        ready = earliest.get(row.offset, sight.ready)
+        if ready is None or ready is not sight.at:
+            self.holding.append((ready, sight.at))
+
+    def take(self, sight: Sight, place: int) -> None:
+        """Takes in what comes or goes."""
+        self.change(sight, place)
+        if self.is_wrong != self.is_wrong_now():
+            self._turn(sight.at)
+
+    def change(self, sight: Sight, place: int) -> None:
+        """What comes or goes; `place` is -1 for what no input explains."""
+        raise NotImplementedError
+
+    def is_wrong_now(self) -> bool:
+        """Whether no failure-free run shows what is there."""
+        raise NotImplementedError
+
+    def missing(self) -> int:
+        """Records that never came."""
+        raise NotImplementedError
+
+    def _turn(self, at: Span | None) -> None:
+        if self.is_wrong:
+            self._add(at)
+        self.is_wrong, self.since = not self.is_wrong, at
+
+    def _add(self, until: Span | None) -> None:
+        if self.wrong is None or self.since is None or until is None:
+            self.wrong = None
+        else:
+            self.wrong = self.wrong.plus(until.since(self.since))
+
+    def ended(self, end: Span | None) -> KeyExposure:
+        """What the reader went through, up to the end."""
+        if self.is_wrong:
+            self._add(end)
+        return KeyExposure(
+            self.wrong, _covered(self.holding), self.is_wrong, self.missing()
+        )
+
+
+@dataclass
+class _Rows(_Key):
+    extra: int = 0
+    first_missing: int = 0
+    furthest: int = -1
+
+    def change(self, sight: Sight, place: int) -> None:
+        is_extra = (
+            place < 0
+            or sight.row.visibility == Visibility.ABORTED
+            or (place in self.came and not sight.goes)
+        )
+        if is_extra:
+            self.extra += -1 if sight.goes else 1
+            return
+        self.came.add(place)
+        self.furthest = max(self.furthest, place)
+        while self.first_missing in self.came:
+            self.first_missing += 1
+
+    def is_wrong_now(self) -> bool:
+        return self.extra > 0 or self.first_missing <= self.furthest
+
+    def missing(self) -> int:
+        return self.due - len(self.came)
+
+
+@dataclass
+class _Upserted(_Key):
+    shown: int | None = None
+    """The place of the record that is there; -1: something that is wrong; None: nothing was there so far."""
+    furthest: int = -1
+
+    def change(self, sight: Sight, place: int) -> None:
+        if sight.goes or sight.row.visibility == Visibility.ABORTED:
+            self.shown = -1
+            return
+        self.shown = place
+        self.furthest = max(self.furthest, place)
+        self.came.add(place)
+
+    def is_wrong_now(self) -> bool:
+        return self.shown is not None and (self.shown < 0 or self.shown < self.furthest)
+
+    def missing(self) -> int:
+        return self.due - 1 - self.furthest
+
+
+def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
+    """The time that lies in any of the durations: a reader waits once for several rows."""
+    known = []
+    for begin, end in holding:
+        if begin is None or end is None:
+            return None
+        known.append((begin, end))
+    least = _union((begin.most, end.least) for begin, end in known)
+    return Span(least, _union((begin.least, end.most) for begin, end in known))
+
+
+def _union(stretches: Iterable[tuple[float, float]]) -> float:
+    return sum(_apart(sorted(each for each in stretches if each[0] < each[1])))
+
+
+def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
+    """The lengths of what stretches in order cover, each part of it once."""
+    reached = float("-inf")
+    for begin, end in stretches:
+        if end > reached:
+            yield end - max(begin, reached)
+            reached = end
