@@ -5,19 +5,23 @@ must not count anything itself.
 """
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
+from labkit.core.explanation import Explanation, judge_and_explain
+from labkit.core.exposure import Exposure
 from labkit.core.failpoints import Strategy
-from labkit.core.judge import judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading
 from labkit.host import durable
+from labkit.runs import moments
 from labkit.runs.kafka_source import drop_source
-from labkit.runs.record import RunRecord, final_text, written
+from labkit.runs.record import RunRecord, final_text, read_history, written
 from labkit.runs.run import Run, keep_evidence, open_store_of
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate, Job
-from labkit.stores.contract import ServerBacked, Store
+from labkit.stores.contract import ServerBacked, Shown, Store
 
 
 def conclude(run: Run) -> RunRecord:
@@ -39,7 +43,8 @@ def _judged(run: Run, store: Store) -> RunRecord:
     # In this order a transaction that somebody commits in between is seen twice, and
     # never missed.
     hidden = list(count.numbered(store.hidden()))
-    rows = count.numbered(store.history())
+    known = moments.Moments()
+    rows = count.numbered(known.read(store))
     events = written(_with_readings(rows, run.readings), run.folder.history)
     history = History(
         events=events,
@@ -48,14 +53,19 @@ def _judged(run: Run, store: Store) -> RunRecord:
         hidden=hidden,
     )
     try:
-        verdict = judge(count.expected(), history)
+        verdict, explanation = judge_and_explain(count.expected(), history)
     finally:
         for _ in events:  # the file is whole even where the judge refuses a row of it
             continue
+    shown = _bounded(run, known) if known.are_whole else []
+    if known.are_whole:
+        moments.write(run.folder.moments, shown)
     return RunRecord(
         scenario=run.scenario,
         folder=run.folder,
         verdict=verdict,
+        explanation=_timed(run, explanation, shown),
+        exposure=_exposure(run, shown, hidden) if known.are_whole else None,
         crashes=run.crashes,
         seconds=run.seconds,
         drivers=run.drivers,
@@ -63,6 +73,61 @@ def _judged(run: Run, store: Store) -> RunRecord:
         files=Checkpoint(run.folder.checkpoint).files(),
         released=isinstance(store, ServerBacked) and not run.keep_store,
     )
+
+
+def _bounded(run: Run, known: moments.Moments) -> list[Shown]:
+    """The moments of the rows, with bounds where the store knows nothing."""
+    kept = run.scenario.checkpoint is not CheckpointFate.DELETED
+    frame = moments.frame(
+        _begun(run),
+        time.time(),
+        readings=run.readings,
+        crashes=run.crashes,
+        # Batches of a deleted checkpoint bear the numbers of others.
+        checkpoint=Checkpoint(run.folder.checkpoint) if kept else None,
+        strategy=run.scenario.strategy,
+    )
+    rows = _rows(run)
+    return [
+        frame.bound(place, row, shown)
+        for place, (row, shown) in enumerate(zip(rows, known.shown, strict=True))
+    ]
+
+
+def _rows(run: Run) -> Iterator[Observation]:
+    events = read_history(run.folder.history)
+    return (event for event in events if isinstance(event, Observation))
+
+
+def _begun(run: Run) -> float | None:
+    config = run.folder.config
+    return config.stat().st_ctime if config.exists() else None
+
+
+def _exposure(
+    run: Run, shown: Sequence[Shown], hidden: Sequence[Observation]
+) -> Exposure:
+    scenario = run.scenario
+    return moments.exposed(
+        scenario.count.expected(),
+        _rows(run),
+        shown,
+        time.time(),
+        run.ready,
+        strategy=scenario.strategy,
+        hidden=hidden,
+    )
+
+
+def _timed(run: Run, explanation: Explanation, shown: Sequence[Shown]) -> Explanation:
+    """The explanation with the moment of the row that refutes, in seconds since the run began."""
+    begun = _begun(run)
+    at = shown[explanation.rows].at if shown and explanation.row else None
+    if at is None or begun is None:
+        return explanation
+    least, most = (f"{moment - begun:.2f}" for moment in at)
+    said = f"at {least} s" if least == most else f"between {least} and {most} s"
+    return replace(explanation, at=said)
 
 
 def release(run: Run, store: Store) -> None:

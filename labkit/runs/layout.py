@@ -40,6 +40,11 @@ class RunFolder:
         return self.path / "history.jsonl"
 
     @property
+    def moments(self) -> Path:
+        """When the rows of the history became visible, as far as that is known; a run of an earlier version has none."""
+        return self.path / "moments.jsonl"
+
+    @property
     def verdict(self) -> Path:
         """The judge's verdict."""
         return self.path / "verdict.json"

@@ -16,7 +16,13 @@ from labkit.core.failpoints import Crash, FailPoint, engine_logs
 from labkit.host.processes.events import Ending, ExecutorKilled, Proof
 from labkit.runs.faults import inject
 from labkit.runs.kafka_source import progress
-from labkit.runs.run import Run, keep_evidence, observations, put_aside
+from labkit.runs.run import (
+    Run,
+    keep_evidence,
+    note_waiting,
+    observations,
+    put_aside,
+)
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import (
     BatchLogs,
@@ -57,6 +63,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     run.readings.append(
         (f"crash {len(run.crashes)}", sum(1 for _ in observations(run)))
     )
+    note_waiting(run)
     keep_evidence(run)
     # The checkpoint goes last: everything above reads it, and the evidence must be on
     # the disk before it is out of the way.

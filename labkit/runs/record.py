@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from labkit.core.explanation import Explanation
+from labkit.core.exposure import Exposure
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation, Reading, Visibility
 from labkit.runs.layout import RunFolder
@@ -60,6 +62,10 @@ class RunRecord:
     """The files of the checkpoint in the end."""
     released: bool = False
     """Whether the rows were dropped from their server, so that the history is all that is left of them."""
+    explanation: Explanation | None = None
+    """What failure-free runs have to say of it; None where nobody asked."""
+    exposure: Exposure | None = None
+    """For how long readers could have read something wrong; None of a history that is too long."""
 
     @property
     def events(self) -> Iterator[Observation | Reading]:
@@ -80,6 +86,8 @@ class RunRecord:
             "scenario": self.scenario.to_json(),
             **self.verdict.to_json(),
             **self._final_file,
+            "explanation": self.explanation.to_json() if self.explanation else None,
+            "exposure": self.exposure.to_json() if self.exposure else None,
             "crash": crashes[0] if crashes else None,
             "crashes": crashes,
             "in_doubt_rows": len(self.hidden),

@@ -16,10 +16,12 @@ from typing import Any
 
 from labkit import __version__
 from labkit.core.errors import InvalidInput, LabError
+from labkit.core.exposure import Span
 from labkit.core.failpoints import Crash
 from labkit.core.records import Observation
 from labkit.host import durable
 from labkit.host.logs import read_log
+from labkit.runs import moments
 from labkit.runs.driver_task import QueryTask, Socket
 from labkit.runs.faults import check_between, prepare_for_faults
 from labkit.runs.kafka_source import check_source, feed, progress
@@ -44,6 +46,8 @@ class Run:
     drivers: int = 0
     crashes: list[dict[str, Any]] = field(default_factory=list)
     readings: list[tuple[str, int]] = field(default_factory=list)
+    ready: dict[int, Span] = field(default_factory=dict)
+    """Of records whose rows were pre-committed when a crash was looked at, when that was; by offset."""
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
@@ -180,6 +184,9 @@ def resume(folder: Path) -> Run:
             evidence["crashes"],
             [tuple(pair) for pair in evidence["readings"]],
         )
+        # Not in the evidence of a run that an earlier version has begun.
+        ready = evidence.get("ready", {}).items()
+        run.ready = {int(offset): Span(*span) for offset, span in ready}
     put_aside(run)
     return run
 
@@ -224,6 +231,7 @@ def keep_evidence(run: Run) -> None:
     content: dict[str, Any] = {
         "crashes": run.crashes,
         "readings": run.readings,
+        "ready": run.ready,
         "ended": run.ended,
         "seconds": run.seconds,
     }
@@ -248,3 +256,10 @@ def observations(run: Run) -> Iterator[Observation]:
     """What an outside reader could have seen so far, read from the store itself."""
     with closing(open_store_of(run)) as store:
         yield from run.scenario.count.numbered(store.history())
+
+
+def note_waiting(run: Run) -> None:
+    """Notes what is pre-committed and not visible now; of a record, the first time counts."""
+    with closing(open_store_of(run)) as store:
+        found = moments.waiting(store, run.scenario.count.numbered)
+    run.ready = found | run.ready

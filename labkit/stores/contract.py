@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.exposure import Span
 from labkit.core.records import Observation
 
 _HANDLE = re.compile(
@@ -59,6 +60,31 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Closes files and connections. A closed store is not used again."""
+
+
+class Shown(NamedTuple):
+    """When rows became visible, in seconds since the epoch, by the clock of the store; None is not known."""
+
+    at: Span | None = None
+    ready: Span | None = None
+    """When the rows were whole in the store, in a transaction that was pre-committed."""
+    at_once: bool = False
+    """Whether the rows were visible as soon as they were whole in the store."""
+
+
+Tell = Callable[[Shown], None]
+"""Is told when the rows that follow became visible."""
+
+
+@runtime_checkable
+class Clocked(Protocol):
+    """The store knows when rows became visible, or were pre-committed. What it does not know it leaves out."""
+
+    def clocked_history(self, tell: Tell) -> Iterator[Observation]:
+        """The rows of `history`, each behind what was told of it; of rows that follow each other, once."""
+
+    def waiting(self) -> Iterator[tuple[Observation, Span]]:
+        """The hidden rows that were pre-committed, each with the moment of that."""
 
 
 @runtime_checkable

@@ -19,9 +19,10 @@ from pathlib import Path
 import msgspec
 
 from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.stores.contract import Handle, Transaction
+from labkit.stores.contract import Handle, Shown, Tell, Transaction
 
 OPEN, PREPARED, ATOMIC = ".open", ".prepared", ".atomic"
 _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
@@ -156,10 +157,30 @@ class FilesStore:
 
     def history(self) -> Iterator[Observation]:
         """The appended rows, then the committed transactions in the order of their numbers."""
+        return self.clocked_history(lambda _: None)
+
+    def clocked_history(self, tell: Tell) -> Iterator[Observation]:
+        """The same. Of a transaction, the file's last write is its pre-commit, and the rename (ctime) shows it.
+
+        When an appended row was written, the file does not say.
+        """
         with durable.explained(self.folder):
+            tell(Shown(at_once=True))
             yield from read_rows(self._log)
             for name in self._committed_names():
-                yield from read_rows(self._committed / name)
+                path = self._committed / name
+                facts = path.stat()
+                at, ready = map(Span.exactly, (facts.st_ctime, facts.st_mtime))
+                tell(Shown(at, ready))
+                yield from read_rows(path)
+
+    def waiting(self) -> Iterator[tuple[Observation, Span]]:
+        """The rows of prepared transactions, with the last write of their files."""
+        with durable.explained(self.folder):
+            for path in sorted(self._staged_paths(PREPARED)):
+                ready = Span.exactly(path.stat().st_mtime)
+                for row in read_rows(path):
+                    yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
         """The rows of open and prepared transactions, as far as their writers have handed them to the kernel."""

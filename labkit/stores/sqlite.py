@@ -11,15 +11,17 @@ log is the order of visibility. This module must not judge, nor keep in memory w
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
+from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.stores.contract import Handle, Transaction
+from labkit.stores.contract import Handle, Shown, Tell, Transaction
 
 APPLICATION_ID = 0x1AB_0001
 """Marks a database file as a store of the lab, in this layout."""
@@ -70,13 +72,32 @@ CREATE TRIGGER handle_committed AFTER INSERT ON committed BEGIN
 END;
 """
 
+_CLOCK = """
+CREATE TABLE IF NOT EXISTS moments (last INTEGER PRIMARY KEY, at REAL NOT NULL, ready REAL);
+CREATE TABLE IF NOT EXISTS votes (handle TEXT PRIMARY KEY NOT NULL, at REAL NOT NULL);
+"""
+"""When the changes up to the last one of a transaction became visible, and when its handle was prepared.
+
+Tables of their own, so that a database without them, of an earlier version, can still be read and gone on with.
+"""
+_MOMENT = """
+INSERT OR IGNORE INTO moments (last, at, ready)
+SELECT max(id), ?, (SELECT at FROM votes WHERE handle = ?) FROM changes HAVING max(id) IS NOT NULL
+"""
+_MOMENTS = "SELECT last, at, ready FROM moments ORDER BY last"
+_HAS_MOMENTS = "SELECT 1 FROM sqlite_master WHERE name = 'moments'"
+_WAITING = """
+SELECT offset, key, value, batch, attempt, votes.at FROM rows JOIN prepared USING (handle) JOIN votes USING (handle)
+ORDER BY id
+"""
+
 _INSERT = "INSERT INTO rows (offset, key, value, batch, attempt, handle) VALUES (?, ?, ?, ?, ?, ?)"
 _UPSERT = """
 INSERT INTO totals (offset, key, value, batch, attempt) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE
 SET offset = excluded.offset, value = excluded.value, batch = excluded.batch, attempt = excluded.attempt
 """
-_HISTORY = "SELECT offset, key, value, batch, attempt FROM changes ORDER BY id"
+_HISTORY = "SELECT offset, key, value, batch, attempt, id FROM changes ORDER BY id"
 _VISIBLE = "SELECT offset, key, value, batch, attempt FROM visible ORDER BY id"
 _HIDDEN = """
 SELECT offset, key, value, batch, attempt FROM rows
@@ -125,6 +146,9 @@ class SimulatedTransaction:
             # rows would be a promise that cannot be kept.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
+            connection.execute(
+                "INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()]
+            )
         self._is_open = False
 
     def _insert(self, connection: sqlite3.Connection) -> None:
@@ -156,7 +180,23 @@ class SQLiteStore:
 
     def history(self) -> Iterator[Observation]:
         """The change log: every row and every value of a key, in the order in which it became visible."""
-        return self._observations(_HISTORY)
+        return self.clocked_history(lambda _: None)
+
+    def clocked_history(self, tell: Tell) -> Iterator[Observation]:
+        """The same. The moments were noted in the transactions themselves, right before their commits."""
+        moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
+        waiting, last = iter(moments), -1
+        for *row, number in self._read(_HISTORY):
+            while number > last:
+                last, at, ready = next(waiting, (number, None, None))
+                tell(_shown(at, ready))
+            yield Observation(*row)
+
+    def waiting(self) -> Iterator[tuple[Observation, Span]]:
+        """The rows of prepared transactions, with the moment at which each was noted as prepared."""
+        if any(self._read(_HAS_MOMENTS)):
+            for *row, at in self._read(_WAITING):
+                yield Observation(*row), Span.exactly(at)
 
     def visible(self) -> Iterator[Observation]:
         """The rows of the view `visible`: what a reader of rows sees who heeds the demand to use it."""
@@ -205,6 +245,7 @@ class SQLiteStore:
                 _mark(connection, handle)
             yield lambda row: self._write(connection, row)
             with self._explained():
+                _note_moment(connection)
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
@@ -232,6 +273,7 @@ class SQLiteStore:
                 "DELETE FROM prepared WHERE handle = ?", [str(handle)]
             ).rowcount:
                 connection.execute("INSERT INTO committed VALUES (?)", [str(handle)])
+                _note_moment(connection, handle)
             elif not _holds(connection, _IS_COMMITTED, handle):
                 raise refusal
 
@@ -271,6 +313,7 @@ class SQLiteStore:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                _note_moment(self._connection)
                 self._connection.execute("COMMIT")
             finally:
                 # An error of SQLite may have rolled back by itself, and a second
@@ -293,7 +336,9 @@ class SQLiteStore:
     def _connect_to_write(self) -> sqlite3.Connection:
         if not self._is_there():
             self._create()
-        return self._connect()
+        connection = self._connect()
+        connection.executescript(_CLOCK)
+        return connection
 
     def _connect(self) -> sqlite3.Connection:
         """A connection to a store that is there. `mode=rw`: it must not create one."""
@@ -328,7 +373,7 @@ class SQLiteStore:
         draft = durable.temporary(self.path)
         try:
             with closing(sqlite3.connect(draft)) as connection:
-                connection.executescript(_SCHEMA)
+                connection.executescript(_SCHEMA + _CLOCK)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             with suppress(FileExistsError):  # another process was first
                 # A link fails where the name is taken, and a rename would replace the
@@ -366,6 +411,19 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
         raise JobFailed(
             f"Batch {handle.batch} of the query {handle.query} was committed before."
         ) from None
+
+
+def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
+    """Notes when what this transaction has changed becomes visible; nothing if it changed nothing that is visible."""
+    connection.execute(_MOMENT, [time.time(), None if handle is None else str(handle)])
+
+
+def _shown(at: float | None, ready: float | None) -> Shown:
+    if at is None:
+        return Shown()
+    if ready is None:
+        return Shown(Span.exactly(at), at_once=True)
+    return Shown(Span.exactly(at), Span.exactly(ready))
 
 
 def _holds(connection: sqlite3.Connection, question: str, handle: Handle) -> bool:

@@ -17,6 +17,7 @@ from labkit.runs.record import MOST_KEYS, read_history, written
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.stores import open_store
+from labkit.stores.contract import Tell
 
 ROWS = [
     Observation(0, "hello", 1, 0, 1),
@@ -59,13 +60,13 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def counting(kind: str, location: Path) -> object:
         seen.append("opened")
         store = open_store(kind, location)
-        history = store.history
+        history = store.clocked_history
 
-        def read() -> Iterator[Observation]:
+        def read(tell: Tell) -> Iterator[Observation]:
             seen.append("read")
-            return history()
+            return history(tell)
 
-        store.history = read  # type: ignore[method-assign]
+        store.clocked_history = read  # both histories go through it
         return store
 
     monkeypatch.setattr(run, "open_store", counting)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.records import Observation
@@ -54,6 +55,8 @@ class Entry(NamedTuple):
     position: int
     row: Observation
     owner: Owner | None
+    sent: float | None = None
+    """When its producer made it, in seconds since the epoch."""
 
 
 class Reader:
@@ -84,9 +87,7 @@ class Reader:
             while time.monotonic() < deadline:
                 for record in consumer.poll(timeout_ms=200).get(self._partition, []):
                     deadline = time.monotonic() + patience
-                    yield self._entry(
-                        record.offset, record.value, dict(record.headers).get(OWNER)
-                    )
+                    yield self._entry(record)
 
     def end(self) -> int:
         """The last stable offset at read_committed; the end of the log at read_uncommitted."""
@@ -104,9 +105,7 @@ class Reader:
             for record in consumer.poll(timeout_ms=200).get(self._partition, []):
                 if record.offset >= end:
                     return
-                yield self._entry(
-                    record.offset, record.value, dict(record.headers).get(OWNER)
-                )
+                yield self._entry(record)
             if consumer.position(self._partition) > position:
                 deadline = time.monotonic() + _PATIENCE
             elif time.monotonic() > deadline:
@@ -114,15 +113,17 @@ class Reader:
                     f"{self._address}: the topic {self._topic} stayed at {position} of {end}."
                 )
 
-    def _entry(self, position: int, value: bytes, owner: bytes | None) -> Entry:
+    def _entry(self, record: ConsumerRecord) -> Entry:
+        position, owner = record.offset, dict(record.headers).get(OWNER)
         try:
-            line = _decoder.decode(value)
+            line = _decoder.decode(record.value)
         except msgspec.DecodeError as error:
             raise InvalidInput(
                 f"{self._topic}, offset {position}: not a row of the lab ({error}); choose a topic of its own."
             ) from None
         row = Observation(line.offset, line.key, line.value, line.batch, line.attempt)
-        return Entry(position, row, None if owner is None else Owner.decode(owner))
+        writer = None if owner is None else Owner.decode(owner)
+        return Entry(position, row, writer, record.timestamp / 1000)
 
     @contextmanager
     def _consumer(self) -> Iterator[KafkaConsumer]:

@@ -16,8 +16,9 @@ from pathlib import Path
 from kafka import KafkaProducer
 
 from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.exposure import Span
 from labkit.core.records import Observation, Visibility
-from labkit.stores.contract import Handle, LostTransaction
+from labkit.stores.contract import Handle, LostTransaction, Shown, Tell
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.marker import has_marker, marked
 from labkit.stores.kafka.reader import (
@@ -68,6 +69,23 @@ class KafkaStore:
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
+
+    def clocked_history(self, tell: Tell) -> Iterator[Observation]:
+        """The same, with the moments at which producers made the records: of transactions, when rows were written.
+
+        When a transaction became visible stands in the log's control records, which no consumer is handed.
+        """
+        if self.topic.find() is None:
+            return
+        for entry in self._reader(READ_COMMITTED).read():
+            made = None if entry.sent is None else Span.exactly(entry.sent)
+            is_alone = entry.owner is None
+            tell(Shown(made, at_once=True) if is_alone else Shown(ready=made))
+            yield entry.row
+
+    def waiting(self) -> Iterator[tuple[Observation, Span]]:
+        """Nothing: the log does not say which of its open transactions have voted."""
+        return iter(())
 
     def hidden(self) -> Iterator[Observation]:
         """Rows beyond the last stable offset that are not aborted: undecided, or waiting behind what is undecided."""

@@ -23,21 +23,23 @@ GID_BYTES = 199
 TABLES = """
 CREATE TABLE rows (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "offset" bigint NOT NULL, key text NOT NULL,
-  value bigint NOT NULL, batch bigint NOT NULL, attempt bigint NOT NULL, handle text, number bigint
+  value bigint NOT NULL, batch bigint NOT NULL, attempt bigint NOT NULL, handle text, number bigint,
+  at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE totals (
   key text PRIMARY KEY, "offset" bigint NOT NULL, value bigint NOT NULL, batch bigint NOT NULL, attempt bigint NOT NULL
 );
 CREATE TABLE changes (
   number bigint PRIMARY KEY, "offset" bigint NOT NULL, key text NOT NULL, value bigint NOT NULL,
-  batch bigint NOT NULL, attempt bigint NOT NULL
+  batch bigint NOT NULL, attempt bigint NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE markers (query text, batch bigint, PRIMARY KEY (query, batch));
 CREATE TABLE epochs (query text PRIMARY KEY, incarnation bigint NOT NULL);
 CREATE TABLE committed (handle text PRIMARY KEY);
 CREATE TABLE staged (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text NOT NULL,
-  offsets text NOT NULL, keys text NOT NULL, given text NOT NULL, batches text NOT NULL, attempts text NOT NULL
+  offsets text NOT NULL, keys text NOT NULL, given text NOT NULL, batches text NOT NULL, attempts text NOT NULL,
+  at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 ALTER TABLE staged ALTER COLUMN offsets SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL,
   ALTER COLUMN given SET STORAGE EXTERNAL, ALTER COLUMN batches SET STORAGE EXTERNAL,
@@ -50,7 +52,10 @@ CREATE UNLOGGED TABLE opened (
   pid integer NOT NULL DEFAULT pg_backend_pid(), started timestamptz NOT NULL DEFAULT my_start()
 );
 CREATE SEQUENCE visible_number;
-CREATE TABLE visible (handle text PRIMARY KEY, number bigint NOT NULL DEFAULT nextval('visible_number'));
+CREATE TABLE visible (
+  handle text PRIMARY KEY, number bigint NOT NULL DEFAULT nextval('visible_number'),
+  at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
 CREATE FUNCTION note_total() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO changes VALUES (nextval('visible_number'), NEW."offset", NEW.key, NEW.value, NEW.batch, NEW.attempt);
@@ -64,6 +69,8 @@ CREATE TRIGGER total_set AFTER INSERT OR UPDATE ON totals FOR EACH ROW EXECUTE F
 their number themselves. `committed` holds the handle of every committed transaction, written in that transaction.
 `opened` and `staged` say what open and prepared transactions there are and what they hide: nobody can look into them.
 `staged` keeps rows as the arrays, column by column, in which they were sent: whoever asks for them unpacks them.
+`at` is the server's clock: of rows and changes that are visible at once, and of `visible`, under the lock right before
+the commit; of rows in a transaction, when they were written.
 """
 
 HISTORY = """
@@ -73,6 +80,27 @@ SELECT "offset", key, value, batch, attempt FROM (
   UNION ALL SELECT number, 0, "offset", key, value, batch, attempt FROM changes
 ) AS seen ORDER BY number NULLS LAST, id
 """
+CLOCKED = """
+SELECT "offset", key, value, batch, attempt, extract(epoch FROM shown), extract(epoch FROM written) FROM (
+  SELECT coalesce(rows.number, visible.number) AS number, rows.id, "offset", key, value, batch, attempt,
+    CASE WHEN handle IS NULL THEN rows.at ELSE visible.at END AS shown,
+    CASE WHEN handle IS NULL THEN NULL ELSE rows.at END AS written
+  FROM rows LEFT JOIN visible USING (handle)
+  UNION ALL SELECT number, 0, "offset", key, value, batch, attempt, at, NULL FROM changes
+) AS seen ORDER BY number NULLS LAST, id
+"""
+"""The history with the moments at which rows were shown, and written into transactions."""
+WAITING = """
+SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt, extract(epoch FROM at)
+FROM staged JOIN pg_prepared_xacts ON gid = %s || handle, unnest(
+  offsets::bigint[], keys::text[], given::bigint[], batches::bigint[], attempts::bigint[]
+) WITH ORDINALITY AS hidden ("offset", key, value, batch, attempt, nth)
+WHERE handle NOT IN (SELECT handle FROM committed) AND database = current_database() ORDER BY id, nth
+"""
+HAS_MOMENTS = """
+SELECT FROM information_schema.columns WHERE table_schema = %s AND table_name = 'visible' AND column_name = 'at'
+"""
+"""Whether the schema notes moments: one of an earlier version does not."""
 HIDDEN = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt FROM staged, unnest(
   offsets::bigint[], keys::text[], given::bigint[], batches::bigint[], attempts::bigint[]

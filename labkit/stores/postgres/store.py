@@ -15,11 +15,13 @@ This module must not judge, nor keep in memory what another process has to know.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import errors, sql
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.host import addresses
 from labkit.host.servers.postgres_connection import (
@@ -32,7 +34,7 @@ from labkit.host.servers.postgres_connection import (
     explained,
     transaction,
 )
-from labkit.stores.contract import Handle, Transaction, fenced
+from labkit.stores.contract import Handle, Shown, Tell, Transaction, fenced
 from labkit.stores.postgres import prepared
 from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
@@ -57,6 +59,36 @@ class PostgresStore:
         """Every row, and every value of a key, in the order in which it became visible."""
         for offset, key, value, batch, attempt in self._read(names.HISTORY):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
+
+    def clocked_history(self, tell: Tell) -> Iterator[Observation]:
+        """The same, with the moments that the server's clock said under the lock, right before each commit."""
+        if not self._notes_moments():
+            tell(Shown())
+            yield from self.history()
+            return
+        moments: tuple[object, object] | None = None
+        for *row, at, ready in self._read(names.CLOCKED):
+            if (at, ready) != moments:
+                moments = at, ready
+                tell(_shown(at, ready))
+            offset, key, value, batch, attempt = row
+            yield Observation(offset, names.key_from_text(key), value, batch, attempt)
+
+    def waiting(self) -> Iterator[tuple[Observation, Span]]:
+        """The rows of prepared transactions, with the moment at which each was sent, right before PREPARE."""
+        prefix = names.prefix_of(self.schema)
+        for *row, at in (
+            self._read(names.WAITING, prefix) if self._notes_moments() else ()
+        ):
+            offset, key, value, batch, attempt = row
+            known = names.key_from_text(key)
+            yield (
+                Observation(offset, known, value, batch, attempt),
+                Span.exactly(float(at)),
+            )
+
+    def _notes_moments(self) -> bool:
+        return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))
 
     def hidden(self) -> Iterator[Observation]:
         """The rows of open and prepared transactions, as far as their writers have sent them."""
@@ -322,6 +354,17 @@ def _exists(connection: Connection, schema: str) -> bool:
             f"The schema {schema} was not made by the lab; choose another location."
         )
     return row is not None
+
+
+def _shown(at: Any, ready: Any) -> Shown:
+    if at is None:
+        return Shown()
+    shown = Span.exactly(float(at))
+    return (
+        Shown(shown, at_once=True)
+        if ready is None
+        else Shown(shown, Span.exactly(float(ready)))
+    )
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:

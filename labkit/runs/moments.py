@@ -1,0 +1,170 @@
+"""When the rows of a run became visible: what the store knows exactly, else bounds from what was read and written.
+
+Rows that were there when everything was dead became visible before that kill, the others after it; a row of batch N
+not before `offsets/N`; where rows are visible at once, not after `commits/N`. Moments are seconds since the epoch, by
+the clocks of this machine and of the store's server. This module must not judge, and must not open a store.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from labkit.core.exposure import Exposure, Sight, Span, exposure
+from labkit.core.failpoints import Strategy
+from labkit.core.records import Observation, Record
+from labkit.host import durable
+from labkit.spark.checkpoint import Checkpoint
+from labkit.stores.contract import Clocked, Shown, Store
+
+MOST_ROWS = 100_000
+"""Rows whose moments are kept; of a longer history nothing is said."""
+
+AT_ONCE = (Strategy.APPEND, Strategy.IDEMPOTENT)
+"""The sinks that keep nothing back of their own before they hand rows to the store."""
+
+
+@dataclass
+class Moments:
+    """What is known of when the rows of a history became visible, in their order."""
+
+    shown: list[Shown] = field(default_factory=list)
+    """Of each row; of a history that is too long, of its first rows only."""
+    rows: int = 0
+    _latest: Shown = field(default_factory=Shown)
+
+    def read(self, store: Store) -> Iterator[Observation]:
+        """The store's history; behind each row, what the store knows of its moment."""
+        if isinstance(store, Clocked):
+            yield from self._noted(store.clocked_history(self._tell))
+        else:
+            yield from self._noted(store.history())
+
+    def _tell(self, shown: Shown) -> None:
+        self._latest = shown
+
+    def _noted(self, rows: Iterable[Observation]) -> Iterator[Observation]:
+        for row in rows:
+            if self.rows < MOST_ROWS:
+                self.shown.append(self._latest)
+            self.rows += 1
+            yield row
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether the moments of all rows were kept."""
+        return self.rows == len(self.shown)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What bounds the moments of a run's rows, beside what its store knows."""
+
+    begun: float | None
+    ended: float
+    kills: Sequence[tuple[int, float | None]]
+    """Of each crash after which a reader looked, how many rows were there, and when the first SIGKILL was sent."""
+    planned: Mapping[int, float]
+    """When `offsets/N` was written, by batch."""
+    noted: Mapping[int, float]
+    """When `commits/N` was written, by batch; empty where a row may become visible after it."""
+
+    def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
+        """What is known of a row, whose place in the history counts from 0."""
+        at = shown.at or self._between(place, row)
+        return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
+
+    def _between(self, place: int, row: Observation) -> Span | None:
+        kills = [(rows, at) for rows, at in self.kills if at is not None]
+        before = [self.begun, self.planned.get(row.batch)]
+        before += [at for rows, at in kills if place >= rows]
+        after = [self.ended, self.noted.get(row.batch, self.ended)]
+        after += [at for rows, at in kills if place < rows]
+        known = [moment for moment in before if moment is not None]
+        if not known or max(known) > min(after):
+            return None  # clocks that disagree say nothing
+        return Span(max(known), min(after))
+
+
+def frame(
+    begun: float | None,
+    ended: float,
+    *,
+    readings: Sequence[tuple[str, int]],
+    crashes: Sequence[Mapping[str, object]],
+    checkpoint: Checkpoint | None,
+    strategy: Strategy,
+) -> Frame:
+    """The frame of a run that has ended. A crash without a reading, of an executor, bounds nothing.
+
+    `checkpoint`: None where its batches are not those of the rows.
+    """
+    killed = [crash.get("killed_at") for crash in crashes if not crash.get("executor")]
+    kills = [
+        (rows, at if isinstance(at, float) else None)
+        for (_, rows), at in zip(readings, killed, strict=False)
+    ]
+    planned: Mapping[int, float] = {}
+    noted: Mapping[int, float] = {}
+    if checkpoint is not None:
+        planned = _written(checkpoint.folder / "offsets", checkpoint.offset_log())
+        if strategy in AT_ONCE:
+            noted = _written(checkpoint.folder / "commits", checkpoint.commit_log())
+    return Frame(begun, ended, kills, planned, noted)
+
+
+def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
+    return {batch: (folder / str(batch)).stat().st_ctime for batch in batches}
+
+
+def waiting(
+    store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]
+) -> dict[int, Span]:
+    """Of records whose rows are pre-committed and not visible now, when that was; by offset."""
+    if not isinstance(store, Clocked):
+        return {}
+    some = list(islice(store.waiting(), MOST_ROWS))
+    found: dict[int, Span] = {}
+    rows = numbered(row for row, _ in some)
+    for row, (_, ready) in zip(rows, some, strict=True):
+        found[row.offset] = min(ready, found.get(row.offset, ready))
+    return found
+
+
+def exposed(
+    expected: Iterable[Record],
+    rows: Iterable[Observation],
+    shown: Sequence[Shown],
+    ended: float,
+    ready: Mapping[int, Span],
+    *,
+    strategy: Strategy,
+    hidden: Iterable[Observation] = (),
+) -> Exposure:
+    """What readers of the run's keys went through. `shown` are the bounded moments of the rows."""
+    own = strategy in (*AT_ONCE, Strategy.TWO_PHASE, Strategy.BATCH_MARKER)
+    sights = (
+        # A write-ahead log holds rows back outside of the store, which knows nothing of that.
+        Sight(row, each.at, each.ready if own else None)
+        for row, each in zip(rows, shown, strict=True)
+    )
+    return exposure(
+        expected,
+        sights,
+        Span.exactly(ended),
+        keyed=strategy is Strategy.IDEMPOTENT,
+        ready=ready,
+        held=hidden,
+    )
+
+
+def write(path: Path, shown: Sequence[Shown]) -> None:
+    """Keeps the moments in a run's folder: a line for the first row of those that share theirs."""
+    lines, before = [], None
+    for place, each in enumerate(shown):
+        if each != before:
+            said = {"row": place, "at": each.at, "ready": each.ready}
+            lines.append(json.dumps(said) + "\n")
+            before = each
+    durable.replace(path, "".join(lines))
