@@ -111,6 +111,10 @@ def test_the_sentence_names_the_worst_key_and_what_it_paid():
         "a reader of 'a' could have read a wrong value for 2 to 5 steps; right values of it were held back for an "
         "unknown time"
     )
+    still = exposure(HELLO[1:2], [Sight(wrote(1), at(9), at(8.5))], at(10), keyed=False)
+    assert still.sentence() == (
+        "no key showed a wrong value; right values of 'world' were held back for 0.500 s"
+    )
     plain = found.to_json()
     assert plain == json.loads(json.dumps(plain))
     assert plain["keys"]["world"]["held_back"] == [0.5, 0.5]

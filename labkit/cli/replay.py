@@ -13,6 +13,7 @@ from labkit.cli.tables import show, table
 from labkit.cli.trace_file import read_trace
 from labkit.core.judge import Verdict
 from labkit.sim.explore import Violation, violations
+from labkit.sim.readers import told
 from labkit.sim.scenarios import every, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, parse
 from labkit.sim.trace import replay as walk
@@ -71,6 +72,12 @@ def _outcome(walked: Replay) -> dict[str, Any]:
     }
 
 
+def _told(walked: Replay) -> dict[str, object]:
+    """What the walk's outside reader went through; nothing of a model without one."""
+    found = told(blueprint(walked.model.name), walked)
+    return {} if found is None else found.to_json()
+
+
 def _plain(
     walked: Replay, broken: Sequence[Violation], watch_for: str | None
 ) -> dict[str, Any]:
@@ -89,6 +96,7 @@ def _plain(
         "steps": steps,
         "violations": [violation.to_json() for violation in broken],
         **_outcome(walked),
+        **_told(walked),
     }
 
 
@@ -104,6 +112,9 @@ def _print_replay(
     print_violations(broken)
     for name, fact in facts(walked).items():
         print(f"\n{say(name, fact)}")
+    found = told(blueprint(walked.model.name), walked)
+    for name, said in found.lines() if found else ():
+        print(f"{name:<21} {said}")
     print(f"\nlabkit replay {walked.trace}")
 
 

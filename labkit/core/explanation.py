@@ -102,6 +102,11 @@ class Explanation:
         when = f" ({moment})" if moment else ""
         return f"{begun}, and none goes on as this one did{when}: {self.refuted}"
 
+    @property
+    def adds(self) -> bool:
+        """Whether the sentence says more than an exactly-once verdict without a flaw does."""
+        return self.exists is Outcome.VIOLATED or bool(self.drawn)
+
     def _drew(self) -> str:
         some = [
             f"{value} for offset {offset}"
@@ -313,9 +318,11 @@ class _Watch(ABC):
         record: Record | None = None,
     ) -> None:
         """Notes what refutes all failure-free runs: the last of so many events, or the end behind them."""
-        before = events - (events > self._events) - self._readings
+        is_end = events == self._events
+        before = events - (not is_end) - self._readings
+        after = "" if is_end else self._after
         self._found = Explanation(
-            Outcome.VIOLATED, events, before, row, record, self._after, said
+            Outcome.VIOLATED, events, before, row, record, after, said
         )
 
     def _hide(self, row: Observation) -> None:

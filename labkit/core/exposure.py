@@ -81,23 +81,31 @@ class Exposure:
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """The worst key's two durations, without a full stop."""
+        """The durations of the worst key, without a full stop; where nothing was wrong, of the one that waited longest."""
         worst = self.worst()
         if worst is None:
             return "there is no key to read"
         key, found = worst
-        said = f"a reader of {key!r:.40} could have read a wrong value for {self.said(found.wrong)}"
+        name, held = f"{key!r:.40}", self.said(found.held)
+        if found.wrong == NOTHING and not found.missing:
+            return f"no key showed a wrong value; right values of {name} were held back for {held}"
+        said = f"a reader of {name} could have read a wrong value for {self.said(found.wrong)}"
         said += " up to the end" if found.lasts else ""
         if found.missing:
             said += f", and {found.missing} record{'s' * (found.missing > 1)} of it never came"
-        return f"{said}; right values of it were held back for {self.said(found.held)}"
+        return f"{said}; right values of it were held back for {held}"
 
     def said(self, span: Span | None) -> str:
         """A duration for a person."""
         if span is None:
             return "an unknown time"
         least, most = (self._number(each) for each in span)
-        return f"{least if least == most else f'{least} to {most}'} {self.unit}"
+        unit = (
+            self.unit.removesuffix("s")
+            if span.most == 1 and len(self.unit) > 1
+            else self.unit
+        )
+        return f"{least if least == most else f'{least} to {most}'} {unit}"
 
     def _number(self, duration: float) -> str:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"

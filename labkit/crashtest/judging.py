@@ -6,13 +6,17 @@ This module must not count what came out: that is `labkit.core.judge`.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from labkit.core.explanation import Explanation, explain
+from labkit.core.exposure import Span, exposure
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import Record
 from labkit.crashtest.harness.runs import Run
+from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.rows import FEWEST, Rows, Shape, named
-from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.samples import Readings, Sample, history
 from labkit.crashtest.seeing import PointReading
+from labkit.crashtest.timeline import timed_effects
 from labkit.crashtest.verdict import Result
 from labkit.spark.checkpoint import Checkpoint
 
@@ -37,7 +41,59 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
         return replace(result, unknown=few)
     samples = ours(run, run.watcher.samples, resets)
     due = _delivered(run, samples)
-    return replace(result, verdict=verdict_of(samples, run.rows, shape, due))
+    readings = Readings(samples, run.rows, shape)
+    begun = _begun(run, samples)
+    return replace(
+        result,
+        verdict=verdict_of(samples, run.rows, shape, due),
+        explanation=_explained(readings, shape, due, begun),
+        exposure=exposure(
+            [named(each, shape) for each in due],
+            readings.sights(),
+            readings.end(),
+            keyed=readings.is_keyed,
+            ready=_handed(run),
+        ),
+    )
+
+
+def _explained(
+    readings: Readings, shape: Shape, due: Sequence[Record], begun: float
+) -> Explanation:
+    """What failure-free runs have to say of what was read, with the moment of the row that refutes."""
+    found = explained(readings, shape, due)
+    at = readings.born(found.rows) if found.row is not None else None
+    if at is None:
+        return found
+    least, most = (f"{moment - begun:.2f}" for moment in at)
+    said = f"at {least} s" if least == most else f"between {least} and {most} s"
+    return replace(found, at=said)
+
+
+def explained(readings: Readings, shape: Shape, due: Sequence[Record]) -> Explanation:
+    """What failure-free runs have to say of what was read."""
+    return explain([named(each, shape) for each in due], readings.history(due))
+
+
+def _begun(run: Run, samples: Sequence[Sample]) -> float:
+    """The moment from which a run's story counts its seconds."""
+    return min(
+        [sample.at for sample in samples] + [at for _, at in timed_effects(run.log)]
+    )
+
+
+def _handed(run: Run) -> dict[int, Span]:
+    """When the sink got each row for the first time, by id: as soon as that it could have been shown."""
+    first: dict[int, float] = {}
+    for effect, at in timed_effects(run.log):
+        if effect.kind is Kind.BEGIN:
+            first[effect.batch] = min(at, first.get(effect.batch, at))
+    return {
+        row["id"]: Span.exactly(first[batch.number])
+        for batch in run.rows.batches
+        if batch.number in first
+        for row in batch.rows
+    }
 
 
 def verdict_of(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.judge import Guarantee
+from labkit.core.words import sentence
 from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, Point
 from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
@@ -77,6 +78,8 @@ def _why(report: Report) -> Iterator[str]:
     weakest, why = report.summary.weakest, report.diagnosis
     if weakest is not None:
         yield f"<p>{escape(weakest.title)}: {escape(weakest.because)}.</p>"
+        for _, said in weakest.told():
+            yield f"<p>{escape(sentence(said))}</p>"
     if why is not None:
         repair = f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})"
         yield f"<p><b>Why</b> {escape(why.why)}</p><p><b>Repair</b> {escape(repair)}</p>"
@@ -122,7 +125,8 @@ def _runs(results: Sequence[Result]) -> str:
 def _run(result: Result) -> str:
     axes = f" ({', '.join(result.violated)})" if result.violated else ""
     head = f"{_verdict(result.guarantee)} <code>{escape(result.id)}</code> {escape(result.title + axes)}"
-    said = [result.because, *result.notes, *result.story]
+    told = [sentence(each) for _, each in result.told()]
+    said = [result.because, *told, *result.notes, *result.story]
     body = escape("\n".join(each for each in said if each))
     return f"<details><summary>{head}</summary><pre>{body}</pre></details>"
 

@@ -94,6 +94,7 @@ class Report:
         rows += [(axis, self._axis(axis)) for axis in AXES]
         if weakest is not None:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
+            rows += weakest.told()
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [

@@ -1,9 +1,9 @@
-"""Turns the readings of an outside reader into the history that `labkit.core.judge` judges.
+"""From what an outside reader saw, again and again, to the history that `labkit.core.judge` judges.
 
-A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it did
-not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do for
-it, at a moment when nobody was left to do it, was read before it was decided (a precommitted read). This module must
-not count effects.
+A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it
+did not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do
+for it, at a moment when nobody was left to do it, was read before it was decided (a precommitted read). Nothing is
+counted here.
 """
 
 from collections import Counter
@@ -11,26 +11,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from labkit.core.exposure import Sight, Span
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
 
 class Sample(NamedTuple):
-    """The rows of one reading."""
+    """What was read at one moment."""
 
     at: float
     driver: int
-    """The number of the run's latest driver, from 1."""
+    """From 1: which driver of the run was the last one to be started."""
     seen: tuple[Seen, ...]
     moment: str = ""
     """`crash 1`, `end`: everything was quiet. Empty: the job was running."""
     unfinished: tuple[int, ...] = ()
     """Batches for which the sink still had something durable to do at a quiet moment."""
+    since: float | None = None
+    """When the reading before this one began; it was another than this, or there was none."""
+    until: float | None = None
+    """When this reading had ended."""
+
+    def changed(self) -> Span | None:
+        """When what was read became as it is: after the reading before had begun. None where that is not known."""
+        if self.since is None or self.until is None:
+            return None
+        return Span(self.since, self.until)
 
 
 @dataclass(frozen=True)
 class Told:
-    """One reading, with the input rows that it shows."""
+    """What one reading tells of the input."""
 
     sample: Sample
     tokens: Counter[Token]
@@ -45,44 +56,89 @@ class Life:
     driver: int
     order: int
     visibility: Visibility = Visibility.COMMITTED
+    gone: int = -1
+    """The reading that did not find it any more; -1: every later one did, or found another value of its key."""
+
+
+class Readings:
+    """What was read of one run, with what it tells of the input."""
+
+    def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
+        known = rows.expected()
+        self._told = [
+            Told(sample, tokens(sample.seen, shape, known)) for sample in samples
+        ]
+        self._rows, self._shape = rows, shape
+        self._batch_of = {
+            row["id"]: batch.number for batch in rows.batches for row in batch.rows
+        }
+        ids = {number: rows.ids(number) for number in range(len(rows.batches))}
+        lives = keyed(self._told) if self.is_keyed else copies(self._told, ids)
+        self._lives = sorted(
+            lives, key=lambda life: (life.born, life.order, life.token)
+        )
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether a row replaces the earlier one of its key."""
+        return self._shape is Shape.LAST
+
+    def history(self, delivered: Sequence[Record]) -> History:
+        """The history of the run. `delivered` are the records that the engine handed to the sink."""
+        return History(
+            events=self._events(),
+            keyed=self.is_keyed,
+            planned_batches=[
+                plan
+                for plan in self._rows.planned_batches()
+                if any(plan.start <= one.offset < plan.end for one in delivered)
+            ],
+        )
+
+    def _events(self) -> Iterator[Observation | Reading]:
+        waiting = list(self._lives)
+        for number, each in enumerate(self._told):
+            while waiting and waiting[0].born == number:
+                yield self._row(waiting.pop(0))
+            if each.sample.moment:
+                yield Reading(each.sample.moment)
+
+    def sights(self) -> list[Sight]:
+        """What came into sight and went out of it, in order; when, is known between two readings."""
+        found = []
+        for life in self._lives:
+            row = self._row(life)
+            found.append((life.born, Sight(row, self._changed(life.born))))
+            if life.gone >= 0:
+                went = Sight(row, self._changed(life.gone), goes=True)
+                found.append((life.gone, went))
+        # What goes, goes first: in between a key would show two values.
+        found.sort(key=lambda pair: (pair[0], not pair[1].goes))
+        return [sight for _, sight in found]
+
+    def born(self, place: int) -> Span | None:
+        """When the row came that is at this place among those of the history."""
+        return self._changed(self._lives[place].born)
+
+    def end(self) -> Span | None:
+        """When the last reading was made."""
+        last = self._told[-1].sample if self._told else None
+        return None if last is None or last.until is None else Span(last.at, last.until)
+
+    def _changed(self, number: int) -> Span | None:
+        return self._told[number].sample.changed()
+
+    def _row(self, life: Life) -> Observation:
+        row = named(Record(*life.token), self._shape)
+        batch = self._batch_of.get(row.offset, -1)
+        return Observation(*row, batch, life.driver, life.visibility)
 
 
 def history(
     samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]
 ) -> History:
-    """The history of one run. `delivered`: the records that the engine handed to the sink."""
-    known = rows.expected()
-    readings = [Told(sample, tokens(sample.seen, shape, known)) for sample in samples]
-    batch_of = {row["id"]: batch.number for batch in rows.batches for row in batch.rows}
-    ids = {number: rows.ids(number) for number in range(len(rows.batches))}
-    lives = keyed(readings) if shape is Shape.LAST else copies(readings, ids)
-    return History(
-        events=_events(lives, readings, batch_of, shape),
-        keyed=shape is Shape.LAST,
-        planned_batches=[
-            plan
-            for plan in rows.planned_batches()
-            if any(plan.start <= one.offset < plan.end for one in delivered)
-        ],
-    )
-
-
-def _events(
-    lives: Sequence[Life],
-    readings: Sequence[Told],
-    batch_of: dict[int, int],
-    shape: Shape,
-) -> Iterator[Observation | Reading]:
-    waiting = sorted(lives, key=lambda life: (life.born, life.order, life.token))
-    for number, each in enumerate(readings):
-        while waiting and waiting[0].born == number:
-            life = waiting.pop(0)
-            row = named(Record(*life.token), shape)
-            yield Observation(
-                *row, batch_of.get(row.offset, -1), life.driver, life.visibility
-            )
-        if each.sample.moment:
-            yield Reading(each.sample.moment)
+    """The history of one run. `delivered` are the records that the engine handed to the sink."""
+    return Readings(samples, rows, shape).history(delivered)
 
 
 def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
@@ -93,7 +149,8 @@ def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
         for token in sorted(set(living) | set(each.tokens)):
             alive = living.setdefault(token, [])
             while len(alive) > each.tokens[token]:
-                over.append(replace(alive.pop(), visibility=Visibility.ABORTED))
+                gone = alive.pop()
+                over.append(replace(gone, visibility=Visibility.ABORTED, gone=number))
             alive += [
                 Life(token, number, each.sample.driver, token.offset)
                 for _ in range(each.tokens[token] - len(alive))
@@ -104,7 +161,7 @@ def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """Marks a batch that is readable as a whole although unfinished. A part of a batch is a fractured read."""
+    """A batch that is readable as a whole although its sink has not finished it. A part of it is a fractured read."""
     there = {token.offset for token, alive in living.items() if alive}
     if not ids <= there:
         return
@@ -116,9 +173,9 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(told: Sequence[Told]) -> list[Life]:
-    """Every value that a key was seen to take; if the key is gone at the end, none of its values lasted.
+    """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted.
 
-    A key that is there twice has one row too many, which no input explains: that row gets a key of its own.
+    A key that is there twice has one row too many, which no input explains: it gets a key of its own.
     """
     first, extra = [], []
     for each in told:
@@ -141,14 +198,14 @@ def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
     return kept, spare
 
 
-def _latest(readings: Sequence[Told]) -> list[Life]:
-    shown: dict[str, Token] = {}
+def _latest(told: Sequence[Told]) -> list[Life]:
+    shown: dict[str, int] = {}
     lives: list[Life] = []
-    last = {token.key for token in readings[-1].tokens} if readings else set()
-    for number, each in enumerate(readings):
+    last = {token.key for token in told[-1].tokens} if told else set()
+    for number, each in enumerate(told):
         for token in sorted(each.tokens):
-            if shown.get(token.key) != token:
-                shown[token.key] = token
+            if token.key not in shown or lives[shown[token.key]].token != token:
+                shown[token.key] = len(lives)
                 lasting = (
                     Visibility.COMMITTED if token.key in last else Visibility.ABORTED
                 )
@@ -156,5 +213,6 @@ def _latest(readings: Sequence[Told]) -> list[Life]:
                     Life(token, number, each.sample.driver, token.offset, lasting)
                 )
         for key in set(shown) - {token.key for token in each.tokens}:
-            del shown[key]
+            place = shown.pop(key)
+            lives[place] = replace(lives[place], gone=number)
     return lives

@@ -6,6 +6,7 @@ This module only words what was recorded; it must not judge.
 import json
 import signal
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.harness.runs import Run
@@ -34,21 +35,26 @@ def lines(run: Run, *, resets: bool = True) -> list[Line]:
     return sorted(unordered, key=lambda line: line.at)
 
 
-def _effects(run: Run) -> Iterator[Line]:
-    text = run.log.read_text(encoding="utf-8") if run.log.exists() else ""
-    driver = 1
+def timed_effects(log: Path) -> Iterator[tuple[Effect, float]]:
+    """The effects of a log with their moments, without a line that was not finished."""
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
     for raw in text.splitlines():
         try:
             data = json.loads(raw)
-            effect = Effect.from_json(data)
+            yield Effect.from_json(data), data["at"]
         except (ValueError, KeyError):
             continue
+
+
+def _effects(run: Run) -> Iterator[Line]:
+    driver = 1
+    for effect, at in timed_effects(run.log):
         if effect.kind is Kind.LINE:
             continue
         if effect.driver > driver:
             driver = effect.driver
             yield Line(
-                data["at"] - 1e-6,
+                at - 1e-6,
                 "engine",
                 f"driver {driver} goes on from the checkpoint",
                 Event.RESTART,
@@ -60,9 +66,7 @@ def _effects(run: Run) -> Iterator[Line]:
             else f"effect {effect.number}: {effect.said()}"
         )
         failed = " and raises" if effect.failed else ""
-        yield Line(
-            data["at"], who, f"batch {effect.batch}, {effect.where}: {words}{failed}"
-        )
+        yield Line(at, who, f"batch {effect.batch}, {effect.where}: {words}{failed}")
 
 
 def _bound(effect: Effect) -> str:

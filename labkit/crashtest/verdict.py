@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from labkit.core.explanation import Explanation
+from labkit.core.exposure import Exposure
 from labkit.core.judge import Guarantee, Outcome, Verdict, satisfies
 from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
@@ -57,6 +59,10 @@ class Result:
     notes: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
     seconds: float = 0.0
+    explanation: Explanation | None = None
+    """What failure-free runs have to say of what was read."""
+    exposure: Exposure | None = None
+    """For how long a reader could have read something wrong; None where the reader was not asked all the time."""
 
     def found(self, axis: str) -> tuple[int, ...]:
         """Ids of the rows that violate an axis; for `stuck` one id or none."""
@@ -90,6 +96,15 @@ class Result:
         )
         return "; ".join([*said, self.verdict.because if self.verdict else ""])
 
+    def told(self) -> list[tuple[str, str]]:
+        """What is to be said beside the verdict, in sentences without full stops."""
+        said = []
+        if self.explanation is not None and self.explanation.adds:
+            said.append(("breaks", self.explanation.because))
+        if self.exposure is not None and self.exposure.keys:
+            said.append(("wrong", self.exposure.sentence()))
+        return said
+
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""
         plain = {
@@ -108,6 +123,8 @@ class Result:
         ends = {
             "evidence": [dict(each) for each in self.evidence],
             "seconds": round(self.seconds, 2),
+            "explanation": self.explanation.to_json() if self.explanation else None,
+            "exposure": self.exposure.to_json() if self.exposure else None,
         }
         return {**plain, **rows, **more, **ends}
 

@@ -77,6 +77,15 @@ class RunRecord:
         """Every row that an outside reader could have seen, in the order in which it became visible."""
         return (event for event in self.events if isinstance(event, Observation))
 
+    def told(self) -> list[tuple[str, str]]:
+        """What is to be said beside the verdict: where it left all failure-free runs, and for how long that was seen."""
+        said = []
+        if self.explanation is not None and self.explanation.adds:
+            said.append(("breaks", self.explanation.because))
+        if self.exposure is not None and self.exposure.keys:
+            said.append(("wrong", self.exposure.sentence()))
+        return said
+
     def to_json(self) -> dict[str, Any]:
         """The run as `--json` prints it."""
         crashes = [

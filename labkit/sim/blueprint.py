@@ -4,13 +4,13 @@ One line in `labkit.sim.models` registers it; nothing else has to be edited but 
 not know any model.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict
-from labkit.core.records import History
+from labkit.core.records import History, Record
 from labkit.core.words import nearest
 from labkit.sim.model import Action, Model
 from labkit.sim.parameters import Parameter, Values, settle
@@ -70,6 +70,10 @@ def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
     return go_on(play(model, steps), model)
 
 
+def _always(_walk: Replay) -> bool:
+    return True
+
+
 def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
     return {}
 
@@ -92,6 +96,10 @@ class Blueprint(Generic[ModelT, ScriptT]):
     """Each fact in words; the judge's verdict speaks for itself."""
     history: Callable[[Replay], History] | None = None
     """What an outside reader saw in a walk; None: the model has no such reader."""
+    expected: Callable[[Replay], Sequence[Record]] | None = None
+    """What should come out, for that reader; None: the model has none."""
+    tells_when_written: Callable[[Replay], bool] = _always
+    """Whether every row that waits is hidden in a transaction; else nobody knows for how long it waits."""
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
         """The model with these parameters, the others at their defaults. Raises `InvalidInput`."""

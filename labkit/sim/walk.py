@@ -75,6 +75,12 @@ class Replay:
         """How it came there."""
         return Trace.of(self.model, self.actions)
 
+    def beginning(self, length: int) -> "Replay":
+        """The walk as it was after so many steps."""
+        walk = Replay(self.model)
+        walk.states, walk.actions = self.states[: length + 1], self.actions[:length]
+        return walk
+
     def forward(self, action: Action) -> Any:
         """Takes one action and returns the new state. Raises `InvalidAction`."""
         self.states.append(self.model.step(self.state, action))

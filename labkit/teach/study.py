@@ -5,10 +5,13 @@ and count nothing: the models' claims and the one judge do.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
+from labkit.core.explanation import Explanation
+from labkit.core.exposure import Exposure
 from labkit.core.failpoints import (
     POINTS,
     Order,
@@ -25,6 +28,7 @@ from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.parameters import chosen
+from labkit.sim.readers import Told, told
 from labkit.sim.scenarios import Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make, parse
 from labkit.sim.trace import replay as play
@@ -106,9 +110,34 @@ class Walk:
             )
         return verdict
 
+    @cached_property
+    def told(self) -> Told | None:
+        """Where this run leaves all failure-free ones, and for how many steps; None where no reader notes rows."""
+        return told(blueprint(self.walk.model.name), self.walk)
+
+    @property
+    def explanation(self) -> Explanation:
+        """What failure-free runs have to say of this one. Raises `InvalidInput` where no reader notes rows."""
+        return self._told().explanation
+
+    @property
+    def exposure(self) -> Exposure:
+        """For how many steps readers could have read something wrong. Raises `InvalidInput` as `explanation` does."""
+        return self._told().exposure
+
+    def _told(self) -> Told:
+        if self.told is None:
+            raise InvalidInput(
+                f"{self.walk.model.name} has no outside reader that notes the order of rows."
+            )
+        return self.told
+
     def __str__(self) -> str:
         """The whole outcome; not the steps, which are for `lab.show`."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
+        lines += [
+            f"{name}: {said}" for name, said in (self.told.lines() if self.told else ())
+        ]
         lines += [
             f"VIOLATED {name}: {because}" for name, because in self.violated.items()
         ]

@@ -51,16 +51,16 @@ from labkit.crashtest.blackbox.settings import (
     pipeline_settings,
 )
 from labkit.crashtest.blackbox.story import lines
-from labkit.crashtest.blackbox.words import because
+from labkit.crashtest.blackbox.words import because, in_their_rows
 from labkit.crashtest.harness.leftovers import MARK
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED
 from labkit.crashtest.jobs import Job, unknown
-from labkit.crashtest.judging import verdict_of
+from labkit.crashtest.judging import explained, verdict_of
 from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.samples import Sample
+from labkit.crashtest.samples import Readings, Sample
 from labkit.crashtest.timeline import Line, text
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
@@ -221,7 +221,11 @@ class Campaign:
         shape = expectation.history_shape
         verdict = verdict_of(samples, expectation.rows, shape, due)
         said = because(verdict, expectation.values, len(due))
-        return replace(result, verdict=replace(verdict, because=said))
+        readings = Readings(samples, expectation.rows, shape)
+        explanation = in_their_rows(explained(readings, shape, due), expectation.values)
+        return replace(
+            result, verdict=replace(verdict, because=said), explanation=explanation
+        )
 
     def everything(self) -> Report:
         """Runs all that was asked for."""

@@ -3,9 +3,12 @@
 This module must not count: it words the findings of `labkit.core.judge`.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from labkit.core.explanation import Explanation
 from labkit.core.judge import Verdict
 from labkit.crashtest.blackbox.expectation import SHOWN, text
 
@@ -31,6 +34,23 @@ def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
     if meanwhile:
         sentence += f"; meanwhile the reader saw {' and '.join(meanwhile)}"
     return sentence
+
+
+_ROW = re.compile(
+    r"offset (\d+) \((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") = -?\d+\)"
+    r"(, written by attempt \d+ of batch -?\d+,)?"
+)
+"""A record as the explanation names it, and who wrote it."""
+
+
+def in_their_rows(found: Explanation, values: Sequence[Any]) -> Explanation:
+    """The same explanation with a person's own rows in place of the offsets that the test has given them."""
+
+    def quoted(match: re.Match[str]) -> str:
+        offset = int(match[1])
+        return text(values[offset])[:SHOWN] if offset < len(values) else match[0]
+
+    return replace(found, refuted=_ROW.sub(quoted, found.refuted))
 
 
 def _said(

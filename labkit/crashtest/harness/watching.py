@@ -39,6 +39,8 @@ class Watcher:
         self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self.samples: list[Sample] = []
+        self._begun: float | None = None
+        """When the last reading began."""
         self.readings: list[PointReading] = []
         """Readings at the points of the job, in order."""
         self.driver = 1
@@ -73,7 +75,9 @@ class Watcher:
                 return  # at the next quiet moment the same is raised where somebody hears it
 
     def _read(self) -> None:
-        self._keep(Sample(time.time(), self.driver, tuple(self._reader.read())))
+        begun = time.time()
+        seen = tuple(self._reader.read())
+        self._keep(Sample(begun, self.driver, seen), begun)
 
     def _answer(self) -> None:
         """Takes one reading for each question, the oldest first, and removes the question."""
@@ -99,9 +103,14 @@ class Watcher:
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
         """Takes a reading while no driver acts. Raises `ReaderFailed` if the reader cannot answer even then."""
         with self._lock:
+            begun = time.time()
             seen = tuple(self._reader.read_surely())
-            self._keep(Sample(time.time(), self.driver, seen, moment, unfinished))
+            sample = Sample(time.time(), self.driver, seen, moment, unfinished)
+            self._keep(sample, begun)
 
-    def _keep(self, sample: Sample) -> None:
+    def _keep(self, sample: Sample, begun: float) -> None:
+        """Keeps what differs from the reading before; between the beginnings of both, it changed."""
         if sample.moment or not self.samples or self.samples[-1].seen != sample.seen:
-            self.samples.append(sample)
+            timed = sample._replace(since=self._begun, until=time.time())
+            self.samples.append(timed)
+        self._begun = begun

@@ -73,10 +73,17 @@ def card(record: RunRecord) -> Card:
             if record.scenario.note
             else []
         ),
+        *_wrong(record),
         folds(_folds(record)),
         title=_title(record),
         plain=_plain(record, rows, tracks, key),
     )
+
+
+def _wrong(record: RunRecord) -> list[Html]:
+    """For how long a reader could have read something wrong; not in the plain text, which is the same in every run."""
+    said = dict(record.told()).get("wrong")
+    return [para(sentence(said), kind="lkc-under")] if said else []
 
 
 def _title(record: RunRecord) -> str:
@@ -174,7 +181,10 @@ def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:
-    yield fold("What the judge says", para(sentence(record.verdict.because)))
+    told = dict(record.told())
+    judged = [record.verdict.because]
+    judged += [told["breaks"]] if "breaks" in told else []
+    yield fold("What the judge says", *(para(sentence(said)) for said in judged))
     if record.crashes:
         yield fold(
             "Was the crash real?",

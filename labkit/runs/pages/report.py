@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.verdict import Verdict
+from labkit.core.words import sentence
 from labkit.host import durable
 from labkit.runs.record import RunRecord
 from labkit.view.timeline import Step, by_key
@@ -54,6 +55,7 @@ def shown(record: RunRecord) -> dict[str, Any]:
         "sink": record.scenario.label,
         "killed": planned or "nowhere",
         "result": record.to_json(),
+        "told": [sentence(said) for _, said in record.told()],
         "tracks": [(key, _steps(record.verdict, track)) for key, track in tracks],
         "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS])
         or "nothing",

@@ -4,9 +4,9 @@
 writing job does, `readers` who reads, `model` who acts when, `claims` what must hold, `scenarios` the runs with a name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from labkit.core.records import History
+from labkit.core.records import History, Record
 from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
@@ -28,6 +28,11 @@ def history(walk: Replay) -> History:
     return judge_of(walk).history(walk.state)
 
 
+def expected(walk: Replay) -> Sequence[Record]:
+    """What should come out of a walk through the log."""
+    return judge_of(walk).expected
+
+
 def facts(walk: Replay) -> Mapping[str, Fact]:
     """The judge's verdict on what the first reader has at the end."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
@@ -43,4 +48,5 @@ BLUEPRINT = Blueprint(
     SCENARIOS,
     facts,
     history=history,
+    expected=expected,
 )

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
 from labkit.core.judge import Verdict
-from labkit.core.records import History
+from labkit.core.records import History, Record
 from labkit.sim.blueprint import Scenario, unasked
 from labkit.sim.model import Action
-from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.claims import Judge, expected
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.narration import NOTIFIED, ZOMBIE
 from labkit.sim.models.pipeline.parts import State
@@ -128,6 +128,18 @@ def history(walk: Replay) -> History:
     """What an outside reader saw in a walk through the pipeline."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).history(walk.state)
+
+
+def due(walk: Replay) -> Sequence[Record]:
+    """What should come out of a walk through the pipeline."""
+    assert isinstance(walk.model, Pipeline)
+    return expected(walk.model.settings.words)
+
+
+def tells_when_written(walk: Replay) -> bool:
+    """Whether rows wait in transactions only: a log, and a driver that gathers rows, are no part of the store."""
+    assert isinstance(walk.model, Pipeline)
+    return walk.model.settings.strategy not in (Strategy.WAL, Strategy.BATCH_MARKER)
 
 
 def verdict(walk: Replay) -> Verdict:

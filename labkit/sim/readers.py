@@ -1,0 +1,116 @@
+"""What a walk's outside reader went through: where the walk leaves all failure-free runs, and for how many steps.
+
+The unit of time is a step of the walk, since a model has no clock. A row comes into sight at the step after which the
+model's history has it, and was written at the step after which a transaction hides it. This module must know no model.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from labkit.core.explanation import Explanation, explain
+from labkit.core.exposure import Exposure, Sight, Span, exposure
+from labkit.core.records import History, Observation, Record, Visibility
+from labkit.sim.blueprint import Blueprint
+from labkit.sim.walk import Replay
+
+STEPS = "steps"
+
+
+class Told(NamedTuple):
+    """What there is to say of a walk beside its verdict."""
+
+    explanation: Explanation
+    exposure: Exposure
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Both as sentences, without full stops; the explanation where it adds something."""
+        said = [("breaks", self.explanation.because)] * self.explanation.adds
+        return (
+            [*said, ("wrong", self.exposure.sentence())] if self.exposure.keys else said
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "explanation": self.explanation.to_json(),
+            "exposure": self.exposure.to_json(),
+        }
+
+
+def told(blueprint: Blueprint[Any, Any], walk: Replay) -> Told | None:
+    """What the outside reader of a walk went through; None where the model has no such reader."""
+    if blueprint.history is None or blueprint.expected is None:
+        return None
+    expected = blueprint.expected(walk)
+    steps = _Steps()
+    for length in range(len(walk.states)):
+        steps.look(blueprint.history(walk.beginning(length)), length)
+    last = blueprint.history(walk)
+    events = list(last.events)
+    found = explain(expected, replace(last, events=events))
+    if found.row is not None:
+        nth = [_bare(each) for each in events[: found.events]].count(_bare(found.row))
+        found = replace(found, at=f"at step {steps.came[_bare(found.row)][nth - 1]}")
+    rows = [each for each in events if isinstance(each, Observation)]
+    is_told = blueprint.tells_when_written(walk)
+    return Told(found, steps.exposure(expected, rows, last, is_told=is_told))
+
+
+def _bare(event: object) -> object:
+    """A row without its visibility, which changes when its transaction ends."""
+    return event[:5] if isinstance(event, Observation) else event
+
+
+class _Steps:
+    """After which step each row was there, was hidden for the first time, and was taken back."""
+
+    def __init__(self) -> None:
+        self.came: defaultdict[object, list[int]] = defaultdict(list)
+        self.gone: defaultdict[object, list[int]] = defaultdict(list)
+        self.written: dict[int, Span] = {}
+        self.step = 0
+
+    def look(self, history: History, step: int) -> None:
+        """Takes in what there is after a step."""
+        self.step = step
+        rows = [each for each in history.events if isinstance(each, Observation)]
+        aborted = [each for each in rows if each.visibility == Visibility.ABORTED]
+        for steps, seen in ((self.came, rows), (self.gone, aborted)):
+            for row, count in Counter(map(_bare, seen)).items():
+                steps[row] += [step] * (count - len(steps[row]))
+        for hidden in history.hidden:
+            self.written.setdefault(hidden.offset, Span.exactly(step))
+
+    def exposure(
+        self,
+        expected: Sequence[Record],
+        rows: Sequence[Observation],
+        last: History,
+        *,
+        is_told: bool,
+    ) -> Exposure:
+        """What readers of the keys went through. `is_told`: whether every row that waits is hidden in a transaction."""
+        sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
+        return exposure(
+            expected,
+            [each if is_told else each._replace(ready=None) for _, each in sights],
+            Span.exactly(self.step),
+            keyed=last.keyed,
+            ready=self.written,
+            held=last.hidden,
+            unit=STEPS,
+        )
+
+    def _sights(self, rows: Sequence[Observation]) -> Iterator[tuple[int, Sight]]:
+        nth: Counter[object] = Counter()
+        for row in rows:
+            bare = _bare(row)
+            came = self.came[bare][nth[bare]]
+            at = Span.exactly(came)
+            yield came, Sight(row, at, at)
+            if row.visibility == Visibility.ABORTED:
+                gone = self.gone[bare][nth[bare]]
+                yield gone, Sight(row, Span.exactly(gone), goes=True)
+            nth[bare] += 1
