@@ -1,0 +1,278 @@
+"""The vocabulary of designs: the durable writes of one step, in an order, and what recovery makes of them.
+
+A design is what Flink, Spark, an outbox and a write-ahead log have in common. Text gives and takes it:
+`plan > visible+marker > decision; transaction; from decision, skips marked`.
+This module must not run a design and must not judge one.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
+from labkit.sim.model import Word
+
+WordT = TypeVar("WordT", bound=Word)
+
+
+class Write(Word):
+    """One durable write of a step."""
+
+    PLAN = "plan"
+    """Which input the step takes (Spark's `offsets/N`)."""
+    STATE = "state"
+    """The operator's state behind the step, with the position in the input that it stands for."""
+    STAGED = "staged"
+    """Output where no reader looks yet: a temporary file, a prepared transaction, the log of a sink."""
+    VISIBLE = "visible"
+    """Output that readers see."""
+    MARKER = "marker"
+    """The store's own note of the last step that it holds (a batch id, `txnVersion`, offsets in the store)."""
+    DECISION = "decision"
+    """The engine's note that the step is done (Spark's `commits/N`, Flink's `_metadata`)."""
+    NOTICE = "notice"
+    """Somebody else is told: a consumer group, an acknowledgement to the source."""
+    CLEAN = "clean"
+    """The staged output is removed."""
+
+
+class Output(Word):
+    """What happens to output rows that come a second time, and whether the rows of a step come together."""
+
+    APPEND = "append"
+    """Rows are added one by one; a repeated row is there twice."""
+    UPSERT = "upsert"
+    """Rows replace the row of their key, one by one."""
+    TRANSACTION = "transaction"
+    """All rows of a step are added at once, and other writes can join them."""
+
+
+class Start(Word):
+    """Which note tells recovery where to go on."""
+
+    BEGINNING = "beginning"
+    """None: the input is read from its beginning."""
+    PLAN = "plan"
+    """The last step that was planned runs again."""
+    STATE = "state"
+    """The step after the one that the newest state stands behind."""
+    MARKER = "marker"
+    """The step after the one that the store notes."""
+    DECISION = "decision"
+    """The step after the last one that is noted as done."""
+    NOTICE = "notice"
+    """The step after the last one that somebody was told of."""
+
+
+class Leftover(Word):
+    """What recovery does with staged output."""
+
+    DROPPED = "drops staged"
+    """Nothing staged is used: a step that runs again stages anew."""
+    DECIDED = "finishes decided"
+    """Staged output of a step that will not run again is made visible; other staged output is dropped."""
+    ALL = "finishes staged"
+    """Staged output is made visible whatever was noted, and only then the note is read."""
+
+
+class Recovery(NamedTuple):
+    """What a restart reads and does."""
+
+    start: Start = Start.BEGINNING
+    newest: bool = False
+    """Whether the newest state is taken, though it may stand behind a later step than the note (state in place)."""
+    skips: bool = False
+    """Whether output is left out for a step that the store's marker names."""
+    leftover: Leftover = Leftover.DROPPED
+
+    def __str__(self) -> str:
+        said = [f"from {self.start}"]
+        said += ["newest state"] * self.newest + ["skips marked"] * self.skips
+        if self.leftover is not Leftover.DROPPED:
+            said.append(self.leftover)
+        return ", ".join(said)
+
+
+AtomicSet = tuple[Write, ...]
+"""Writes that are there together or not at all, in the order of `Write`."""
+
+EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips marked"
+
+
+class Design(NamedTuple):
+    """The writes of a step as atomic sets in their order, the kind of output, and what recovery does."""
+
+    steps: tuple[AtomicSet, ...]
+    output: Output
+    recovery: Recovery
+
+    @property
+    def writes(self) -> frozenset[Write]:
+        """Every write that the design makes."""
+        return frozenset(write for each in self.steps for write in each)
+
+    @property
+    def order(self) -> str:
+        """The writes alone as text."""
+        return order_text(self.steps)
+
+    def place(self, write: Write) -> int:
+        """The number of the atomic set with this write, from 0; -1: the design does not make this write."""
+        return next((n for n, each in enumerate(self.steps) if write in each), -1)
+
+    def __str__(self) -> str:
+        return f"{self.order}; {self.output}; {self.recovery}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Design":
+        """The design that a text means; output and recovery may be left out. Raises `InvalidInput` in one sentence."""
+        if len(text) > 300:
+            raise InvalidInput(
+                f"a design has at most 300 characters; write it as in {EXAMPLE!r}."
+            )
+        order, *rest = (part.strip() for part in text.split(";"))
+        if len(rest) > 2:
+            raise InvalidInput(
+                f"{text[:60]!r} has more than three parts; write it as in {EXAMPLE!r}."
+            )
+        steps = parse_order(order)
+        output = (
+            word_of(Output, rest[0], "kind of output") if rest else usual_output(steps)
+        )
+        recovery = parse_recovery(rest[1]) if len(rest) > 1 else usual_recovery(steps)
+        design = cls(steps, output, recovery)
+        reason = nonsense(design)
+        if reason:
+            raise InvalidInput(f"{text[:60]!r} is no design: {reason}.")
+        return design
+
+
+def order_text(steps: Iterable[Iterable[Write]]) -> str:
+    """Atomic sets in their order as text."""
+    return " > ".join("+".join(each) for each in steps)
+
+
+def word_of(kind: type[WordT], text: str, said: str) -> WordT:
+    """The word of this kind that a text means. Raises `InvalidInput` with the nearest one."""
+    names = [each.value for each in kind]
+    if text not in names:
+        raise InvalidInput(
+            f"there is no {said} {text[:40]!r}; {nearest(text[:40], names)}"
+        )
+    return kind(text)
+
+
+def atomic(writes: Iterable[Write]) -> AtomicSet:
+    """Writes as one atomic set, in the order of `Write`."""
+    return tuple(sorted(writes, key=list(Write).index))
+
+
+def parse_order(text: str) -> tuple[AtomicSet, ...]:
+    """The atomic sets of `plan > visible+marker`. Raises `InvalidInput` in one sentence."""
+    steps = []
+    met: set[Write] = set()
+    for part in text.split(">"):
+        writes = [word_of(Write, each.strip(), "write") for each in part.split("+")]
+        for write in writes:
+            if write in met:
+                raise InvalidInput(
+                    f"{text[:60]!r} has {write} twice; a step makes each write once."
+                )
+            met.add(write)
+        steps.append(atomic(writes))
+    return tuple(steps)
+
+
+def parse_recovery(text: str) -> Recovery:
+    """The recovery that `str` gave. Raises `InvalidInput` in one sentence."""
+    recovery = Recovery()
+    for part in (each.strip() for each in text.split(",")):
+        if part.startswith("from "):
+            start = word_of(Start, part.removeprefix("from "), "note to start from")
+            recovery = recovery._replace(start=start)
+        elif part == "newest state":
+            recovery = recovery._replace(newest=True)
+        elif part == "skips marked":
+            recovery = recovery._replace(skips=True)
+        elif part in list(Leftover):
+            recovery = recovery._replace(leftover=Leftover(part))
+        else:
+            known = [
+                *(f"from {each}" for each in Start),
+                "newest state",
+                "skips marked",
+                *Leftover,
+            ]
+            raise InvalidInput(
+                f"recovery does not know {part[:40]!r}; {nearest(part[:40], known)}"
+            )
+    return recovery
+
+
+def usual_output(steps: Sequence[AtomicSet]) -> Output:
+    """The output that is meant where none is said: a transaction where one is needed, else rows that are added."""
+    joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
+    return Output.TRANSACTION if joined else Output.APPEND
+
+
+_BY_TRUST = (
+    (Write.DECISION, Start.DECISION),
+    (Write.STATE, Start.STATE),
+    (Write.MARKER, Start.MARKER),
+    (Write.NOTICE, Start.NOTICE),
+    (Write.PLAN, Start.PLAN),
+)
+
+
+def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
+    """The recovery that is meant where none is said: everything that was written is read."""
+    writes = {write for each in steps for write in each}
+    start = next(
+        (start for write, start in _BY_TRUST if write in writes), Start.BEGINNING
+    )
+    skips = Write.MARKER in writes and start is not Start.MARKER
+    leftover = Leftover.DECIDED if Write.STAGED in writes else Leftover.DROPPED
+    return Recovery(start, skips=skips, leftover=leftover)
+
+
+_READS = {
+    Start.PLAN: Write.PLAN,
+    Start.STATE: Write.STATE,
+    Start.MARKER: Write.MARKER,
+    Start.DECISION: Write.DECISION,
+    Start.NOTICE: Write.NOTICE,
+}
+"""The write that each start reads."""
+
+
+def nonsense(design: Design) -> str:
+    """Why a design makes no sense, as the end of a sentence; empty: the design makes sense."""
+    writes, place, recovery = design.writes, design.place, design.recovery
+    if Write.VISIBLE not in writes:
+        return "no write makes output visible"
+    if (
+        design.output is not Output.TRANSACTION
+        and len(design.steps[place(Write.VISIBLE)]) > 1
+    ):
+        return f"rows of the output {design.output} come one by one, so visible can join no other write"
+    if Write.STAGED in writes and place(Write.STAGED) >= place(Write.VISIBLE):
+        return "staged output must be there before visible"
+    if Write.CLEAN in writes and Write.STAGED not in writes:
+        return "clean removes staged output, and nothing is staged"
+    if Write.CLEAN in writes and place(Write.CLEAN) < place(Write.VISIBLE):
+        return "clean would remove what visible still needs"
+    return _unread(writes, recovery)
+
+
+def _unread(writes: frozenset[Write], recovery: Recovery) -> str:
+    """The part of recovery that reads what was never written, as the end of a sentence."""
+    needed = _READS.get(recovery.start)
+    if needed is not None and needed not in writes:
+        return f"recovery starts from {needed}, which is not written"
+    if recovery.newest and Write.STATE not in writes:
+        return "recovery takes the newest state, and no state is written"
+    if recovery.skips and Write.MARKER not in writes:
+        return "recovery skips what is marked, and no marker is written"
+    if recovery.leftover is not Leftover.DROPPED and Write.STAGED not in writes:
+        return f"recovery {recovery.leftover} output, and none is staged"
+    return ""
