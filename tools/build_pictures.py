@@ -43,6 +43,7 @@ FRAMES = {
     "pipeline": ("pipeline.half_committed", 12),
     "changelog": ("changelog.retract_stream", 9),
     "kafka_log": ("kafka_log.half_visible", 9),
+    "orders": ("orders.decided_then_finished", 7),
 }
 """Of every model a run and the step that is drawn."""
 

@@ -52,6 +52,7 @@ CONFIGURATIONS = [
     ("snapshot", {"algorithm": "stop_the_world", "transfers": 4, "reorderings": 2}),
     ("changelog", {"encoding": "upsert", "crashes": 2, "query_crashes": 0}),
     ("kafka_log", {"crashes": 3, "lapses": 1, "others": 1}),
+    ("orders", {"order": "plan-visible_marker-decision", "output": "transaction"}),
 ]
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)

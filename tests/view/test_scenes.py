@@ -49,6 +49,15 @@ SMALL = {
     ],
     "changelog": [{}, {"encoding": "upsert", "losses": 1}, {"writes": "delete_insert"}],
     "kafka_log": [{}, {"zombies": 1, "others": 1}, {"naming": "one", "partitions": 1}],
+    "orders": [
+        {},
+        {"order": "notice-visible-decision", "input": "gone"},
+        {
+            "order": "plan-state-staged-decision-visible_marker",
+            "output": "transaction",
+            "leftover": "decided",
+        },
+    ],
 }
 CASES = [(name, given) for name, some in SMALL.items() for given in some]
 STATES = 200

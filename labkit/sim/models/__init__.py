@@ -9,6 +9,7 @@ from labkit.sim.models import (
     changelog,
     delivery,
     kafka_log,
+    orders,
     pipeline,
     snapshot,
     two_phase_commit,
@@ -24,5 +25,6 @@ MODELS = by_name(
     pipeline.BLUEPRINT,
     changelog.BLUEPRINT,
     kafka_log.BLUEPRINT,
+    orders.BLUEPRINT,
 )
 """By name, in the order in which the course meets them."""

@@ -9,6 +9,7 @@ from labkit.view.scenes import (
     changelog,
     delivery,
     kafka_log,
+    orders,
     pipeline,
     snapshot,
     two_phase_commit,
@@ -24,5 +25,6 @@ DRAWINGS: dict[str, Drawing] = {
     "pipeline": pipeline.DRAWING,
     "changelog": changelog.DRAWING,
     "kafka_log": kafka_log.DRAWING,
+    "orders": orders.DRAWING,
 }
 """By the name of the model."""

@@ -1,0 +1,45 @@
+"""The order of writes of one step as a simulator: which durable writes, in which order, and what recovery reads.
+
+`parts` are the states, `settings` what can be chosen, `recovery` what a restart reads, `model` who acts when, `claims`
+what the judge says of it, `scenarios` the runs that have a name.
+"""
+
+from collections.abc import Mapping
+
+from labkit.core.records import History
+from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
+from labkit.sim.models.orders.claims import Judge
+from labkit.sim.models.orders.model import Orders
+from labkit.sim.models.orders.scenarios import SCENARIOS
+from labkit.sim.models.orders.settings import PARAMETERS, VERSION
+from labkit.sim.walk import Replay
+
+__all__ = ["BLUEPRINT"]
+
+
+def _judge(walk: Replay) -> Judge:
+    model = walk.model
+    assert isinstance(model, Orders)
+    return Judge(model.settings)
+
+
+def _facts(walk: Replay) -> Mapping[str, Fact]:
+    return {"verdict": _judge(walk).verdict(walk.state)}
+
+
+def _history(walk: Replay) -> History:
+    return _judge(walk).history(walk.state)
+
+
+BLUEPRINT = Blueprint(
+    "orders",
+    VERSION,
+    "A step makes durable writes in an order, dies between any two of them, and restarts from what it noted.",
+    PARAMETERS,
+    Orders,
+    play_to_the_end,
+    SCENARIOS,
+    _facts,
+    {},
+    _history,
+)

@@ -1,0 +1,159 @@
+"""What may be chosen of a design and of the world around it, and which choices exclude each other. Nothing here runs."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput
+from labkit.sim.model import Word
+from labkit.sim.orders.writes import (
+    Design,
+    Leftover,
+    Output,
+    Recovery,
+    Start,
+    Write,
+    nonsense,
+    order_text,
+    parse_order,
+)
+from labkit.sim.parameters import Choice, Parameter, Switch, Value, Values, Whole
+
+VERSION = 1
+
+ROWS_OF_A_STEP = 2
+"""Rows of a step whose bounds nobody changes: enough for a crash between two rows."""
+
+
+class World(Word):
+    """What the input gives to a step that runs again."""
+
+    SAME = "same"
+    """The same rows as before."""
+    OTHER = "other"
+    """As many rows as there happen to be, unless a plan says which."""
+    GONE = "gone"
+    """The same rows, but those that the source was told of are gone."""
+
+
+_SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
+
+
+def short(order: str) -> str:
+    """The text of an order as it may stand in a trace."""
+    return order.replace("+", "_").replace(" > ", "-")
+
+
+@dataclass(frozen=True)
+class OrderOfWrites(Parameter):
+    """Atomic sets in their order: `-` between sets, `_` within one, as in `plan-visible_marker-decision`."""
+
+    def read(self, text: str) -> Value | None:
+        """The order with its sets in the order of `Write`; None for text that is none."""
+        if not _SHORT.fullmatch(text):
+            return None
+        try:
+            steps = parse_order(text.replace("_", "+").replace("-", ">"))
+        except InvalidInput:
+            return None
+        return short(order_text(steps))
+
+    def remedy(self, text: str) -> str:
+        """The form."""
+        words = ", ".join(Write)
+        return (
+            f"write each of {words} at most once, as in plan-visible_marker-decision."
+        )
+
+
+_LEFTOVERS = {
+    "dropped": Leftover.DROPPED,
+    "decided": Leftover.DECIDED,
+    "all": Leftover.ALL,
+}
+
+PARAMETERS: dict[str, Parameter] = {
+    "order": OrderOfWrites(
+        "The writes of a step: - between two, _ where the next is atomic with the one before.",
+        "plan-visible-decision",
+    ),
+    "output": Choice(
+        "How output comes: append (row by row, a repeated row is there twice), upsert (row by row, a row replaces that "
+        "of its key), or transaction (all rows of a step at once).",
+        "append",
+        tuple(each.value for each in Output),
+    ),
+    "start": Choice(
+        "The note that a restart goes on from; beginning: it reads none.",
+        "decision",
+        tuple(each.value for each in Start),
+    ),
+    "newest": Switch(
+        "A restart takes the newest state, though it may stand behind a later step than the note.",
+        default=False,
+    ),
+    "skips": Switch(
+        "Output is left out for a step that the store's marker names.", default=False
+    ),
+    "leftover": Choice(
+        "What a restart does with staged output: dropped, decided (finished where the step will not run again), or all "
+        "(finished whatever was noted).",
+        "dropped",
+        tuple(_LEFTOVERS),
+    ),
+    "input": Choice(
+        "A step that runs again gets the same rows, other rows (unless a plan says which), or the same without those "
+        "that the source was told of, which are gone.",
+        "same",
+        tuple(each.value for each in World),
+    ),
+    "rows": Whole("How many rows the input has.", 3, 1, 6),
+    "crashes": Whole("How many crashes there may be.", 2, 0, 3),
+}
+
+
+class Settings(NamedTuple):
+    """The parameters, understood."""
+
+    design: Design
+    world: World
+    rows: int
+    crashes: int
+
+
+def settings(values: Values) -> Settings:
+    """The parameters, understood. Raises `InvalidInput` for a design that makes no sense."""
+    order = str(values["order"])
+    recovery = Recovery(
+        Start(str(values["start"])),
+        bool(values["newest"]),
+        bool(values["skips"]),
+        _LEFTOVERS[str(values["leftover"])],
+    )
+    steps = parse_order(order.replace("_", "+").replace("-", ">"))
+    design = Design(steps, Output(str(values["output"])), recovery)
+    if reason := nonsense(design):
+        raise InvalidInput(f"order={order[:60]}: {reason}.")
+    return Settings(
+        design,
+        World(str(values["input"])),
+        int(values["rows"]),
+        int(values["crashes"]),
+    )
+
+
+def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
+    """What is chosen of the simulator to run a design in a world."""
+    recovery = design.recovery
+    leftover = next(
+        name for name, each in _LEFTOVERS.items() if each is recovery.leftover
+    )
+    return {
+        "order": short(design.order),
+        "output": design.output.value,
+        "start": recovery.start.value,
+        "newest": recovery.newest,
+        "skips": recovery.skips,
+        "leftover": leftover,
+        "input": world.value,
+    }

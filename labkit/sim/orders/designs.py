@@ -1,0 +1,128 @@
+"""Every design that makes sense: which writes, in which order, what is atomic, and what recovery may read.
+
+What "makes sense" means stands here and in `labkit.sim.orders.writes.nonsense`, each rule with its reason. Left out is
+only what no reader could notice, or what another design says already; tests show that for each rule.
+This module must not run a design.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from labkit.sim.orders.writes import (
+    AtomicSet,
+    Design,
+    Leftover,
+    Output,
+    Recovery,
+    Start,
+    Write,
+    nonsense,
+)
+
+RULES = (
+    "A step makes its output visible.",
+    "Where output is staged, the staging comes before it becomes visible.",
+    "Staged output is removed only after its rows are visible, and only where rows are copied: a commit leaves none.",
+    "Rows that come one by one are atomic with no other write; only a transaction can join them with one.",
+    "A store makes at most one set of several writes atomic.",
+    "A plan comes first and alone, or there is none: written later it would plan nothing.",
+    "Recovery reads only what is written, and reads all of it: what nobody reads, no reader can notice.",
+    "A notice to somebody else who keeps it is a decision under another name, so it is not tried a second time.",
+)
+"""What is asked of a design that is searched."""
+
+_CHOSEN = (
+    Write.PLAN,
+    Write.STATE,
+    Write.STAGED,
+    Write.MARKER,
+    Write.DECISION,
+    Write.CLEAN,
+)
+"""The writes that a step may make or leave out."""
+
+RECOVERIES = tuple(
+    Recovery(start, newest, skips, leftover)
+    for start in Start
+    for newest in (False, True)
+    for skips in (False, True)
+    for leftover in Leftover
+)
+"""Every way to restart, whatever is written."""
+
+
+def every(most: int = 7) -> Iterator[Design]:
+    """Every design of at most so many writes, small ones first, always in the same order."""
+    for size in range(most):
+        for chosen in combinations(_CHOSEN, size):
+            writes = (*chosen, Write.VISIBLE)
+            for steps in _orders(writes):
+                yield from _designs(steps)
+
+
+def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
+    """Every order of these writes with at most one atomic set of several."""
+    ordered = [write for write in Write if write in writes]
+    yield from _permutations(tuple((write,) for write in ordered))
+    for size in range(2, len(ordered) + 1):
+        for joined in combinations(ordered, size):
+            rest = [(write,) for write in ordered if write not in joined]
+            yield from _permutations((joined, *rest))
+
+
+def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]]:
+    """Every order of these sets that stages before it shows, and plans first."""
+    if not sets:
+        yield ()
+        return
+    for first in sets:
+        rest = tuple(each for each in sets if each != first)
+        if (Write.PLAN,) in rest:
+            continue
+        for behind in _permutations(rest):
+            yield (first, *behind)
+
+
+def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
+    for output in Output:
+        for recovery in RECOVERIES:
+            design = Design(steps, output, recovery)
+            if not why_not(design):
+                yield design
+
+
+def why_not(design: Design) -> str:
+    """Why a design is not searched, as the end of a sentence; empty: it is searched."""
+    if reason := nonsense(design):
+        return reason
+    writes = design.writes
+    if Write.PLAN in writes and design.steps[0] != (Write.PLAN,):
+        return "the plan does not come first and alone"
+    if sum(len(each) > 1 for each in design.steps) > 1:
+        return "two sets of writes are atomic"
+    if Write.NOTICE in writes:
+        return "a notice stands for a decision"
+    if Write.CLEAN in writes and design.output is Output.TRANSACTION:
+        return "a commit leaves nothing to remove"
+    return unread(design)
+
+
+def unread(design: Design) -> str:
+    """The write that nobody reads, as the end of a sentence; empty: all are read."""
+    writes, (start, newest, skips, leftover) = design.writes, design.recovery
+    from_marker, staged = start is Start.MARKER, Write.STAGED in writes
+    reasons = {
+        "nobody reads the decision": Write.DECISION in writes
+        and start is not Start.DECISION,
+        "nobody reads the state": Write.STATE in writes
+        and start is Start.BEGINNING
+        and not newest,
+        "the newest state is read already": newest and start is Start.STATE,
+        "nobody reads the marker": Write.MARKER in writes
+        and not (skips or from_marker),
+        "a restart from the marker never meets a step that is marked": skips
+        and from_marker
+        and not staged,
+        "nobody reads what is staged": staged and leftover is Leftover.DROPPED,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")

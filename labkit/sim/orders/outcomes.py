@@ -1,0 +1,146 @@
+"""What becomes of one design: every schedule of its simulator, and what readers saw of those that came to their end.
+
+The guarantee is what is left whichever schedule comes; the witness of a broken claim is a shortest schedule that breaks
+it. This module must not count a lost or repeated row: `labkit.core.judge` does.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from labkit.core.judge import Outcome, judge
+from labkit.core.verdict import Guarantee, guarantee
+from labkit.sim.model import Action
+from labkit.sim.models.orders.claims import (
+    ENDS,
+    MEANWHILE,
+    expected,
+    history_of,
+    is_done,
+)
+from labkit.sim.models.orders.model import Orders
+from labkit.sim.models.orders.parts import Seen, State
+from labkit.sim.models.orders.settings import PARAMETERS, Settings, World, parameters_of
+from labkit.sim.orders.writes import Design, Output
+from labkit.sim.parameters import settle
+from labkit.sim.walk import Trace
+
+CLAIMS = (*ENDS, *MEANWHILE)
+"""What is asked of every end, in this order."""
+
+ReaderSaw = tuple[tuple[int, int], ...]
+"""Offsets and values in the order in which they became visible; (-1, 0) where the process crashed."""
+
+
+class Found(NamedTuple):
+    """What every schedule of a design in one world leaves."""
+
+    guarantee: Guarantee
+    witnesses: Mapping[str, Trace]
+    """Of each claim that some schedule breaks, a shortest such schedule that came to its end."""
+    readers: frozenset[ReaderSaw]
+    """Everything that readers can have seen when all is done."""
+    states: int
+
+    @property
+    def digest(self) -> str:
+        """A short name of what readers can have seen: equal for two designs only if no reader tells them apart."""
+        said = repr(sorted(self.readers)).encode()
+        return hashlib.sha256(said).hexdigest()[:16]
+
+
+def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
+    """The simulator of a design in a world; `more` are other parameters of it. Raises `InvalidInput`."""
+    chosen = parameters_of(design, world) | more
+    return Orders(settle(Orders.name, PARAMETERS, chosen))
+
+
+def find(design: Design, world: World = World.SAME, **more: object) -> Found:
+    """Searches every schedule of a design in a world."""
+    model = make(design, world, **more)
+    return _Search(model).found()
+
+
+class _Search:
+    """One search, breadth first: every state with the one before it, and the ends that it met."""
+
+    def __init__(self, model: Orders) -> None:
+        self.model, self.settings = model, model.settings
+        self.parents: dict[State, State | None] = {model.initial(): None}
+        self.witnesses: dict[str, State] = {}
+        self.readers: set[ReaderSaw] = set()
+
+    def found(self) -> Found:
+        """Runs the search to its end."""
+        level = list(self.parents)
+        while level:
+            level = list(self._behind(level))
+        traces = {
+            name: self._trace(self.witnesses[name])
+            for name in CLAIMS
+            if name in self.witnesses
+        }
+        return Found(
+            _left(traces),
+            MappingProxyType(traces),
+            frozenset(self.readers),
+            len(self.parents),
+        )
+
+    def _behind(self, level: list[State]) -> Iterator[State]:
+        """Every new state behind a level; ends are looked at on the way."""
+        model, parents = self.model, self.parents
+        for state in level:
+            if is_done(self.settings, state):
+                self._end(state)
+            for action in model.actions(state):
+                after = model.apply(state, action)
+                if after not in parents:
+                    parents[after] = state
+                    yield after
+
+    def _end(self, state: State) -> None:
+        saw = read(state.seen)
+        if saw in self.readers:
+            return
+        self.readers.add(saw)
+        for name in broken(self.settings, state.seen):
+            self.witnesses.setdefault(name, state)
+
+    def _trace(self, state: State) -> Trace:
+        actions: list[Action] = []
+        while (before := self.parents[state]) is not None:
+            steps = self.model.successors(before)
+            actions.append(next(each for each, after in steps if after == state))
+            state = before
+        return Trace.of(self.model, actions[::-1])
+
+
+def read(seen: tuple[Seen, ...]) -> ReaderSaw:
+    """What a reader knows of rows: neither which step wrote them, nor in which life."""
+    return tuple(row[:2] for row in seen)
+
+
+def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
+    """The claims that the judge finds violated in what was seen."""
+    keyed = settings.design.output is Output.UPSERT
+    return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
+
+
+@lru_cache(maxsize=200_000)
+def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, ...]:  # noqa: FBT001  # a cache's key
+    seen = [Seen(offset, value, 0, 1) for offset, value in saw]
+    history = history_of(seen, rows=rows, keyed=keyed, bounds_change=other)
+    properties = judge(expected(rows), history).properties
+    return tuple(name for name in CLAIMS if properties[name] is Outcome.VIOLATED)
+
+
+def _left(broken_claims: Mapping[str, object]) -> Guarantee:
+    return guarantee(
+        {
+            name: Outcome.VIOLATED if name in broken_claims else Outcome.HOLDS
+            for name in ENDS
+        }
+    )
