@@ -42,6 +42,7 @@ from labkit.teach.glossary import word
 from labkit.teach.hands_on import copy as copy_topic
 from labkit.teach.hands_on import kafka, postgres, said, ten_steps
 from labkit.teach.name_errors import install
+from labkit.teach.orders import orders
 from labkit.teach.panel import panel
 from labkit.teach.study import (
     Search,
@@ -90,6 +91,7 @@ __all__ = [
     "kafka",
     "matrix",
     "memory_sink",
+    "orders",
     "panel",
     "pieces",
     "points",

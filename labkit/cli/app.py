@@ -21,6 +21,7 @@ VERBS = {
     "crashtest": "Kill a real job at every effect of your own sink or pipeline, and say what it guarantees.",
     "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs.",
     "timeouts": "Say whether three timeouts of Kafka transactions can lose data.",
+    "orders": "Show what each order of plan, output, marker and decision guarantees, and the crash that kills it.",
     "points": "List the failpoints, and which sink passes which.",
     "run": "Run the word count on real Spark, kill it, restart it, judge it.",
     "demo": "Crash three records with every sink, then show the limits.",

@@ -1,7 +1,7 @@
 """What becomes of one design: every schedule of its simulator, and what readers saw of those that came to their end.
 
-The guarantee is what is left whichever schedule comes; the witness of a broken claim is a shortest schedule that breaks
-it. This module must not count a lost or repeated row: `labkit.core.judge` does.
+The guarantee is what is left whichever schedule comes; the witness of a broken claim is a shortest schedule with the
+fewest crashes that breaks it. This module must not count a lost or repeated row: `labkit.core.judge` does.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
-    """Of each claim that some schedule breaks, a shortest such schedule that came to its end."""
+    """Of each claim that some schedule breaks, a shortest one with the fewest crashes that came to its end."""
     readers: frozenset[ReaderSaw]
     """Everything that readers can have seen when all is done."""
     states: int
@@ -107,7 +107,9 @@ class _Search:
             return
         self.readers.add(saw)
         for name in broken(self.settings, state.seen):
-            self.witnesses.setdefault(name, state)
+            known = self.witnesses.get(name)
+            if known is None or known.crashes < state.crashes:
+                self.witnesses[name] = state
 
     def _trace(self, state: State) -> Trace:
         actions: list[Action] = []

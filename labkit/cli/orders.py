@@ -1,0 +1,125 @@
+"""`labkit orders`: the table of orders of writes, one design of it, and the cheapest change that mends it."""
+
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labkit.cli.common import Json
+from labkit.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from labkit.sim.orders.cheapest import Change
+    from labkit.teach.orders import Order
+
+
+def orders(
+    design: Annotated[
+        str,
+        typer.Option(
+            "--design",
+            help='A name of the list, or writes in their order: "plan > visible+marker > decision; transaction; '
+            'from decision, skips marked".',
+        ),
+    ] = "",
+    cheapest: Annotated[
+        bool,
+        typer.Option(
+            "--cheapest",
+            help="Also search the fewest edits that make the design exactly-once.",
+        ),
+    ] = False,
+    quietly: Annotated[
+        bool,
+        typer.Option(
+            "--quietly",
+            help="With --cheapest: no reader may see a value go back or part of a step either.",
+        ),
+    ] = False,
+    hold: Annotated[
+        str,
+        typer.Option(
+            "--hold",
+            help="With --cheapest: writes that no edit may touch, with commas between them, such as plan,decision.",
+        ),
+    ] = "",
+    as_json: Json = False,
+) -> int:
+    """Show what each order of plan, state, output, marker and decision guarantees, and the crash that kills it.
+
+    Everything here is simulated: every schedule with at most two crashes. With --design exit 0: exactly-once whatever rows
+    a repeated step gets, 1: it is not.
+    """
+    from labkit.sim.orders.named import named
+    from labkit.teach.orders import Order
+
+    if not design:
+        if cheapest or quietly or hold:
+            raise InvalidInput(
+                "--cheapest changes one design; name it, as in --design spark-append --cheapest."
+            )
+        return _table(as_json=as_json)
+    found = Order(named(design))
+    changes = found.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
+    if as_json:
+        print(json.dumps(_plain(found, changes)))
+    else:
+        print("\n".join(_lines(found, changes)))
+    return int(not found.is_exactly_once)
+
+
+def _writes(hold: str) -> Collection[str]:
+    from labkit.sim.orders.writes import Write, word_of
+
+    return [word_of(Write, each.strip(), "write") for each in hold.split(",") if each]
+
+
+def _table(*, as_json: bool) -> int:
+    from labkit.sim.orders.named import NAMED
+    from labkit.teach.orders import orders as table
+
+    made = table()
+    if as_json:
+        squares = [
+            {"block": block, "row": row, "column": column, **_plain(order, None)}
+            for (block, row, column), order in made.squares.items()
+            if order
+        ]
+        print(json.dumps({"squares": squares, "named": _named()}))
+        return 0
+    print(made)
+    print("\nDesigns that somebody built, for --design:")
+    for name, built in NAMED.items():
+        print(f"  {name}: {built.who}\n    {built.design}")
+    return 0
+
+
+def _named() -> dict[str, Any]:
+    from labkit.sim.orders.named import NAMED
+
+    return {
+        name: {"design": str(each.design), "who": each.who, "source": each.source}
+        for name, each in NAMED.items()
+    }
+
+
+def _lines(order: "Order", changes: "list[Change] | None") -> list[str]:
+    lines = [str(order)]
+    if order.found_broken:
+        lines.append(f"See it: labkit replay '{order.trace()}'")
+    if changes is not None:
+        lines += [f"{each}\n  {each.design}" for each in changes]
+        if not changes:
+            lines.append("No change of at most three edits makes it exactly-once.")
+    return lines
+
+
+def _plain(order: "Order", changes: "list[Change] | None") -> dict[str, Any]:
+    plain: dict[str, Any] = order.to_json()
+    if changes is not None:
+        plain["cheapest"] = [
+            {"design": str(each.design), "edits": each.edits, "seen": each.seen}
+            for each in changes
+        ]
+    return plain

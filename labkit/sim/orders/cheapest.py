@@ -1,0 +1,187 @@
+"""The cheapest change that makes a design exactly-once, found by breadth-first search over designs.
+
+An edit moves a write into a place of its own or into an atomic set, adds or removes a write, changes the kind of output,
+or changes one part of what recovery does. Between two edits a design need not make sense; in the end it must.
+This module must not judge a design.
+"""
+
+from collections.abc import Collection, Iterator
+from itertools import product
+from typing import NamedTuple
+
+from labkit.core.verdict import Guarantee
+from labkit.sim.models.orders.settings import World
+from labkit.sim.orders.outcomes import Found, find
+from labkit.sim.orders.writes import (
+    AtomicSet,
+    Design,
+    Leftover,
+    Output,
+    Recovery,
+    Start,
+    Write,
+    atomic,
+    nonsense,
+)
+
+MOST = 3
+"""Edits after which the search ends."""
+
+Steps = tuple[AtomicSet, ...]
+
+
+class Change(NamedTuple):
+    """A design that is exactly-once, and the edits that lead to it."""
+
+    design: Design
+    edits: tuple[str, ...]
+    seen: tuple[str, ...]
+    """The claims that a reader may still find broken on the way."""
+
+    def __str__(self) -> str:
+        cost = f"{len(self.edits)} edit{'s' * (len(self.edits) != 1)}"
+        return f"{cost}: {'; '.join(self.edits)}"
+
+
+def cheapest(
+    design: Design,
+    *,
+    quietly: bool = False,
+    held: Collection[Write] = (),
+    most: int = MOST,
+) -> list[Change]:
+    """Every design with the fewest edits that is exactly-once, whatever rows a repeated step gets.
+
+    `quietly`: a reader must not see a value go back or part of a step either. `held` are writes that belong to somebody
+    else, such as an engine: no edit moves or removes them, or makes another write atomic with them.
+    Empty: more than `most` edits are needed.
+    """
+    orders = _Orders(design.steps, frozenset(held))
+    for cost in range(most + 1):
+        tried = _candidates(design, orders, cost)
+        proved = (_proved(change, quietly=quietly) for change in tried)
+        found = [change for change in proved if change is not None]
+        if found:
+            return sorted(found, key=lambda each: (len(each.seen), str(each.design)))
+    return []
+
+
+class _Orders:
+    """The orders around one, by the number of edits that lead to them; each level is made when it is asked for."""
+
+    def __init__(self, steps: Steps, held: frozenset[Write]) -> None:
+        self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
+        self._held = held
+        self._levels = [[steps]]
+
+    def level(self, cost: int) -> list[Steps]:
+        while len(self._levels) <= cost:
+            fresh = []
+            for steps in self._levels[-1]:
+                for said, after in edited(steps, self._held):
+                    if after not in self.edits:
+                        self.edits[after] = (*self.edits[steps], said)
+                        fresh.append(after)
+            self._levels.append(fresh)
+        return self._levels[cost]
+
+
+def edited(
+    steps: Steps, held: frozenset[Write] = frozenset()
+) -> Iterator[tuple[str, Steps]]:
+    """Every order that one edit makes of an order, with the edit in words."""
+    there = [write for each in steps for write in each if write not in held]
+    for write in there:
+        rest = _without(steps, write)
+        for said, after in _placed(rest, write, held):
+            if after != steps:
+                yield f"move {write} {said}", after
+        if write is not Write.VISIBLE:
+            yield f"leave out {write}", rest
+    for write in Write:
+        if write not in (*there, *held, Write.NOTICE):
+            for said, after in _placed(steps, write, held):
+                yield f"add {write} {said}", after
+
+
+def _without(steps: Steps, write: Write) -> Steps:
+    left = (tuple(one for one in each if one is not write) for each in steps)
+    return tuple(each for each in left if each)
+
+
+def _placed(
+    steps: Steps, write: Write, held: frozenset[Write]
+) -> Iterator[tuple[str, Steps]]:
+    """Every order with a write put somewhere: alone, then into a set."""
+    for place in range(len(steps) + 1):
+        where = (
+            f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
+        )
+        yield where, (*steps[:place], (write,), *steps[place:])
+    for place, each in enumerate(steps):
+        if held.intersection(each):
+            continue
+        joined = atomic((*each, write))
+        yield (
+            f"into one atomic set with {'+'.join(each)}",
+            (*steps[:place], joined, *steps[place + 1 :]),
+        )
+
+
+def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
+    """Every design at this number of edits that makes sense."""
+    for output, recovery in product(Output, _RECOVERIES):
+        said = _said(design, output, recovery)
+        if len(said) > cost:
+            continue
+        for steps in orders.level(cost - len(said)):
+            changed = Design(steps, output, recovery)
+            if not nonsense(changed) and _plans_first(changed):
+                yield Change(changed, (*orders.edits[steps], *said), ())
+
+
+_RECOVERIES = tuple(
+    Recovery(*parts) for parts in product(Start, (False, True), (False, True), Leftover)
+)
+
+
+def _plans_first(design: Design) -> bool:
+    """Whether a plan, if there is one, comes first: written later it would plan nothing."""
+    return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
+
+
+def _said(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
+    """The edits of output and recovery in words."""
+    before = design.recovery
+    said = []
+    if output is not design.output:
+        said.append(f"make the output {output}")
+    if recovery.start is not before.start:
+        said.append(f"restart from {recovery.start}")
+    if recovery.newest is not before.newest:
+        said.append(
+            "take the newest state" if recovery.newest else "take the state of the note"
+        )
+    if recovery.skips is not before.skips:
+        said.append(
+            "skip what is marked" if recovery.skips else "do not skip what is marked"
+        )
+    if recovery.leftover is not before.leftover:
+        said.append(f"at a restart: {recovery.leftover}")
+    return tuple(said)
+
+
+def _proved(change: Change, *, quietly: bool) -> Change | None:
+    """The change if it is exactly-once: with one crash first, since most designs fall by one."""
+    for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
+        found = find(change.design, world, crashes=crashes)
+        if found.guarantee is not Guarantee.EXACTLY_ONCE:
+            return None
+        if quietly and found.witnesses:
+            return None
+        change = change._replace(seen=_both(change.seen, found))
+    return change
+
+
+def _both(seen: tuple[str, ...], found: Found) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*seen, *found.witnesses)))

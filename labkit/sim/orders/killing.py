@@ -1,0 +1,86 @@
+"""A schedule that breaks a design in one sentence: between which writes the process died, and what became of it.
+
+This module must not find out what is broken: the judge's claim is given.
+"""
+
+from labkit.sim.model import Action
+from labkit.sim.models.orders.model import Orders
+from labkit.sim.models.orders.settings import PARAMETERS
+from labkit.sim.orders.writes import Write
+from labkit.sim.parameters import settle
+from labkit.sim.walk import Replay, Trace
+
+OUTCOMES = {
+    "no_loss": "rows are lost",
+    "no_duplicate": "rows are there twice",
+    "no_unexpected": "values are wrong",
+    "no_regression": "a reader sees a value go back",
+    "no_fractured_read": "a reader sees part of a step",
+}
+"""Each broken claim as what follows from the schedule."""
+
+_DONE = {
+    "take": "taking its input",
+    "show": "showing a row",
+    "skip": "leaving out its output",
+    "restart": "restarting",
+    Write.PLAN: "its plan",
+    Write.STATE: "its state",
+    Write.STAGED: "staging its output",
+    Write.VISIBLE: "its output",
+    Write.MARKER: "its marker",
+    Write.DECISION: "its decision",
+    Write.NOTICE: "its notice",
+    Write.CLEAN: "removing what it staged",
+}
+
+
+def replayed(trace: Trace) -> Replay:
+    """The walk of a schedule."""
+    walk = Replay(Orders(settle(Orders.name, PARAMETERS, trace.parameters)))
+    for action in trace.actions:
+        walk.forward(action)
+    return walk
+
+
+def killing(claim: str, trace: Trace) -> str:
+    """Where the process dies in this schedule, and what follows."""
+    walk = replayed(trace)
+    deaths = [
+        _death(walk, place)
+        for place, action in enumerate(walk.actions)
+        if action.name == "crash"
+    ]
+    if not deaths:
+        return f"Without any crash {OUTCOMES[claim]}."
+    again = ", and again ".join(deaths)
+    return f"The process dies {again}: {OUTCOMES[claim]}."
+
+
+def _death(walk: Replay, place: int) -> str:
+    """Between which of its actions the process died."""
+    state, model = walk.states[place], walk.model
+    before = _behind(walk.actions[:place])
+    job = state.process.job
+    enabled = [each for each in model.actions(state) if each.name != "crash"]
+    if not enabled:
+        return f"{before}, when all is done"
+    follows = enabled[0]
+    if follows.name == "take":
+        return f"{before}, before step {job.step} takes its input"
+    return f"{before} and before {_said(model, follows)} in step {job.step}"
+
+
+def _behind(actions: list[Action]) -> str:
+    if not actions:
+        return "at the beginning"
+    last = actions[-1]
+    return f"behind {_DONE[last.name]}"
+
+
+def _said(model: object, action: Action) -> str:
+    assert isinstance(model, Orders)
+    if action.name in ("show", "skip"):
+        return _DONE[action.name]
+    joined = next(each for each in model.design.steps if action.name in each)
+    return " with ".join(_DONE[each] for each in joined)

@@ -1,0 +1,153 @@
+"""Designs that somebody has built, each with its source: data only.
+
+A design here has the order that the source tells, and nothing that no reader could notice: where the engine keeps its
+state by version, as Spark does, the state is left out. This module must not judge a design.
+"""
+
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
+from labkit.sim.orders.writes import Design, Write
+
+
+class Built(NamedTuple):
+    """A design with the name under which people know it."""
+
+    design: Design
+    who: str
+    """Which part of which system makes these writes."""
+    source: str
+    """A class, a file, a proposal or a paper in which the order can be read."""
+
+
+def _built(text: str, who: str, source: str) -> Built:
+    return Built(Design.parse(text), who, source)
+
+
+_MARKED = "plan > visible+marker > decision; transaction; from decision, skips marked"
+
+NAMED: dict[str, Built] = {
+    "spark-append": _built(
+        "plan > visible > decision; append; from decision",
+        "Spark's foreachBatch that appends, Spark's Kafka sink",
+        "offsets/N, then addBatch, then commits/N: MicroBatchExecution; docs: at-least-once",
+    ),
+    "spark-upsert": _built(
+        "plan > visible > decision; upsert; from decision",
+        "Spark's foreachBatch that merges by key",
+        "DataStreamWriter.foreachBatch: the output for a batch id is the same again",
+    ),
+    "spark-marker": _built(
+        _MARKED,
+        "Spark's foreachBatch that writes the batch id in the same transaction",
+        "DataStreamWriter.foreachBatch: the batch id can deduplicate",
+    ),
+    "spark-marker-after": _built(
+        "plan > visible > marker > decision; append; from decision, skips marked",
+        "Spark's foreachBatch that notes the batch id behind its rows",
+        "data/sinks/wrong_marker_after.py",
+    ),
+    "spark-marker-before": _built(
+        "plan > marker > visible > decision; append; from decision, skips marked",
+        "Spark's foreachBatch that notes the batch id before its rows",
+        "data/sinks/wrong_marker_before.py",
+    ),
+    "delta-txn": _built(
+        _MARKED,
+        "Delta Lake's txnAppId and txnVersion in foreachBatch",
+        "docs.delta.io, idempotent table writes: SetTransaction in the commit",
+    ),
+    "spark-files": _built(
+        "plan > staged > visible+marker > decision; transaction; from decision, skips marked",
+        "Spark's file sink with its log _spark_metadata",
+        "FileStreamSink.addBatch, ManifestFileCommitProtocol.commitJob",
+    ),
+    "spark-real-time": _built(
+        "visible > plan > decision; append; from decision",
+        "Spark's real-time mode, which logs offsets at the end of a batch",
+        "docs of Spark 4.1, real-time mode",
+    ),
+    "flink-two-phase": _built(
+        "staged > state > decision > visible; transaction; from decision, finishes decided",
+        "Flink's two-phase sink, and its file and Kafka sinks",
+        "TwoPhaseCommitSinkFunction, CheckpointCoordinator.completePendingCheckpoint",
+    ),
+    "flink-log": _built(
+        "staged > state > decision > visible > marker; append; from decision, skips marked, finishes decided",
+        "Flink's write-ahead-log sink with its CheckpointCommitter",
+        "GenericWriteAheadSink.notifyCheckpointComplete",
+    ),
+    "kafka-transaction": _built(
+        "visible+notice; transaction; from notice",
+        "A Kafka consumer that sends its offsets in the producer's transaction",
+        "KIP-98, KIP-447: sendOffsetsToTransaction",
+    ),
+    "kafka-streams": _built(
+        "state+visible+notice; transaction; from notice",
+        "Kafka Streams with exactly_once_v2: changelog, output and offsets in one transaction",
+        "KIP-129, KIP-892 (motivation)",
+    ),
+    "consumer-late": _built(
+        "visible > notice; append; from notice",
+        "A consumer that commits its offsets behind its output",
+        "Kafka's documentation, message delivery semantics",
+    ),
+    "consumer-early": _built(
+        "notice > visible; append; from notice",
+        "A consumer that commits its offsets before its output",
+        "Kafka's documentation, message delivery semantics",
+    ),
+    "offsets-in-store": _built(
+        "visible+marker; transaction; from marker",
+        "A consumer that keeps its offsets in the output's own database",
+        "Kafka's documentation, storing offsets outside Kafka",
+    ),
+    "outbox": _built(
+        "state+staged > visible > clean; append; from state, finishes decided",
+        "A transactional outbox with its relay",
+        "C. Richardson, microservices.io: transactional outbox",
+    ),
+    "outbox-idempotent": _built(
+        "state+staged > visible > clean; upsert; from state, finishes decided",
+        "A transactional outbox whose receivers replace by key",
+        "C. Richardson, microservices.io: idempotent consumer",
+    ),
+    "millwheel": _built(
+        "state+staged > visible > clean; upsert; from state, finishes decided",
+        "MillWheel's strong productions, whose receivers know the ids that they had",
+        "Akidau and others, MillWheel, VLDB 2013",
+    ),
+    "trident-transactional": _built(
+        "visible+marker > decision; transaction; from decision, skips marked",
+        "Storm Trident's transactional state: the transaction id beside the value",
+        "Storm's documentation, Trident state",
+    ),
+    "trident-opaque": _built(
+        "state > visible > decision; upsert; from decision",
+        "Storm Trident's opaque state: the previous value is kept, so a batch with other tuples replaces its own",
+        "Storm's documentation, Trident state",
+    ),
+    "database-log": _built(
+        "staged > decision > visible > clean; upsert; from decision, finishes decided",
+        "A database's write-ahead log: redo what is committed, drop the rest, then cut the log",
+        "PostgreSQL's documentation, write-ahead logging: REDO",
+    ),
+}
+"""By a short name."""
+
+
+def named(text: str) -> Design:
+    """The design of a name or of a text. Raises `InvalidInput` with the nearest name."""
+    if text in NAMED:
+        return NAMED[text].design
+    if not set(text) & set("> ;+") and text != Write.VISIBLE:
+        raise InvalidInput(
+            f"there is no design {text[:40]!r}; {nearest(text[:40], list(NAMED))}"
+        )
+    return Design.parse(text)
+
+
+def names_of(design: Design) -> list[str]:
+    """The names under which exactly this design was built."""
+    return [name for name, built in NAMED.items() if built.design == design]

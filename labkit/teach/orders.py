@@ -1,0 +1,226 @@
+"""The table of orders as a grid: every square a search of all schedules, with the crash that kills it in one sentence.
+
+Which designs there are is told in `labkit.sim.orders`; here each is searched and put into words. This module must not
+count anything and must know no rule of a protocol.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache, cached_property
+
+from labkit.core.errors import InvalidInput
+from labkit.core.verdict import Guarantee
+from labkit.core.words import nearest
+from labkit.sim.models.orders.claims import MEANWHILE
+from labkit.sim.models.orders.settings import World
+from labkit.sim.orders import cheapest as changes
+from labkit.sim.orders.cheapest import Change
+from labkit.sim.orders.killing import OUTCOMES, killing
+from labkit.sim.orders.named import NAMED, named, names_of
+from labkit.sim.orders.outcomes import Found, find
+from labkit.sim.orders.table import every, without_plan
+from labkit.sim.orders.writes import Design, Write, word_of
+from labkit.sim.walk import Trace
+from labkit.view import card
+from labkit.view.card import Card
+from labkit.view.grid import Grid, Square
+
+__all__ = ["Order", "Orders", "orders"]
+
+IN_WORDS = {
+    World.SAME: "a repeated step gets the same rows",
+    World.OTHER: "a repeated step may get other rows",
+}
+"""The worlds in which each design is searched."""
+
+CRASHES = 2
+"""Crashes of the longest schedule that is tried."""
+
+
+class Order:
+    """One design with what every schedule leaves of it, for a notebook: verdicts, killing crashes, cheapest changes."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.found: Mapping[World, Found] = {
+            world: find(design, world) for world in IN_WORDS
+        }
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is left where a repeated step gets the same rows."""
+        return self.found[World.SAME].guarantee
+
+    @property
+    def guarantee_with_other_rows(self) -> Guarantee:
+        """What is left where a repeated step gets other rows, unless a plan says which."""
+        return self.found[World.OTHER].guarantee
+
+    @property
+    def is_exactly_once(self) -> bool:
+        """Whether the order is exactly-once whatever rows a repeated step gets."""
+        return all(
+            each.guarantee is Guarantee.EXACTLY_ONCE for each in self.found.values()
+        )
+
+    @property
+    def found_broken(self) -> bool:
+        """Whether some schedule breaks a claim, if only on the way."""
+        return any(each.witnesses for each in self.found.values())
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data: of each world the guarantee, and of each broken claim the schedule as sentence and trace."""
+        return {
+            "design": str(self.design),
+            "built": names_of(self.design),
+            "worlds": {
+                world.value: {
+                    "guarantee": found.guarantee.value,
+                    "broken": {
+                        claim: {"because": killing(claim, trace), "trace": str(trace)}
+                        for claim, trace in found.witnesses.items()
+                    },
+                }
+                for world, found in self.found.items()
+            },
+        }
+
+    @property
+    def meanwhile(self) -> list[str]:
+        """What a reader may see on the way although the end may be right."""
+        found = self.found[World.SAME].witnesses
+        return [OUTCOMES[name] for name in MEANWHILE if name in found]
+
+    @property
+    def killing(self) -> str:
+        """A shortest schedule that breaks the design, in one sentence."""
+        for each in self.found.values():
+            for claim, trace in each.witnesses.items():
+                if claim not in MEANWHILE or self.guarantee is Guarantee.EXACTLY_ONCE:
+                    return killing(claim, trace)
+        return "No schedule breaks the order."
+
+    def trace(self, claim: str | None = None) -> Trace:
+        """A shortest schedule that breaks a claim, the first one if none is named, for `lab.show`.
+
+        Raises `InvalidInput` when no schedule breaks it.
+        """
+        broken: dict[str, Trace] = {}
+        for found in self.found.values():
+            broken = {**found.witnesses, **broken}
+        if not broken:
+            raise InvalidInput(
+                "No schedule breaks this order, so there is none to show."
+            )
+        if claim is None:
+            return next(iter(broken.values()))
+        if claim not in broken:
+            raise InvalidInput(
+                f"No schedule breaks {claim[:40]!r}; {nearest(claim[:40], list(broken))}"
+            )
+        return broken[claim]
+
+    def cheapest(
+        self, *, quietly: bool = False, held: Collection[str] = ()
+    ) -> list[Change]:
+        """The cheapest changes that make the order exactly-once; see `labkit.sim.orders.cheapest`."""
+        kept = [word_of(Write, each, "write") for each in held]
+        return changes.cheapest(self.design, quietly=quietly, held=kept)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Of each world and each broken claim: the world, the guarantee, and the schedule that breaks the claim."""
+        lines = []
+        for world, found in self.found.items():
+            broken = [killing(claim, trace) for claim, trace in found.witnesses.items()]
+            lines += [
+                (IN_WORDS[world], found.guarantee.value, said)
+                for said in broken or ["No schedule breaks a claim."]
+            ]
+        return lines
+
+    @cached_property
+    def built(self) -> list[str]:
+        """Who built exactly this."""
+        return [f"{NAMED[name].who} ({name})" for name in names_of(self.design)]
+
+    def __str__(self) -> str:
+        lines = [str(self.design), *(f"built: {who}" for who in self.built)]
+        lines += [f"  {world}: {word}. {said}" for world, word, said in self.rows()]
+        return card.text(lines)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        once = self.guarantee is Guarantee.EXACTLY_ONCE
+        made = Card(
+            self.guarantee.value,
+            card.table(("when", "left", "schedule"), self.rows()),
+            *([card.items(self.built)] if self.built else []),
+            title=str(self.design),
+            tone=card.GOOD if once else card.BAD,
+            under=f"Simulated: every schedule with at most {CRASHES} crashes.",
+            plain=str(self).splitlines(),
+        )
+        return made._repr_mimebundle_()  # IPython's protocol, handed on
+
+
+class Orders:
+    """The table of orders, as `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]`."""
+
+    def __init__(self) -> None:
+        self.squares = {
+            name: Order(design) if design else None for name, design in every().items()
+        }
+        self.grid = Grid(
+            {
+                name: _square(order) if order else _IMPOSSIBLE
+                for name, order in self.squares.items()
+            }
+        )
+
+    def __getitem__(self, name: str) -> Order:
+        """A design by its name or its text. Raises `InvalidInput`."""
+        return Order(named(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMED)
+
+    def __str__(self) -> str:
+        return str(self.grid)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        return self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
+
+
+_IMPOSSIBLE = Square(
+    "cannot be",
+    "Nothing to simulate.",
+    "Rows that come one by one are atomic with no other write; only a transaction joins them.",
+    'lab.orders()["visible+marker; transaction"]',
+)
+
+
+def _square(order: Order) -> Square:
+    built = f" Built: {'; '.join(order.built)}." if order.built else ""
+    return Square(
+        guarantee=order.guarantee.value,
+        origin=f"Simulated: every schedule with at most {CRASHES} crashes.{built}",
+        because=f"{order.killing} {_without_plan(order)}".strip(),
+        call=f'lab.orders()["{order.design}"]',
+        meanwhile=order.meanwhile,
+    )
+
+
+def _without_plan(order: Order) -> str:
+    """What is left if no plan says which rows a repeated step takes; empty: the same."""
+    left = find(without_plan(order.design), World.OTHER).guarantee
+    if left is order.guarantee:
+        return ""
+    return f"Without a plan, where a repeated step may take other rows: {left.value}."
+
+
+@cache
+def orders() -> Orders:
+    """Searches every square of the table: once, since nothing in it can change."""
+    return Orders()

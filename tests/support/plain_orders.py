@@ -1,0 +1,231 @@
+"""The designs of `sim/orders` a second time: plain, slow, and without a line of the first telling.
+
+A design is its text. Every run is made from the beginning, by a list of choices: crash here or go on, take so many rows.
+All lists are tried, one after the other, like the numbers of a counter. Nothing is remembered between runs.
+"""
+
+from itertools import permutations
+
+WRITES = ["plan", "state", "staged", "visible", "marker", "decision", "clean"]
+STARTS = ["beginning", "plan", "state", "marker", "decision"]
+OUTPUTS = ["append", "upsert", "transaction"]
+LEFTOVERS = ["", "finishes decided", "finishes staged"]
+
+
+class Crashed(Exception):
+    """The process died."""
+
+
+def histories(design, *, same_rows, rows=3, crashes=2):
+    """Everything that readers can have seen when all is done: tuples of (offset, value), (-1, 0) for a crash."""
+    seen = set()
+    choices = []
+    while True:
+        asked = []
+        seen.add(run(design, list(choices), asked, same_rows, rows, crashes))
+        # The next list of choices: the last one that has another option takes it.
+        choices = (choices + [0] * len(asked))[: len(asked)]
+        while choices and choices[-1] + 1 == asked[-1]:
+            choices.pop()
+            asked.pop()
+        if not choices:
+            return seen
+        choices[-1] += 1
+
+
+def run(design, choices, asked, same_rows, rows, crashes):
+    """One run by these choices, and by the first option where there is none; `asked` gets how many options there were."""
+    order, output, recovery = design.split("; ")
+    sets = [each.split("+") for each in order.split(" > ")]
+    reads = recovery.split(", ")
+    disk = {"plans": {}, "states": [], "staged": None}
+    saw = []
+    left = [crashes]
+
+    def choose(options):
+        asked.append(options)
+        return choices.pop(0) if choices else 0
+
+    def may_crash():
+        if left[0] and choose(2):
+            left[0] -= 1
+            saw.append((-1, 0))
+            raise Crashed
+
+    first = True
+    while True:
+        try:
+            live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, first)
+        except Crashed:
+            first = False
+        else:
+            return tuple(saw)
+
+
+def live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, first):
+    """One life of the process, until all rows are done."""
+    if not first:
+        finish(sets, output, reads, disk, saw, may_crash)
+    number, offset, count = where(sets, reads, disk)
+    while True:
+        may_crash()
+        if offset >= rows:
+            return
+        plan = disk["plans"].get(number)
+        if plan and plan[0] <= offset < plan[1]:
+            end = plan[1]
+        elif same_rows:
+            end = min(offset + 2, rows)
+        else:
+            most = min(2, rows - offset)
+            end = offset + 1 + (choose(most) if most > 1 else 0)
+        marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= number
+        step = (number, offset, end, count)
+        for each in sets:
+            may_crash()
+            make(each, step, output, disk, saw, may_crash, marked)
+        number, offset, count = number + 1, end, count + end - offset
+
+
+def make(writes, step, output, disk, saw, may_crash, marked):
+    """The writes of one atomic set."""
+    number, start, end, count = step
+    if "visible" in writes and not marked:
+        if output != "transaction":
+            for nth in range(start, end):
+                if nth > start:
+                    may_crash()
+                saw.append((nth, count + nth - start + 1))
+            return
+        saw.extend((nth, count + nth - start + 1) for nth in range(start, end))
+        disk["staged"] = None
+    for write in writes:
+        if write == "plan":
+            disk["plans"] = {n: p for n, p in disk["plans"].items() if n < number}
+            disk["plans"][number] = (start, end)
+        if write == "state":
+            disk["states"] = [each for each in disk["states"] if each[0] < number]
+            disk["states"].append((number, end, count + end - start))
+        if write == "staged":
+            disk["staged"] = step
+        if write == "clean":
+            disk["staged"] = None
+        if write == "decision" or (write == "marker" and not (marked and "visible" in writes)):
+            disk[write] = (number, end)
+
+
+def finish(sets, output, reads, disk, saw, may_crash):
+    """What a restart does with staged output: finishes it, or drops it."""
+    staged = disk["staged"]
+    if staged is None:
+        goes_on = False
+    else:
+        runs_again = staged[0] >= where(sets, reads, disk)[0]
+        if "finishes staged" in reads:
+            goes_on = True
+        else:
+            goes_on = "finishes decided" in reads and not runs_again
+    if not goes_on:
+        disk["staged"] = None
+        return
+    marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= staged[0]
+    place = next(n for n, each in enumerate(sets) if "staged" in each)
+    for each in sets[place + 1 :]:
+        may_crash()
+        make(each, staged, output, disk, saw, may_crash, marked)
+
+
+def where(sets, reads, disk):
+    """The number, the first offset and the count of the step with which a process goes on."""
+    done = (-1, 0)
+    if "from plan" in reads and disk["plans"]:
+        last = max(disk["plans"])
+        done = (last - 1, disk["plans"][last][0])
+    if "from state" in reads and disk["states"]:
+        done = disk["states"][-1][:2]
+    for note in ("marker", "decision"):
+        if f"from {note}" in reads:
+            done = disk.get(note, (-1, 0))
+    number, offset = done[0] + 1, done[1]
+    if not any("state" in each for each in sets):
+        return number, offset, offset
+    count = 0
+    for each in disk["states"]:
+        if "newest state" in reads or each[0] < number:
+            count = each[2]
+    return number, offset, count
+
+
+def designs(most):
+    """The texts of all designs of at most so many writes, as a set."""
+    return {
+        f"{order}; {output}; {recovery}"
+        for order in orders(most)
+        for output in OUTPUTS
+        for recovery in recoveries()
+        if is_sensible(order, output, recovery)
+    }
+
+
+def orders(most):
+    """Every order of every choice of writes, with at most one run of neighbours that is atomic."""
+    found = set()
+    for size in range(1, most + 1):
+        for each in permutations(WRITES, size):
+            found.add(" > ".join(each))
+            for start in range(size):
+                for end in range(start + 2, size + 1):
+                    joined = "+".join(sorted(each[start:end], key=WRITES.index))
+                    found.add(" > ".join([*each[:start], joined, *each[end:]]))
+    return found
+
+
+def recoveries():
+    for start in STARTS:
+        for newest in ["", "newest state"]:
+            for skips in ["", "skips marked"]:
+                for leftover in LEFTOVERS:
+                    said = [f"from {start}", newest, skips, leftover]
+                    yield ", ".join(each for each in said if each)
+
+
+def is_sensible(order, output, recovery):
+    """The rules of `docs/order_of_writes.md`, told again."""
+    sets = order.split(" > ")
+    place = {write: n for n, each in enumerate(sets) for write in each.split("+")}
+    start = recovery.split(", ")[0].removeprefix("from ")
+    if "visible" not in place:
+        return False
+    alone = sets[place["visible"]] == "visible"
+    no = [
+        not alone and output != "transaction",
+        "staged" in place and place["staged"] >= place["visible"],
+        "clean" in place and "staged" not in place,
+        "clean" in place and place["clean"] < place["visible"],
+        "clean" in place and output == "transaction",
+        "plan" in place and sets[0] != "plan",
+        start != "beginning" and start not in place,
+        "newest" in recovery and ("state" not in place or start == "state"),
+        "skips" in recovery and "marker" not in place,
+        "finishes" in recovery and "staged" not in place,
+        "staged" in place and "finishes" not in recovery,
+        "decision" in place and start != "decision",
+        "state" in place and start == "beginning" and "newest" not in recovery,
+        "marker" in place and start != "marker" and "skips" not in recovery,
+        "skips" in recovery and start == "marker" and "staged" not in place,
+    ]
+    return not any(no)
+
+
+def classes(texts, **world):
+    """How many of these designs a reader can tell apart, each tried with the same rows again and with others."""
+    return len(
+        {
+            (
+                "; upsert;" in text,
+                frozenset(histories(text, same_rows=True, **world)),
+                frozenset(histories(text, same_rows=False, **world)),
+            )
+            for text in texts
+        }
+    )
