@@ -28,13 +28,13 @@ COUNTED = """() => window.jupyterapp.shell.currentWidget.content.widgets
   .map((cell) => cell.model.sharedModel.execution_count ?? null)"""
 NOTE = "() => { (window.labkitReached ??= new WeakSet()).add(document.activeElement); }"
 LEFT = """() => {
-  const chosen = (each) => [...document.getElementsByName(each.name)].find((one) => one.checked) ?? each;
+  // Of the options of one question Tab reaches one, and the arrow keys the others.
+  const reached = (each) => (each.type === "radio" ? [...document.getElementsByName(each.name)] : [each])
+    .some((one) => window.labkitReached.has(one));
   return [...document.querySelectorAll(
     ":is(.jp-OutputArea-output, .jp-RenderedMarkdown) :is(a[href], button, input, select, textarea, summary, [tabindex='0'])"
   )].filter((each) => each.getClientRects().length && !each.disabled && !each.matches(".jp-InternalAnchorLink"))
-    // Of the options of one question the arrow keys reach the others.
-    .filter((each) => each.type !== "radio" || chosen(each) === each)
-    .filter((each) => !window.labkitReached.has(each))
+    .filter((each) => !reached(each))
     .map((each) => each.outerHTML.slice(0, 120));
 }"""
 """Everything in outputs and texts that takes a key and was not reached."""
