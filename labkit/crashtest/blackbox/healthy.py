@@ -35,7 +35,7 @@ QUICK_READ = 0.5
 """Seconds in which a reader must answer to be asked at every effect."""
 SLOWER = 5.0
 """Factor on a reader's usual time while an effect is held, since the reader may wait for a lock."""
-ASKING_SECONDS = 20.0
+ASKING_SECONDS = 60.0
 """Seconds for all readings at effects of one run."""
 
 
