@@ -73,13 +73,15 @@ END;
 """
 
 _CLOCK = """
-CREATE TABLE IF NOT EXISTS moments (last INTEGER PRIMARY KEY, at REAL NOT NULL, ready REAL);
+CREATE TABLE IF NOT EXISTS moments (last INTEGER PRIMARY KEY, at REAL, ready REAL);
 CREATE TABLE IF NOT EXISTS votes (handle TEXT PRIMARY KEY NOT NULL, at REAL NOT NULL);
 """
 """When the changes up to the last one of a transaction became visible, and when its handle was prepared.
 
 Tables of their own, so that a database without them, of an earlier version, can still be read and gone on with.
 """
+_UNKNOWN = "INSERT OR IGNORE INTO moments SELECT max(id), NULL, NULL FROM changes HAVING max(id) IS NOT NULL"
+"""Of what an earlier version has written, the moment is not known."""
 _MOMENT = """
 INSERT OR IGNORE INTO moments (last, at, ready)
 SELECT max(id), ?, (SELECT at FROM votes WHERE handle = ?) FROM changes HAVING max(id) IS NOT NULL
@@ -337,7 +339,8 @@ class SQLiteStore:
         if not self._is_there():
             self._create()
         connection = self._connect()
-        connection.executescript(_CLOCK)
+        if connection.execute(_HAS_MOMENTS).fetchone() is None:
+            connection.executescript(f"{_CLOCK}{_UNKNOWN};")
         return connection
 
     def _connect(self) -> sqlite3.Connection:
