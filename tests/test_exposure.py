@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from judges import counted
 
-from labkit.core.exposure import Exposure, KeyExposure, Sight, Span, exposure
+from labkit.core.exposure import MOST_KEYS, Exposure, KeyExposure, Sight, Span, exposure
 from labkit.core.records import Observation, Visibility
 
 ABORTED, COMMITTED = Visibility.ABORTED, Visibility.COMMITTED
@@ -118,6 +118,11 @@ def test_the_sentence_names_the_worst_key_and_what_it_paid():
     plain = found.to_json()
     assert plain == json.loads(json.dumps(plain))
     assert plain["keys"]["world"]["held_back"] == [0.5, 0.5]
+    many = Exposure({f"{n}": KeyExposure(at(n), at(0)) for n in range(MOST_KEYS + 5)})
+    listed = many.to_json()["keys"]
+    assert len(listed) == MOST_KEYS
+    assert str(MOST_KEYS + 4) in listed
+    assert "4" not in listed
     assert Exposure({}).sentence() == "there is no key to read"
 
 

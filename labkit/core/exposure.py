@@ -64,6 +64,8 @@ class KeyExposure(NamedTuple):
 
 
 NOTHING = Span(0, 0)
+MOST_KEYS = 1_000
+"""Keys that plain data lists."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,11 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, key by key; null is unknown."""
+        """Plain data, key by key, of very many keys the worst; null is unknown."""
+        worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
+            "all_keys": len(self.keys),
             "keys": {
                 key: {
                     "wrong": _plain(found.wrong),
@@ -121,7 +125,7 @@ class Exposure:
                     "wrong_at_the_end": found.lasts,
                     "never_came": found.missing,
                 }
-                for key, found in self.keys.items()
+                for key, found in sorted(worst[:MOST_KEYS])
             },
         }
 
