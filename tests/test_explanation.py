@@ -258,6 +258,13 @@ def test_an_upsert_that_comes_back_is_named_with_what_was_there():
     assert (found.rows, found.events, found.record) == (3, 4, HELLO[0])
 
 
+def test_an_upsert_that_is_repeated_stands_for_no_other_of_its_batch():
+    """Two rows came and two were planned, and yet one is missing."""
+    events = [wrote(2), wrote(2, 2), Reading("crash 1"), wrote(1)]
+    found = explain(HELLO, History(events, True, [PlannedBatch(0, 1, 3)]))
+    assert (found.exists, found.events) == (Outcome.VIOLATED, 3)
+
+
 def test_a_value_that_was_drawn_is_explained_and_a_second_draw_is_not():
     rows = [wrote(0, value=6), wrote(1)]
     found = explain(HELLO[:2], History(rows, True), {0: (6, 7)})

@@ -87,6 +87,8 @@ def test_a_wait_for_several_rows_at_once_is_one_wait():
         Sight(wrote(3), at(30), at(25)),
     ]
     assert of_hello(*rows).held == Span(13, 13)
+    overlapping = [Sight(wrote(0), at(10), at(2)), Sight(wrote(2), at(12), at(4))]
+    assert of_hello(*overlapping).held == Span(10, 10)
 
 
 def test_a_row_that_was_ready_before_its_writer_died_has_waited_since_then():
