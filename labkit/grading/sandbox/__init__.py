@@ -1,4 +1,4 @@
-"""Where submitted code runs: what a sandbox may do, what it sees, and the programs that run inside of it.
+"""Sandboxes, in which submitted code runs: their rights, their view of the machine, and the programs inside of them.
 
-It must not judge an answer, and nothing outside of `inside` runs beside submitted code.
+This package must not judge an answer, and no program outside of `inside` must run beside submitted code.
 """

@@ -1,7 +1,7 @@
-"""Which levels of isolation this machine offers, found by trying, and which one is used.
+"""Finds the levels of isolation that this machine offers, by trying them, and chooses one.
 
-A level that is not offered is named with its reason. Nothing is ever silently taken instead of a better one: `plain`
-needs the user's word. This module must not run a learner's code.
+A level that is not offered is named with its reason. No level is silently taken instead of a better one: `plain` needs
+the user's word. This module must not run a learner's code.
 """
 
 import json
@@ -22,20 +22,20 @@ from labkit.grading.sandbox.sandbox import environment
 
 _SECONDS = 60.0
 _FIRST_USER = 64_000
-"""The user ids of sandboxes that root starts, one for each that runs at the same time; nobody else's, as a rule."""
+"""The first user id of sandboxes that root starts, one id for each that runs at the same time; commonly unused."""
 
 
 def place_of(
     work: Path, shown: Sequence[str], masked: Sequence[str], number: int
 ) -> Place:
-    """Where the sandboxes of one worker lie."""
+    """The place of one worker's sandboxes."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)
 
 
 def missing(level: Level, place: Place, lab: Path) -> str | None:
-    """Why this machine does not offer a level, or `None` when it does."""
+    """The reason why this machine does not offer a level, or `None` when it does."""
     if level is Level.PLAIN:
         return None
     if sys.platform != "linux":
@@ -48,7 +48,7 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 
 
 def _tried(job: Job, lab: Path) -> str | None:
-    """What goes wrong when a sandbox of this level starts Python, in a sentence."""
+    """The error when a sandbox of this level starts Python, in a sentence; None without an error."""
     mine, theirs = socket.socketpair()
     command = [
         sys.executable,
@@ -58,17 +58,17 @@ def _tried(job: Job, lab: Path) -> str | None:
         str(theirs.fileno()),
         json.dumps(asdict(job)),
     ]
-    with mine, tempfile.TemporaryFile() as said:
+    with mine, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, env=environment(str(lab), lab), cwd=lab, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
         )  # fmt: skip
         theirs.close()
         try:
             answer = receive(mine, 10_000, time.monotonic() + _SECONDS).decode()
         except FrameError:
-            said.seek(0)
-            lines = said.read(20_000).decode(errors="replace").strip().splitlines()
+            errors.seek(0)
+            lines = errors.read(20_000).decode(errors="replace").strip().splitlines()
             answer = lines[-1][:300] if lines else "The sandbox ended without a word."
         process.kill()
         process.wait()
@@ -78,7 +78,7 @@ def _tried(job: Job, lab: Path) -> str | None:
 def choose(
     asked: str, place: Place, lab: Path, *, trust: bool
 ) -> tuple[Level, dict[str, str]]:
-    """The best level, or the one that was asked for, and why better ones are missing. Raises `InvalidInput`."""
+    """The best level, or the one that was asked for, and why better levels are missing. Raises `InvalidInput`."""
     absent: dict[str, str] = {}
     if asked != "best":
         level = Level(asked)

@@ -1,6 +1,6 @@
-"""Watches what a sandbox uses as a whole, since the kernel's limits count each process for itself.
+"""Watches the use of resources by a whole sandbox, since the kernel's limits count each process for itself.
 
-A sandbox that uses too much is ended, with all that is in it. This module must not know what runs there.
+A sandbox that uses too much is ended with all of its processes. This module must not know what runs there.
 """
 
 import os
@@ -19,13 +19,13 @@ _EVERY = 0.25
 _BUFFER = Path("/proc/sys/net/core/wmem_max")
 _USUAL_BUFFER = 212_992
 _FEWEST_SOCKETS = 128
-"""A kernel and what talks to it have some thirty."""
+"""Sockets that a sandbox may have in any case; a kernel and its clients have some thirty."""
 _HEADROOM = 8
-"""Processes of the sandbox itself beside the learner's."""
+"""Processes of the sandbox itself, beside the learner's."""
 
 
 class Watch:
-    """While it is entered, looks at all descendants of a process several times a second."""
+    """Watches all descendants of a process within a `with` block, four times a second, and kills them at a breach."""
 
     def __init__(self, pid: int, limits: Limits) -> None:
         self.breach: str | None = None
@@ -81,13 +81,13 @@ def _resident(process: psutil.Process) -> int:
 
 def _own(process: psutil.Process) -> int:
     with suppress(psutil.Error):
-        found = process.memory_full_info()
-        return int(getattr(found, "pss", found.rss))
+        memory = process.memory_full_info()
+        return int(getattr(memory, "pss", memory.rss))
     return 0
 
 
 def _most_sockets(limits: Limits) -> int:
-    """How many sockets a sandbox may have; the kernel doubles what is asked for as a buffer."""
+    """The number of sockets that a sandbox may have; the kernel doubles the requested size of a buffer."""
     buffer = _USUAL_BUFFER
     with suppress(OSError, ValueError):
         buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))
@@ -96,7 +96,7 @@ def _most_sockets(limits: Limits) -> int:
 
 
 def _sockets(pids: Iterable[int]) -> int:
-    """How many sockets these processes have open together; one that several share counts once."""
+    """The number of sockets that these processes have open together; a socket shared by several counts once."""
     sockets = set()
     for pid in pids:
         folder = f"/proc/{pid}/fd"

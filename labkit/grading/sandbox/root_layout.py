@@ -1,7 +1,7 @@
-"""What a sandbox shows of this machine: Python and its packages, the system's programs, and a copy of the lab.
+"""The layout of a sandbox's root: Python and its packages, the system's programs, and a copy of the lab.
 
-The copy has no grader and no tests, and where a module would answer an exercise it has an empty one. This module must
-not run anything of what it copies.
+The copy has no grader and no tests, and in place of a module that would answer an exercise it has an empty one. This
+module must not run anything that it copies.
 """
 
 import compileall
@@ -25,9 +25,9 @@ _KEPT = {
     "teach/exercises": {"__init__.py", "contract.py"},
     "teach/questions": {"__init__.py"},
 }
-"""Of these packages nothing else: neither the grader, nor the judges of the exercises, nor what questions expect."""
+"""The only files of these packages in the copy: no grader, no judges of exercises, no answers to questions."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
-"""What writes a course: no answer needs it, and whoever looks for the grader's own course must find none."""
+"""Modules that write a course: no answer needs them, and a search for the grader's own course must find none."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
 
 from typing import Any
@@ -51,7 +51,7 @@ def __getattr__(name: str) -> object:
 
 
 def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
-    """A copy of the package in `folder/labkit`, without the grader and without what the modules `withheld` hold.
+    """Copies the package to `folder/labkit`, without the grader and without the contents of the modules `withheld`.
 
     Raises `GradingError` when there is no such module.
     """
@@ -92,7 +92,7 @@ def _empty(folder: Path, module: str) -> None:
 def shown(lab: Path) -> tuple[str, ...]:
     """Folders and files that every sandbox may read: the system's, Python's and the copy of the lab.
 
-    What lies within another one of these is named all the same where it must be seen, whatever is hidden around it.
+    A path within another one is listed all the same if it must be seen even where the other one is hidden.
     """
     packages = [
         *site.getsitepackages(),
@@ -108,15 +108,15 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Those that exist, by every name that they have."""
+    """The existing paths, by every name that they have."""
     there = {Path(name) for name in names if Path(name).exists()}
     return there | {path.resolve() for path in there}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Of the folders that nobody may see, those that would be seen; another installed copy of the lab is one.
+    """The folders that must be hidden and would be seen otherwise; another installed copy of the lab is one.
 
-    So is the checkout as a whole: its history, what was built of it, and notes of an instructor hold solutions, too.
+    So is the checkout as a whole: its history, its built files, and an instructor's notes hold solutions, too.
     """
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent

@@ -1,7 +1,7 @@
-"""The grader's side of the sandboxes: it starts them, learns how far they are, and ends them.
+"""The grader's side of the sandboxes: it starts them, follows their progress, and ends them.
 
-A sandbox runs one notebook once. Whatever it says is a claim of code that may be hostile: nothing that is read here is
-larger or later than allowed, and nothing of it is a grade. This module must not judge.
+A sandbox runs one notebook once. Its messages are claims of code that may be hostile: no message is read that is larger
+or later than allowed, and none is a grade. This module must not judge.
 """
 
 import json
@@ -34,7 +34,7 @@ _SAID = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
 class SandboxMessage(msgspec.Struct):
-    """What a sandbox says of itself."""
+    """A message of a sandbox about its own progress."""
 
     cell: int | None = None
     ended: str | None = None
@@ -44,12 +44,12 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """Why a sandbox ended before the grader had all its answers."""
+    """The end of a sandbox before the grader had all its answers."""
 
     how: str
     """`timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` or `failed`."""
     at: int
-    """The cell at which it ended; -1 before the first."""
+    """The number of the cell at which the sandbox ended; -1: before the first."""
     because: str = ""
 
 
@@ -74,19 +74,19 @@ class Sandbox:
         except FrameError as error:
             self._server.kill()
             assert self._server.stderr is not None
-            told = (
+            lines = (
                 self._server.stderr.read().decode(errors="replace").strip().splitlines()
             )
             self.close()
             raise GradingError(
-                f"The process that runs notebooks did not start: {told[-1] if told else error}."
+                f"The process that runs notebooks did not start: {lines[-1] if lines else error}."
             ) from None
 
     @contextmanager
     def run(
         self, notebook: str, names: Sequence[str], deadline: float
     ) -> Iterator["Run"]:
-        """Executes a notebook, whose last cell then answers for each name. All that it started ends with the block."""
+        """Executes a notebook, whose last cell answers for each name. All its processes end with the `with` block."""
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = (
             tempfile.mkdtemp(prefix="labkit-home-")
@@ -114,7 +114,7 @@ class Sandbox:
                 shutil.rmtree(home, ignore_errors=True)
 
     def _end_run(self) -> None:
-        """Ends what is still there of the sandbox, and waits until nothing is."""
+        """Ends the remaining processes of the sandbox, and waits until none is left."""
         with suppress(FrameError):
             send(self._control, b"{}")
         try:
@@ -124,7 +124,7 @@ class Sandbox:
             raise GradingError(f"A sandbox could not be ended ({error}).") from None
 
     def close(self) -> None:
-        """Ends the process and whatever sandbox it has."""
+        """Ends the process, and its sandbox if there is one."""
         self._control.close()
         try:
             self._server.wait(_END_SECONDS)
@@ -147,7 +147,7 @@ class Sandbox:
 
 
 class Run:
-    """One notebook that is being executed."""
+    """One notebook under execution."""
 
     def __init__(
         self,
@@ -165,25 +165,25 @@ class Run:
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:
-        """Waits until the cell with that number starts; `None` then, else why the run is over."""
+        """Waits until the cell with that number starts; returns `None` then, else the end of the run."""
         while self.cell < last:
-            said = self._hear(self._deadline)
-            if isinstance(said, RunEnd):
-                return said
+            message = self._hear(self._deadline)
+            if isinstance(message, RunEnd):
+                return message
         return None
 
     def executed(self, seconds: float = 5.0) -> str | None:
-        """The executed notebook as it gives it, when every answer has been asked for; `None` if it does not come."""
-        said = self._hear(time.monotonic() + seconds)
-        return said.executed if isinstance(said, SandboxMessage) else None
+        """The executed notebook as the sandbox gives it after the last answer; `None` if none comes in time."""
+        message = self._hear(time.monotonic() + seconds)
+        return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
-        """Why the whole sandbox is gone, if it is."""
+        """The end of a sandbox that used too much; `None` while it has not."""
         return self._over("dead") if self._watch.breach else None
 
     def _hear(self, deadline: float) -> SandboxMessage | RunEnd:
         try:
-            said = msgspec.json.decode(
+            message = msgspec.json.decode(
                 receive(self._status, _MOST_SAID, deadline), type=SandboxMessage
             )
         except FrameError:
@@ -192,19 +192,19 @@ class Run:
             )
         except (msgspec.DecodeError, RecursionError):
             return self._over("dead")
-        if said.cell is not None:
-            self.cell = max(self.cell, said.cell)
-        if said.ended not in {None, "done"}:
-            how = said.ended if said.ended in _SAID else "dead"
-            return RunEnd(how, self.cell, said.because[:500])
-        return said
+        if message.cell is not None:
+            self.cell = max(self.cell, message.cell)
+        if message.ended not in {None, "done"}:
+            how = message.ended if message.ended in _SAID else "dead"
+            return RunEnd(how, self.cell, message.because[:500])
+        return message
 
     def _over(self, how: str) -> RunEnd:
         return RunEnd(self._watch.breach or how, self.cell)
 
 
 def environment(home: str, lab: Path | None = None) -> dict[str, str]:
-    """All that a sandbox has in its environment; with the folder of the lab for the process that imports it."""
+    """The whole environment of a sandbox; with `lab`, that of the process which imports the lab's copy."""
     plain = {
         "PATH": os.pathsep.join(
             [str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]

@@ -1,5 +1,5 @@
-"""What runs beside a learner's code while it is graded: it executes cells and answers questions, and it knows nothing.
+"""Programs that run beside a learner's code while it is graded: they execute cells and answer questions.
 
-Everything here can be read, patched or killed by that code. So it must not hold a solution, a judge or a hidden
-variant, and nothing that it says is more than an answer to be judged.
+A learner's code can read, patch or kill all of them. So this package must not hold a solution, a judge or a hidden
+variant, and none of its messages is more than an answer to be judged.
 """

@@ -1,7 +1,7 @@
-"""Takes from a process, before a learner's code runs in it, everything that this code is not to have.
+"""Confines a process before a learner's code runs in it: to a root, namespaces, limits and rights of its own.
 
-Called in a process of its own that was forked for one notebook. Afterwards there is no way back. It must not be called
-in a process that goes on with anything else.
+The process was forked for one notebook, and there is no way back. These functions must not be called in a process that
+goes on with anything else.
 """
 
 import os
@@ -31,7 +31,7 @@ def separate(job: Job) -> None:
 
 
 def confine(job: Job) -> None:
-    """Shows this process its own small machine and drops every right. Raises `OSError`."""
+    """Gives this process its own root and limits, and drops every right. Raises `OSError`."""
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
         build_root(
@@ -60,7 +60,7 @@ def confine(job: Job) -> None:
 
 
 def _own_users(user: int, group: int) -> None:
-    """A user namespace that knows one user and one group, under their own numbers."""
+    """Enters a user namespace that knows one user and one group, under their own numbers."""
     linux.unshare(linux.NEWUSER)
     linux.hide_memory(hidden=False)  # else these files are root's, and closed to us
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
@@ -69,7 +69,7 @@ def _own_users(user: int, group: int) -> None:
 
 
 def limit(limits: Limits) -> None:
-    """Limits of the kernel for this process and each of its children."""
+    """Sets the kernel's limits for this process and each of its children."""
     chosen = {
         resource.RLIMIT_AS: limits.memory,
         resource.RLIMIT_FSIZE: limits.file_size,
@@ -85,7 +85,7 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """A root of its own in memory that shows a few folders to be read, and becomes the root of this process."""
+    """Builds a root in memory that shows a few folders to be read, and makes it the root of this process."""
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
     options = f"size={limits.disk},nr_inodes=10000,mode=755"
@@ -118,10 +118,10 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """What is mounted, outer folders first, and whether it is shown or else empty; nothing is mounted for nothing.
+    """The paths to mount, outer folders first, each with whether it is shown or empty; no mount is superfluous.
 
-    A folder that is shown may hold one that nobody may see, and that one another that is shown: Python's packages in a
-    checkout. Where the same folder is to be both, nobody may see it.
+    A folder that is shown may hold a hidden one, and that one another that is shown: Python's packages in a checkout. A
+    folder that is to be both is hidden.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(
         map(Path, masked), False
@@ -137,7 +137,7 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
 
 
 def _show(root: str, folder: str) -> None:
-    """A folder or file of the machine at the same place under the new root, to be read only; a link stays a link."""
+    """Mounts a folder or file of the machine at the same place under the new root, read-only; a link stays a link."""
     place, there = Path(root + folder), Path(folder)
     place.parent.mkdir(parents=True, exist_ok=True)
     if there.is_symlink():

@@ -1,10 +1,10 @@
-"""A process that has imported what every run needs, and forks one sandbox after the other.
+"""A process that has imported the packages of every run, and forks one sandbox after the other.
 
     python -m labkit.grading.sandbox.inside.forkserver
 
-It is told what to do by messages on its standard input, a socket: a job, with a connection for the run's progress and
-one for each answer. A second message ends the sandbox; the reply says that nothing of it is left. It ends with the
-process that started it. No learner's code ever runs in this process, and it must not know what is asked.
+Orders come as messages on standard input, a socket: a job, with a connection for the run's progress and one for each
+answer. A second message ends the sandbox; the reply says that nothing of it is left. The fork server ends with its
+parent. No learner's code ever runs in this process, and this module must not know the questions.
 """
 
 import json
@@ -28,7 +28,7 @@ MOST_JOB = 1 << 20
 MOST_CONNECTIONS = 200
 _POLL = 0.01
 _NEVER = ("debugpy", "rfc3987_syntax")
-"""What kernels and nbformat import if they can: a third of a kernel's start, and 1.6 s. Nobody debugs or meets IRIs."""
+"""Optional imports of kernels and nbformat: a third of a kernel's start, and 1.6 s. Nobody debugs or meets IRIs."""
 _AHEAD = (
     *(
         "labkit.grading.sandbox.inside.confine",
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """What kernels and learners' cells import, so that no run has to."""
+    """Imports the packages of kernels and of learners' cells, so that no run has to."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # how Python is told that there is no such module
     for name in _AHEAD:
@@ -94,11 +94,11 @@ def _import_ahead() -> None:
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:
-    """Waits until the sandbox and all that it left are gone; the message that must come then, or before, ends it."""
+    """Waits until the sandbox and all its processes are gone; the message that comes then, or before, ends it."""
     asked = False
     while True:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             _reap_orphans()
             break
         if select.select([] if asked else [control], [], [], _POLL)[0]:
@@ -116,13 +116,13 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Processes of a sandbox whose parent died are ours; in a namespace they are dead by now, else they are made so."""
+    """Reaps adopted processes of a sandbox. In a namespace they are dead by now; otherwise they are killed."""
     while True:
         try:
-            found, _ = os.waitpid(-1, os.WNOHANG)
+            pid, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
-        if not found:
+        if not pid:
             _end_children()
 
 
@@ -138,7 +138,7 @@ def _end_children() -> None:
 def _sandbox(
     job: Job, control: socket.socket, connections: list[socket.socket]
 ) -> NoReturn:
-    """In a forked process: leaves the machine, and waits for the process that runs the notebook."""
+    """In a forked process: leaves the machine's namespaces, and waits for the process that runs the notebook."""
     from labkit.grading.sandbox.inside import confine, running
 
     try:
@@ -162,7 +162,7 @@ def _sandbox(
 
 
 def _inside(job: Job, telling: "Telling", answers: list[socket.socket]) -> NoReturn:
-    """The first process of the sandbox: confined, it starts the kernel and then papermill."""
+    """The first process of the sandbox: confines itself, then forks the kernel and runs papermill."""
     from labkit.grading.sandbox.inside import confine, running, serving
     from labkit.grading.sandbox.inside.kernels import Waiting
 

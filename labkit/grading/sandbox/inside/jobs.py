@@ -1,4 +1,4 @@
-"""What a sandbox is told before a learner's code runs in it: plain values, none of them hidden from the learner.
+"""Orders to a sandbox, given before a learner's code runs in it: plain values, none of them hidden from the learner.
 
 This module must not do anything.
 """
@@ -9,35 +9,35 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """How well a learner's code is kept apart, best first."""
+    """The levels of isolation of a learner's code, best first."""
 
     NAMESPACES = "namespaces"
     """Own network, processes, mounts, IPC and host name, as an unprivileged user without any right. Needs root."""
     USER_NAMESPACES = "user-namespaces"
-    """The same within a user namespace, as the user who grades, who has no rights outside of what is shown to it."""
+    """The same within a user namespace, as the grading user, who has no rights there but to the shown folders."""
     PLAIN = "plain"
-    """A process of its own with limits. It sees the network and every file that the user who grades may read."""
+    """A process of its own with limits. It sees the network and every file that the grading user may read."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. Sizes in bytes, times in seconds."""
+    """Limits of one submission: sizes in bytes, times in seconds."""
 
     memory: int = 2 * 1024**3
     """Address space of one process."""
     total_memory: int = 3 * 1024**3
-    """Of all its processes together."""
+    """Memory of all processes together."""
     processes: int = 96
     """Processes and threads."""
     file_size: int = 32 * 1024**2
     disk: int = 64 * 1024**2
     """All files together, which are kept in memory."""
     open_files: int = 256
-    """Of one process, and on their way from one to another."""
+    """Open files of one process, and those on their way from one process to another."""
     sockets: int = 512
-    """Of all its processes together."""
+    """Sockets of all processes together."""
     output: int = 4 * 1024**2
-    """What all cells together may print or show."""
+    """Characters that all cells together may print or show."""
     cell_seconds: float = 10.0
     total_seconds: float = 60.0
     """From the first start to the last answer."""
@@ -45,14 +45,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Place:
-    """What a sandbox shows of the machine."""
+    """The view of the machine that a sandbox has."""
 
     root: str
     """An empty folder to mount on."""
     shown: tuple[str, ...]
-    """Folders that are there to be read."""
+    """Folders and files that can be read."""
     masked: tuple[str, ...] = ()
-    """Folders within those that are shown empty."""
+    """Folders within `shown` that appear empty."""
     user: int = 0
     """The user id that a sandbox started by root changes to."""
 
@@ -70,7 +70,7 @@ class Job:
 
 
 def job_of(told: dict[str, Any]) -> Job:
-    """A job from its JSON."""
+    """The job in a parsed JSON message."""
     shown = told["place"]
     place = Place(
         shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"]

@@ -1,8 +1,8 @@
-"""A kernel that is forked from a process which has imported what kernels need, instead of being started anew.
+"""A kernel that is forked from a process with all imports done, instead of being started anew.
 
-The fork happens before anything of Jupyter's client runs, for a process with threads must not be forked. The forked
-process waits until it is told its arguments. One kernel serves one notebook and is never used again. This module must
-not know what the notebook is for.
+The fork happens before any of Jupyter's client runs, for a process with threads must not be forked. The forked process
+waits for its arguments. One kernel serves one notebook and is never used again. This module must not know what the
+notebook is for.
 """
 
 import json
@@ -18,26 +18,26 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 
 class Waiting:
-    """A forked process that becomes a kernel when it is told its arguments; it behaves as `Popen` as far as needed."""
+    """A forked process that becomes a kernel when it gets its arguments, with the needed methods of `Popen`."""
 
     stdin = stdout = stderr = None
 
     def __init__(self, first: Callable[[], None]) -> None:
         """Forks; `first` runs in the new process at once."""
-        told, self._tell = os.pipe()
+        reader, self._tell = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
-            _become_kernel(told, self._tell, first)
-        os.close(told)
+            _become_kernel(reader, self._tell, first)
+        os.close(reader)
 
     def start(self, arguments: list[str]) -> None:
-        """Makes it a kernel."""
+        """Sends the arguments, with which the process becomes a kernel."""
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
 
     def poll(self) -> int | None:
-        """The exit code, or `None` while it runs."""
+        """The exit code, or `None` while the process runs."""
         if self.returncode is None:
             with suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -46,35 +46,35 @@ class Waiting:
         return self.returncode
 
     def wait(self) -> int | None:
-        """The exit code, once it has ended."""
+        """Waits for the end of the process; returns the exit code."""
         if self.returncode is None:
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Sends a signal."""
+        """Sends a signal to the process, if it still exists."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it."""
+        """Kills the process."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Asks it to end."""
+        """Asks the process to end."""
         self.send_signal(signal.SIGTERM)
 
 
-def _become_kernel(told: int, tell: int, first: Callable[[], None]) -> None:
+def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
     code = 1
     try:
-        os.close(tell)
+        os.close(writer)
         os.setsid()
         first()
         arguments = b""
-        while part := os.read(told, 1 << 16):
+        while part := os.read(reader, 1 << 16):
             arguments += part
-        os.close(told)
+        os.close(reader)
         if arguments:
             from ipykernel.kernelapp import IPKernelApp
 
@@ -85,7 +85,7 @@ def _become_kernel(told: int, tell: int, first: Callable[[], None]) -> None:
 
 
 class _Forked(LocalProvisioner):
-    """Gives a kernel manager the process that waits."""
+    """Gives a kernel manager the forked process instead of a new one."""
 
     waiting: Waiting
     process: Any
@@ -98,7 +98,7 @@ class _Forked(LocalProvisioner):
 
 
 def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
-    """A kernel manager, for Jupyter's client, whose kernel is that process."""
+    """A class of kernel managers, for Jupyter's client, whose kernel is the forked process."""
 
     class Manager(AsyncKernelManager):
         async def _async_pre_start_kernel(self, **kw: Any) -> Any:

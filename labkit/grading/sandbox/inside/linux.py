@@ -1,4 +1,4 @@
-"""System calls of Linux that Python 3.11 does not offer, one function each. A failed one is an `OSError` that names it.
+"""System calls of Linux that Python 3.11 lacks, a function for each. A failed call raises an `OSError` with its name.
 
 This module must not decide anything.
 """
@@ -49,7 +49,7 @@ def unshare(flags: int) -> None:
 def mount(
     source: str, target: str, kind: str = "", flags: int = 0, options: str = ""
 ) -> None:
-    """A file system, or a folder once more, at a place."""
+    """Mounts a file system, or a folder once more, at a place."""
     _call(
         "mount",
         source.encode(),
@@ -69,7 +69,7 @@ def change_root(root: str) -> None:
 
 
 def host_name(name: str) -> None:
-    """Names the host, within this namespace."""
+    """Sets the host name within this namespace."""
     _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
 
 

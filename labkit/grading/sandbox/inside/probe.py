@@ -2,7 +2,7 @@
 
     python -m labkit.grading.sandbox.inside.probe CONNECTION JOB
 
-Says `works`, or why not, over the connection with that number. It must not be given a learner's code.
+The answer, `works` or the error, goes over the connection with that number. This program must not get a learner's code.
 """
 
 import json
@@ -18,7 +18,7 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, told: str) -> int:
-    """Builds the sandbox in a child and reports what became of it."""
+    """Builds the sandbox in a child, which sends the answer."""
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
     if pid == 0:
@@ -29,8 +29,8 @@ def main(number: str, told: str) -> int:
 
 
 def _tried(job: Job) -> str:
-    """In the child: what becomes of a sandbox. The word of its first process comes out through a pipe."""
-    told, tell = os.pipe()
+    """In the child: `works`, or the error of a sandbox, whose first process answers through a pipe."""
+    reader, writer = os.pipe()
     try:
         confine.separate(job)
     except OSError as error:
@@ -39,18 +39,18 @@ def _tried(job: Job) -> str:
     if pid == 0:
         try:
             confine.confine(job)
-            os.write(tell, _python(job.environment).encode())
+            os.write(writer, _python(job.environment).encode())
         except OSError as error:
-            os.write(tell, str(error).encode())
+            os.write(writer, str(error).encode())
         finally:
             os._exit(0)
-    os.close(tell)
+    os.close(writer)
     os.waitpid(pid, 0)
-    return os.read(told, 4096).decode(errors="replace")
+    return os.read(reader, 4096).decode(errors="replace")
 
 
 def _python(environment: dict[str, str]) -> str:
-    """What a Python says that is started in here."""
+    """`works`, or the error of a Python that is started in the sandbox."""
     import subprocess
 
     try:

@@ -1,8 +1,8 @@
-"""Executes one prepared notebook with papermill and tells how far it is.
+"""Executes one prepared notebook with papermill and reports its progress.
 
-What is told: `{"cell": n}` when a cell starts, at last `{"ended": ...}` with `done` and the executed notebook, or with
-why it stopped: `timeout`, `dead` (the kernel), `output`, `failed`. This module must not start a second kernel or go on
-after any of these; whoever is told decides.
+Messages: `{"cell": n}` when a cell starts, at last `{"ended": ...}` with `done` and the executed notebook, or with the
+reason of the end: `timeout`, `dead` (the kernel), `output`, `failed`. This module must not start a second kernel or go
+on after any of these; the grader decides.
 """
 
 import json
@@ -27,18 +27,18 @@ MOST_NOTEBOOK = 32 * 1024**2
 
 
 class Telling:
-    """The connection to whoever asked for the run, and how far it is."""
+    """The connection to the grader, with the progress of the run."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.cell = -1
         self.notebook: Any = None
-        """What is executed."""
+        """The notebook under execution."""
         self.executed = ""
-        """The notebook as it was before anybody could ask: what is asked later may get into any of its outputs."""
+        """The notebook before the first question, since later questions may get into any of its outputs."""
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """A cell starts; the last one is asked."""
+        """Reports that a cell starts; before the last cell, which answers questions, keeps the notebook."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
@@ -46,14 +46,14 @@ class Telling:
         self.tell({"cell": cell_index})
 
     def tell(self, said: dict[str, object]) -> None:
-        """Says something; if nobody listens, there is nothing left to do."""
+        """Sends a message; ends this process if nobody listens."""
         try:
             send(self.connection, json.dumps(said).encode())
         except FrameError:
             os._exit(1)
 
     def end(self, how: str, **details: object) -> NoReturn:
-        """The last word, and the end of this process and by that of all that it started."""
+        """Sends the last message and ends this process, and with it all processes that it started."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
 
@@ -62,7 +62,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     """Receives a notebook, executes it, and ends this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
-        """Papermill's own, which counts what cells put out and leaves when the last cell is done."""
+        """Papermill's client, which also measures the output of cells and ends after the last cell."""
 
         shown = 0
 
@@ -90,7 +90,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             telling.end("done", executed=telling.executed)
 
     class Engine(NBClientEngine):  # type: ignore[misc]  # the same
-        """Papermill's own with that client and the kernel that waits."""
+        """Papermill's engine with that client and the forked kernel."""
 
         @classmethod
         def execute_managed_notebook(
@@ -132,12 +132,12 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
 
 def _echoes(message: Any) -> bool:
-    """Whether a kernel says with it what it was given to run, which is no output."""
+    """Whether a kernel's message repeats the code to run, which is no output."""
     return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:
-    """About how many characters a message shows."""
+    """The number of characters that a message shows, about."""
     if isinstance(content, str):
         return len(content)
     if isinstance(content, dict):

@@ -1,7 +1,7 @@
-"""Forbids system calls by which memory could be used that no limit counts, or that only reach for the kernel itself.
+"""Forbids system calls that use memory which no limit counts, and calls that only serve to reach the kernel itself.
 
-A filter of seccomp(2), for this process and all its children, for ever. It needs `no_new_privs` or the right to set it.
-This module must not forbid what Python and its packages use.
+The filter of seccomp(2) holds for this process and all its children, for ever. It needs `no_new_privs` or the right to
+set it. This module must not forbid calls that Python and its packages use.
 """
 
 import ctypes
@@ -11,9 +11,9 @@ from labkit.grading.sandbox.inside import linux
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
-"""What a filter answers: let it pass, fail with EPERM, end the process."""
+"""Verdicts of a filter: allow the call, fail with EPERM, end the process."""
 _OTHER_NUMBERS = 0x40000000
-"""From here on, another calling convention of x86-64."""
+"""The first call number of another calling convention of x86-64."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _FORBIDDEN = {
@@ -37,11 +37,11 @@ _SOCKETS = {
     "socketpair": {"x86_64": 53, "aarch64": 199},
 }
 _FAMILIES = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16}
-"""What a sandbox's own network namespace holds; others, such as a virtual machine's (vsock), lead out of it."""
+"""Families of sockets that stay within a sandbox's network namespace; others, such as vsock, lead out of it."""
 _FIRST_ARGUMENT = 16
-"""Where a call's first argument lies in what a filter sees, on machines that begin with the lowest byte."""
+"""The offset of a call's first argument in the filter's data, on little-endian machines."""
 _NO_FAMILY = 0x00050061
-"""Fail with EAFNOSUPPORT."""
+"""The verdict to fail with EAFNOSUPPORT."""
 
 
 class _Program(ctypes.Structure):
@@ -49,7 +49,7 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Sets the filter. Raises `OSError`; on a processor that is not known it does nothing, and other limits remain."""
+    """Sets the filter. Raises `OSError`. On an unknown processor it does nothing, and the other limits remain."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return
@@ -75,7 +75,7 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Steps that refuse these calls for other families of sockets; what they let pass goes on behind the last step."""
+    """Steps that refuse these calls for other families of sockets; allowed calls go on after the last step."""
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
     look += [

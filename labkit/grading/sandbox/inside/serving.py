@@ -1,8 +1,8 @@
-"""The last cell of a notebook that is graded: it answers questions with what the learner's names stand for.
+"""The last cell of a graded notebook: it answers questions with the values of the learner's names.
 
 Each item is served by a forked process of its own, so that a function which ends its process, or breaks it, costs the
-other items nothing. All that leaves are plain values. A learner's code can replace all this, and can by that only
-answer differently. This module must not know what a right answer is.
+other items nothing. Only plain values leave. A learner's code can replace all of this, and can only answer differently
+by that. This module must not know a right answer.
 """
 
 import json
@@ -22,16 +22,16 @@ from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import NotPlain, plain
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
-"""The source of that cell."""
+"""The source of the last cell."""
 MOST_QUESTION = 1 << 20
 _MOST_REASON = 300
 
 connections: list[tuple[str, socket.socket]] = []
-"""The Python name of each item's answer and where it is asked for; set before the kernel starts."""
+"""The Python name of each item's answer, and the connection for its questions; set before the kernel starts."""
 
 
 def serve() -> None:
-    """Answers for one item after the other, until the asking side has closed its end of each."""
+    """Answers for one item after the other, until the grader has closed the connection of each."""
     names: Mapping[str, Any] = get_ipython().user_ns
     for name, connection in connections:
         dead, alive = os.pipe()
@@ -49,7 +49,7 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Waits until the other side has closed, or the process that answers is gone."""
+    """Waits until the grader has closed the connection, or the answering process is gone."""
     poll = select.poll()
     poll.register(
         connection, getattr(select, "POLLRDHUP", 0)
@@ -71,7 +71,7 @@ def _serve_one(names: Mapping[str, Any], name: str, connection: socket.socket) -
 
 
 def _silence() -> None:
-    """What a function prints while it is asked may hold what it was asked, and must not get into the notebook."""
+    """Drops output: a function under question may print its arguments, which must not get into the notebook."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
@@ -106,10 +106,10 @@ def _reply(
 
 def _said(error: BaseException) -> str:
     try:
-        said = str(error)
+        text = str(error)
     except Exception:  # its own __str__ fails
-        said = ""
-    return f"{type(error).__name__}: {said}"[:_MOST_REASON]
+        text = ""
+    return f"{type(error).__name__}: {text}"[:_MOST_REASON]
 
 
 def _kind(error: BaseException) -> str:
