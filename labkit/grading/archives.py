@@ -1,7 +1,7 @@
-"""Notebooks out of a ZIP archive that anybody may have made: nothing is unpacked by the names that it holds.
+"""Reads notebooks out of a ZIP archive that anybody may have made; nothing is unpacked by the names in the archive.
 
-Entries are read with a limit and never written by their paths. What is refused is named with the reason, and the rest
-is read: one student's files never use up what another one's need. This module must not look into notebooks.
+Entries are read with a limit and never written by their paths. A refused entry is named with the reason, and the others
+are read: one student's files never use up what another one's need. This module must not look into notebooks.
 """
 
 import stat
@@ -19,13 +19,13 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-"""Files that lie in one archive directly, or in one of its outermost folders, and may be notebooks."""
+"""Files that lie directly in one archive, or in one of its outermost folders, and may be notebooks."""
 MOST_EACH = 512 * 1024**2
 """Bytes that are read of one of the outermost folders, or of an archive within the archive."""
 MOST_RATIO = 200
-"""By how much an entry of more than a megabyte may be compressed."""
+"""The ratio by which an entry of more than a megabyte may be compressed."""
 MOST_DEPTH = 12
-"""Folders within folders."""
+"""The depth of folders within folders."""
 MOST_WITHIN = 64 * 1024**2
 """Bytes of an archive within an archive; deeper ones are not opened."""
 MOST_DIRECTORY = 16 * 1024**2
@@ -45,17 +45,18 @@ _READING = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A file in an archive: where it says it lies, when it was changed, and its bytes or why they were not read."""
+    """A file in an archive: its path, its date, and its bytes or the reason why they were not read."""
 
     path: PurePosixPath
     when: datetime
-    """Of a file in an archive within this one: when that archive was changed, since what lies in it says what it likes."""
+    """The file's date; for a file of an archive within this one the date of that archive, whose contents are not
+    trusted."""
     content: bytes = b""
     problem: str | None = None
     place: PurePosixPath | None = None
-    """Where the archive lies that it was in, if it was in one within this archive."""
+    """The path of the archive within this one that held the file; None: the file lies in this one itself."""
     changed: datetime | None = None
-    """When the file itself says it was changed, which is its author's word."""
+    """The date of change that the file itself states: its author's word."""
 
 
 class Archive:
@@ -74,7 +75,7 @@ class Archive:
         return [_inside(path) for path, _ in self._members]
 
     def beginning(self, path: PurePosixPath, most: int) -> bytes:
-        """So many bytes of a file, or fewer; none of one that cannot be read."""
+        """The first `most` bytes of a file, or fewer; none of a file that cannot be read."""
         for named, member in self._members:
             if _inside(named) == path and _refused(member, path, most) is None:
                 try:
@@ -85,7 +86,7 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Every file that may be a notebook, also of the archives in it. Raises `InvalidInput` when there are too many."""
+        """Every file that may be a notebook, also in archives within this one. Raises `InvalidInput` for too many."""
         wanted = [
             (path, member)
             for path, member in self._members
@@ -139,7 +140,7 @@ class Archive:
 def opened(
     source: Path | IO[bytes], name: str, *, within: bool = False
 ) -> Iterator[Archive]:
-    """An archive to read from. Raises `InvalidInput` when it is none, or its list of contents is too long."""
+    """An archive to read from. Raises `InvalidInput` for no archive, or for too long a list of contents."""
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
             raise InvalidInput(
@@ -160,7 +161,7 @@ def opened(
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """What lies in an archive within an archive: as old as that, and whose that is."""
+    """The entries of an archive within an archive, with the date and the owner of that archive."""
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:
@@ -178,7 +179,7 @@ _NEVER = datetime.fromtimestamp(0).astimezone()
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
-    """How long the list of contents says it is; 0 where there is none, which the reader then says."""
+    """The length that the list of contents states, in bytes; 0 without such a list, which the reader then reports."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_BYTES))
     tail = file.read()
@@ -188,7 +189,7 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """The path as it was meant: many programs write UTF-8 without saying so."""
+    """The path as its author meant it: many programs write UTF-8 without saying so."""
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:
@@ -205,18 +206,18 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """The outermost folder that a file lies in."""
+    """The outermost folder of a file; empty for a file in none."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
-    """The path without what would lead out of the archive."""
+    """The path without the parts that would lead out of the archive."""
     return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """When it says it was changed, in this machine's time, which an archive does not name; 1970 for no time at all."""
+    """The date of change in this machine's time, since an archive names no zone; 1970 for no date at all."""
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):
@@ -224,7 +225,7 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
-    """Why an entry is not read, in a sentence."""
+    """Why an entry is not read, in a sentence; None if it is read."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (

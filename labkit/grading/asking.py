@@ -1,7 +1,7 @@
 """An answer that lives in a sandbox, as a judge meets it: questions go out as JSON, plain values come back.
 
-Whatever breaks the rules of this conversation is a failed answer: too late, too large, no JSON, not plain, another
-answer to the same question. Nothing here trusts what comes back, and nothing here judges it.
+An answer that breaks the rules of this conversation has failed: too late, too large, no JSON, not plain, another answer
+to the same question. This module must not trust a reply, and must not judge it.
 """
 
 import socket
@@ -21,20 +21,20 @@ AGAIN = 16
 
 @dataclass(frozen=True)
 class Patience:
-    """How long and how much one answer may take."""
+    """The limits of time, in seconds, and of size for one answer."""
 
     call_seconds: float = 5.0
     item_seconds: float = 30.0
-    """All questions of one item. What the judge needs between them is not the learner's."""
+    """For all questions of one item, without the time that the judge needs between them."""
     search_seconds: float = 600.0
-    """From the first question to the last, since some answers lead a judge into a search without end."""
+    """From the first question to the last, since some answers lead a judge into an endless search."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
 
 
 class Unanswered(AnswerFailed):
-    """A failed answer. `kind` says what happened in words of the grader's own, which cannot carry a hidden value."""
+    """A failed answer. `kind` names the failure in words of the grader's own, which cannot carry a hidden value."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """The `Answer` behind a connection. `deadline` (of `time.monotonic`) ends it whatever else it has left."""
+    """The `Answer` behind a connection. No answer counts after `deadline` (of `time.monotonic`)."""
 
     def __init__(
         self,
@@ -63,27 +63,27 @@ class RemoteAnswer:
         self._repeated = 0
         self.calls = 0
         self.waited = 0.0
-        """Seconds that the learner's side has needed so far."""
+        """Seconds that the sandbox has needed for its answers so far."""
         self.lost: str | None = None
-        """Why no further question can be asked, if so."""
+        """Why no further question can be asked; None if one can."""
 
     def value(self) -> Plain:
-        """The constant that was answered. Raises `MissingSolution`, `AnswerFailed`."""
+        """The learner's constant. Raises `MissingSolution`, `AnswerFailed`."""
         return self._answer(b'{"do":"value"}')
 
     def call(self, *arguments: Plain) -> Plain:
-        """What the learner's function answers. Raises `MissingSolution`, `AnswerFailed`."""
+        """The value of the learner's function. Raises `MissingSolution`, `AnswerFailed`."""
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def greet(self) -> bool:
-        """Whether there is anybody to ask at all."""
+        """Whether the other end answers at all."""
         try:
             return _plain(self._ask(b'{"hello":true}')) is True
         except (AnswerFailed, MissingSolution):
             return False
 
     def repeat(self) -> None:
-        """Asks some questions once more. Raises `AnswerFailed` where the answer is another one now."""
+        """Asks some questions once more. Raises `AnswerFailed` if one of the answers differs now."""
         step = max(1, len(self._known) // AGAIN)
         for question in list(self._known)[::step]:
             self._compare(question)

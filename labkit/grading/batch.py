@@ -1,4 +1,4 @@
-"""Grades many submissions at once: chooses what has changed, deals it to workers, and survives what they die of.
+"""Grades many submissions at once: selects those that have changed, deals them to workers, and survives dead workers.
 
 What is done is on disk, record by record; a batch that was killed goes on where it stopped. This module must not look
 into submissions.
@@ -40,12 +40,12 @@ from labkit.teach.exercises.moved import now
 _TRIES = 2
 
 Tell = Callable[[int, int, str], None]
-"""Is told how many submissions are done, of how many, and which one was the last."""
+"""Called with the number of submissions that are done, the number of all, and the name of the latest one."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a person asked to be graded."""
+    """The options of one batch."""
 
     given: Sequence[Path]
     out: Path
@@ -61,18 +61,18 @@ class Order:
     only: Sequence[str] = ()
     """Students who are graded anew, each by name, id or key; nobody else is then graded."""
     exercises: Sequence[str] = ()
-    """What is graded anew, if not all; nothing else is then graded."""
+    """Exercises that are graded anew, if not all; no other is then graded."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """What is said about the class, and remembered in the folder."""
+    """Options about the class, which the output folder remembers."""
     shard: shards.Shard | None = None
-    """The part of the batch that is this one's; `None`: all."""
+    """The part of the batch that this process grades; `None`: all."""
     parts: Sequence[Path] = ()
     """Folders of other batches whose records are taken over where they still stand."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a batch has done."""
+    """The result of a batch, in numbers of submissions."""
 
     seed: int
     graded: int
@@ -88,7 +88,7 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grades what has no record yet or has changed. Raises `InvalidInput`, `GradingError`."""
+    """Grades submissions that have no record yet or have changed. Raises `InvalidInput`, `GradingError`."""
     begun = time.monotonic()
     course = courses.load(order.course)
     order = replace(
@@ -122,7 +122,7 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Has Spark do the batch in shards; what is left to do is to take over their records, which is ordered here.
+    """Grades the batch in shards on Spark; returns the order that takes over the records of the shards.
 
     Raises `JobFailed`, `ServiceUnavailable`, `InvalidInput`.
     """
@@ -152,7 +152,7 @@ def _chosen(
     submissions: Sequence[Submission],
     seed: int,
 ) -> list[Submission]:
-    """What is to be graded: what was asked for, or else what has changed."""
+    """The submissions to grade: those that were asked for, or else those without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -166,7 +166,7 @@ def _chosen(
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """The key of the student who is called so. Raises `InvalidInput` when it is nobody, or several."""
+    """The key of the student with this name, id or account. Raises `InvalidInput` for nobody, and for several."""
     if any(one.key == name for one in submissions):
         return name
     keys = sorted(
@@ -194,7 +194,7 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
 def _setting(
     order: Order, course: courses.Course, seed: int, work: Path
 ) -> tasks.Setting:
-    """What all workers share; chooses the level of isolation."""
+    """The setting that all workers share; chooses the level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
@@ -225,7 +225,7 @@ def _deal(
     work: Path,
     tell: Tell,
 ) -> list[tasks.SubmissionOutcome]:
-    """Gives each worker the next submission when it is done with one."""
+    """Gives each worker the next submission when it is done with one; returns the outcomes."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
@@ -233,30 +233,31 @@ def _deal(
         queue.SimpleQueue()
     )
     count = min(len(todo), order.workers or cores())
-    hands = [
-        _Hand(_placed(setting, work, number), waiting, done) for number in range(count)
+    threads = [
+        _WorkerThread(_placed(setting, work, number), waiting, done)
+        for number in range(count)
     ]
-    told: list[tasks.SubmissionOutcome] = []
+    outcomes: list[tasks.SubmissionOutcome] = []
     try:
-        for hand in hands:
-            hand.start()
-        while len(told) < len(todo):
-            one, tries, said = done.get()
-            if said.error is not None and tries < _TRIES:
+        for thread in threads:
+            thread.start()
+        while len(outcomes) < len(todo):
+            one, tries, outcome = done.get()
+            if outcome.error is not None and tries < _TRIES:
                 waiting.put((one, tries + 1))
                 continue
-            if said.error is not None:
-                said.graded = _write_failure(one, said.error, setting, order)
-            told.append(said)
-            tell(len(told), len(todo), said.name)
+            if outcome.error is not None:
+                outcome.graded = _write_failure(one, outcome.error, setting, order)
+            outcomes.append(outcome)
+            tell(len(outcomes), len(todo), outcome.name)
     finally:
-        for hand in hands:
-            hand.stop()
-    return told
+        for thread in threads:
+            thread.stop()
+    return outcomes
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return (
         len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -274,7 +275,7 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 def _write_failure(
     one: Submission, why: str, setting: tasks.Setting, order: Order
 ) -> bool:
-    """Writes a record of what could not be graded; whether it is settled by that."""
+    """Writes the record of a submission that could not be graded; returns whether that settles it."""
     course = courses.load(order.course)
     path = record_path(order.out, one)
     record = new_record(one, course, setting)
@@ -284,8 +285,8 @@ def _write_failure(
     return record.graded()
 
 
-class _Hand(threading.Thread):
-    """Drives one worker process: hands it a submission, waits, and starts another one when it has died."""
+class _WorkerThread(threading.Thread):
+    """Drives one worker process: hands it a submission, waits, and starts another process when one has died."""
 
     def __init__(
         self,
@@ -300,7 +301,7 @@ class _Hand(threading.Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Until it is stopped."""
+        """Hands out submissions until `stop`."""
         while not self._stopped:
             with suppress(queue.Empty):
                 one, tries = self._waiting.get(timeout=0.1)
@@ -312,7 +313,7 @@ class _Hand(threading.Thread):
         try:
             connection = self._worker()
             send(connection, tasks.encode(one))
-            told: tasks.SubmissionOutcome = tasks.decode(
+            outcome: tasks.SubmissionOutcome = tasks.decode(
                 receive(connection, tasks.MOST, time.monotonic() + seconds),
                 tasks.SubmissionOutcome,
             )
@@ -324,7 +325,7 @@ class _Hand(threading.Thread):
                 graded=False,
                 error=f"The worker that graded it died or hung ({error}).",
             )
-        return told
+        return outcome
 
     def _worker(self) -> socket.socket:
         if self._connection is None:
@@ -339,7 +340,7 @@ class _Hand(threading.Thread):
         return self._connection
 
     def stop(self) -> None:
-        """Ends the worker, also in the middle of its work; its sandbox ends with it."""
+        """Ends the worker process, even in the middle of its work; its sandbox ends with it."""
         self._stopped = True
         if self._connection is not None:
             with suppress(OSError):

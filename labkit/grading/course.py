@@ -1,6 +1,6 @@
-"""What is graded: exercises, the notebooks that ask them as they were released, and their hidden variants.
+"""A course to grade: its exercises, its notebooks as they were released, and its hidden variants.
 
-The lab's own, or an instructor's from a Python file that need not be public. This module must not grade.
+The course is the lab's own, or an instructor's from a Python file that need not be public. This module must not grade.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ Variants = Callable[[str, int], Sequence[Variant]]
 
 @dataclass(frozen=True)
 class Course:
-    """Everything that grading needs to know of what is asked."""
+    """The exercises of a course, its released notebooks and its hidden variants."""
 
     name: str
     exercises: Mapping[str, Exercise]
@@ -30,7 +30,7 @@ class Course:
     """The folder with the learners' copies, as they were released."""
     variants: Variants
     digest: str
-    """Changes with every file that a grade depends on."""
+    """A digest of every file that a grade depends on."""
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
         """The exercises of a notebook, in the order of the course."""
@@ -61,7 +61,7 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """The lab's own course, or that of a file. Raises `InvalidInput`."""
+    """The lab's own course, or the course of a file. Raises `InvalidInput`."""
     return _own() if file is None else _of_file(file)
 
 
@@ -77,7 +77,7 @@ def _own() -> Course:
 
 @cache
 def _of_file(file: Path) -> Course:
-    """A file with EXERCISES (a list), NOTEBOOKS (a folder beside it), variants(name, seed), and perhaps COURSE."""
+    """The course of a file with EXERCISES (a list), NOTEBOOKS (a folder), variants(name, seed), and perhaps COURSE."""
     module = _loaded(file)
     missing = [
         name
@@ -114,7 +114,7 @@ def _loaded(file: Path) -> ModuleType:
 
 
 def _digest(files: Sequence[Path]) -> str:
-    found = hashlib.sha256(__version__.encode())
+    digest = hashlib.sha256(__version__.encode())
     for file in sorted(files):
-        found.update(file.name.encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]

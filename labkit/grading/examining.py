@@ -1,7 +1,7 @@
 """Runs one prepared notebook in sandboxes until each of its exercises has its points.
 
-A cell that ends the kernel, hangs or floods costs its own exercise: the notebook is run again without it, in a new
-sandbox, and the others are asked. This module must not choose what is executed.
+A cell that ends the kernel, hangs or floods costs its own exercise: the notebook is run again without the cell, in a
+new sandbox, and the other exercises are asked. This module must not choose what is executed.
 """
 
 import time
@@ -27,7 +27,7 @@ from labkit.teach.exercises.contract import AnswerFailed, Exercise, Kind, Varian
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
 _OURS = {"no sandbox", "failed"}
-"""Ends of a run that say nothing about what was submitted."""
+"""Ends of a run that say nothing about the submitted code."""
 _SHOWN = {
     "timeout": "ran too long",
     "dead": "ended the kernel",
@@ -40,7 +40,7 @@ _SHOWN = {
 
 @dataclass
 class ExaminationResult:
-    """What came of it."""
+    """The items, the notes and the exceeded limits of one notebook."""
 
     items: dict[str, ItemRecord] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -50,24 +50,24 @@ class ExaminationResult:
 
 @dataclass
 class Examination:
-    """One notebook on its way to its points."""
+    """The grading of one notebook, run by run."""
 
     prepared: PreparedNotebook
     hidden: Hidden
     sandbox: Sandbox
     patience: Patience
     spark: JudgeOf
-    """Judges what needs Spark."""
+    """The judge of exercises that need Spark."""
     made: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
-    """The cells that are left out by now."""
+    """The numbers of the cells that are left out by now."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
-    """Answers that are known, and judged when the sandbox is gone."""
+    """Known answers, which are judged when the sandbox is gone."""
     deadline: float = 0.0
-    """When the submission has used its time, which does not run while a judge searches."""
+    """The end of the submission's time (of `time.monotonic`), moved on while a judge searches."""
 
     def run(self) -> ExaminationResult:
-        """Every exercise that was attempted gets its points. Raises `GradingError` when sandboxes do not work."""
+        """Gives points to every attempted exercise. Raises `GradingError` when sandboxes do not work."""
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
@@ -85,9 +85,9 @@ class Examination:
         return self.made
 
     def _left(self) -> list[Exercise]:
-        """What is still to be asked: texts that a person reads first, functions last.
+        """The exercises still to be asked: texts that a person reads first, functions last.
 
-        A function can tell the rest of its notebook what it is asked. What came before it cannot hold that.
+        A function can tell the rest of its notebook what it is asked. Answers that came before it cannot hold that.
         """
         left = [
             one
@@ -97,7 +97,7 @@ class Examination:
         return sorted(left, key=_asked_late)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Leaves out the cell at which a run ended; its exercise has failed."""
+        """Leaves out the cell at which a run ended, and fails its exercise."""
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
             raise GradingError(
                 f"The sandbox did not start: {ended.because or ended.how}."
@@ -132,7 +132,7 @@ class Examination:
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
-        """Asks for one answer after the other, as long as there is anybody to ask."""
+        """Asks for one answer after the other, until the sandbox has ended."""
         for number, (exercise, connection) in enumerate(
             zip(left, run.answers, strict=True)
         ):
@@ -154,7 +154,7 @@ class Examination:
         self.made.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """The first that is asked does not even greet: what ran before it has broken the notebook, or time is up."""
+        """Fails the first exercise if nobody greets: earlier code has broken the notebook, or time is up."""
         ended = run.ended()
         how = (
             ended.how
@@ -211,10 +211,10 @@ def _at_length(how: str, limits: Limits) -> str:
 def unattempted(
     prepared: PreparedNotebook, exercises: Sequence[Exercise]
 ) -> dict[str, ItemRecord]:
-    """The exercises that are not asked, each with the reason."""
-    found = {}
+    """Items of the exercises that are not asked, each with the reason."""
+    items = {}
     for exercise in exercises:
         if exercise.name in prepared.missing:
-            item = found[exercise.name] = ItemRecord(exercise.name, exercise.points)
+            item = items[exercise.name] = ItemRecord(exercise.name, exercise.points)
             not_attempted(item, prepared.missing[exercise.name])
-    return found
+    return items

@@ -1,4 +1,4 @@
-"""What went wrong in a learner's code, in its own words, where these words can hold nothing that is hidden.
+"""Explains an error of a learner's code in the words of that error, where these cannot hold anything hidden.
 
 A learner's code that was asked hidden questions could put them into its errors. So the words come from a run in which
 nothing but the first visible question of each exercise is asked, or from the text of the cell. This module must not
@@ -22,7 +22,7 @@ _SECONDS = 30.0
 _PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
 _MOST = 300
 _SILENT = ("failed with an error", "no plain value", "gave no function")
-"""What the page says of an answer that failed, without a word of its own."""
+"""Phrases of the page for an answer that failed without a word of its own."""
 
 
 def explain(
@@ -31,7 +31,7 @@ def explain(
     without: Iterable[int],
     sandbox: Sandbox,
 ) -> None:
-    """Adds to each item that failed what is wrong, as far as it can be told."""
+    """Adds the error to each failed item, as far as it can be shown."""
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -49,7 +49,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """What the cell shows without being run."""
+    """The error that the text of a cell shows without being run; empty if it shows none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -69,7 +69,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
 
 
 def _given_names(tree: ast.Module) -> set[str]:
-    """Every name that a cell gives to something, on whatever level; too many rather than too few."""
+    """Every name that a cell binds, on whatever level; too many rather than too few."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

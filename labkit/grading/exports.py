@@ -1,6 +1,6 @@
-"""What learning platforms take back: a table of points in each one's own form, and feedback under its own file names.
+"""Exports for learning platforms: a table of points in each one's form, and feedback under its file names.
 
-Only for platforms that the submissions came from, or that the roster is of. This module must not compute points.
+Only for platforms of the submissions or of the roster. This module must not compute points.
 """
 
 import io
@@ -18,7 +18,7 @@ from labkit.host import durable
 
 FOLDER = "exports"
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
-"""The date of every entry: the same points make the same archive."""
+"""The date of every entry, so that the same points make the same archive."""
 
 
 def write(
@@ -28,7 +28,7 @@ def write(
     course: str,
     rules: Rules,
 ) -> None:
-    """Writes what fits the platforms of this class; `pages` are the feedback by the key of a row."""
+    """Writes the exports for the platforms of this class; `pages` holds the feedback by the key of a row."""
     platforms = {record.platform for row in book.rows for record in row.records}
     platforms |= {
         kind.value for row in book.rows if row.member for kind, _ in row.member.accounts
@@ -59,7 +59,7 @@ def write(
 def _of_platform(
     book: Gradebook, platform: Platform
 ) -> Iterable[tuple[Row, str, list[Record]]]:
-    """Every student of a platform by the account there, with what was handed in under it."""
+    """Every student of a platform, by the account there, with the records under that account."""
     for row in book.rows:
         accounts: dict[str, list[Record]] = {
             account: []
@@ -110,7 +110,7 @@ def _comments(row: Row, asked_names: set[str]) -> str:
 
 
 def _canvas(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
-    """A gradebook: a student is known by the number in the second column alone."""
+    """A gradebook, in which the number in the second column alone identifies a student."""
     yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
     for row, account, _ in _of_platform(book, Platform.CANVAS):
@@ -138,13 +138,13 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
     Platform.CANVAS: lambda upload: f"{PurePath(upload).stem}-feedback.html",
     Platform.BRIGHTSPACE: lambda upload: f"{upload}/feedback.html",
 }
-"""Where each platform that takes feedback in one archive looks for it, by the name that it gave to what was handed in."""
+"""The path at which each platform looks for feedback in one archive, by its name for the upload."""
 
 
 def _feedback_names(
     book: Gradebook, platform: Platform, name_of: Callable[[str], str]
 ) -> dict[str, str]:
-    """The key of a row by the name of its feedback."""
+    """The key of a row by the path of its feedback."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

@@ -1,7 +1,7 @@
 """The pages and the table that a batch leaves: grades.csv, a page for each student, a summary for the instructor.
 
-All come from the records, the marks and the rules, and can be made anew from them at any time. A student's page holds
-no hidden parameter, no hidden trace and nothing of another student. This module must not grade.
+All of them come from the records, the marks and the rules, and can be made anew from these at any time. A student's
+page holds no hidden parameter, no hidden trace and nothing of another student. This module must not grade.
 """
 
 from pathlib import Path
@@ -16,11 +16,11 @@ from labkit.grading.tables import amount
 from labkit.host import durable
 
 BY_HAND = "by_hand"
-"""The folder with what a person reads and fills in."""
+"""The folder of the texts that a person reads, and of the marks to fill in."""
 
 
 def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[Record]:
-    """Makes the table and all pages of an output folder; the records that they show."""
+    """Writes the table and all pages of an output folder; returns the records that they show."""
     kept, _ = write_book(out, course, policy or Policy())
     return kept
 
@@ -28,7 +28,7 @@ def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[R
 def write_book(
     out: Path, course: Course, policy: Policy
 ) -> tuple[list[Record], Gradebook]:
-    """Makes the table and all pages; the records that they show, and the gradebook."""
+    """Writes the table and all pages; returns the records that they show, and the gradebook."""
     kept, complaints = records.read_all(out / "records")
     book = gradebook(kept, course, policy)
     book.doubts += complaints
@@ -61,7 +61,7 @@ def _replace_changed(path: Path, text: str) -> None:
 def _feedback_pages(
     out: Path, book: Gradebook, policy: Policy, environment: Environment
 ) -> dict[str, str]:
-    """Writes a page for everybody who has handed something in; the pages by the row's key."""
+    """Writes a page for everybody who has handed something in; returns the pages by the row's key."""
     template = environment.get_template("feedback.html.jinja")
     written = {}
     for row in book.rows:
@@ -79,7 +79,7 @@ def _feedback_pages(
 def _write_by_hand(
     folder: Path, book: Gradebook, policy: Policy, environment: Environment
 ) -> None:
-    """Writes the texts to read and what there is to fill in, where there is anything."""
+    """Writes the texts to read, and the marks to fill in, if there are any."""
     texts = pages.texts(book)
     if not texts:
         return
@@ -104,9 +104,9 @@ def _write_by_hand(
 
 
 def table(book: Gradebook) -> str:
-    """One row a student, one column an exercise; empty where nobody has graded it yet.
+    """A row for each student, a column for each exercise; empty where nobody has graded it yet.
 
-    At the end stand columns for what not every class has: ids, penalties, points still to come.
+    At the end stand columns that not every class has: ids, penalties, points still to come.
     """
     more = _further_columns(book)
     titles = ["student", *(one.name for one in book.asked), "total", "late"]
@@ -127,7 +127,7 @@ def table(book: Gradebook) -> str:
 
 
 def _further_columns(book: Gradebook) -> list[tuple[str, list[str]]]:
-    """Columns that say something in this class."""
+    """Columns in which at least one row of this class has a value that matters."""
     rows = book.rows
     penalties = [
         ", ".join(

@@ -1,9 +1,9 @@
-"""The variants that grades come from: drawn anew from the seed of a grading run, and never given to a learner.
+"""The hidden variants, from which grades come: drawn anew from the seed of a grading run, never given to a learner.
 
-They differ from the public ones in what an answer could have learnt by heart: participants, words, batch sizes, budgets
-of faults, and which rule of a system is left out. Whatever is drawn, each kind of fault comes in at least one variant.
-Predictions and choices among statements are participation items: their one variant is the public one. This module
-must not judge, and must not be in what learners get.
+Hidden variants differ from public ones in what an answer could have learnt by heart: participants, words, batch sizes,
+budgets of faults, and which rule of a system is left out. Whatever is drawn, each kind of fault comes in at least one
+variant. Predictions and choices among statements are participation items: their one variant is the public one. This
+module must not judge, and must not be in what learners get.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.registry import find
 
 Drawn = Sequence[tuple[str, Mapping[str, object]]]
-"""Names and parameters."""
+"""Names and parameters of variants."""
 System = tuple[str, dict[str, object]]
 """A simulator's configuration, by name."""
 
@@ -27,14 +27,14 @@ WORDS = (
     "spark-spark-flink",
     "flink-spark-flink",
 )
-"""Three words, of which one comes twice."""
+"""Three words, two of which are equal."""
 TOGETHER = (
     "hello-hello-world",
     "world-hello-hello",
     "spark-spark-flink",
     "stream-table-table",
 )
-"""The same with both in one batch of two, or in one of three."""
+"""Three words whose equal ones share one batch of two, or one of three."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
 """Three different words, which three tasks write."""
 ALIKE = (
@@ -249,7 +249,7 @@ def _systems(chance: Random, good: Sequence[System], bad: Sequence[System]) -> D
 
 
 def _assembled(system: Mapping[str, object], **parts: object) -> Drawn:
-    """A variant with states that are put together."""
+    """A variant with states that are put together from parts."""
     return [("put together", {"assembled": (("put together", system, parts),)})]
 
 
@@ -283,7 +283,7 @@ def _cut(chance: Random) -> Drawn:
 
 
 def _stars(chance: Random) -> Drawn:
-    """Three transfers to one of four processes, and three from one of them, which has got the money for it before."""
+    """Three transfers to one of four processes; and three from one process, which received the money before."""
     middle, *others = chance.sample(range(4), 4)
     channel = {tuple(pair): number for number, pair in enumerate(ends(4))}
     inward = [channel[other, middle] for other in others]
@@ -470,7 +470,7 @@ def _sink(chance: Random) -> Drawn:
 
 
 def _orphans(chance: Random) -> Drawn:
-    """Names that are easily mixed up, batches of one and of two digits, a quote, another database, nobody's names."""
+    """Names that are easily mixed up, batches of one and of two digits, a quote, another database, strange names."""
     job = chance.choice(("sum_1", "week_2", "top_5"))
     quoted = chance.choice(("o'clock", "today's", "x'y"))
     nine = chance.choice((9, 99))
@@ -536,7 +536,7 @@ def _orphans(chance: Random) -> Drawn:
 
 
 def _visible(chance: Random) -> Drawn:
-    """Every short log under other names, and long ones in which names come again behind both kinds of markers."""
+    """Every short log under other names, and long logs in which names recur after both kinds of markers."""
     one, two = chance.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
     names = (one, two, "late")
     again = (
@@ -671,4 +671,4 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "09c-early": _early,
     "09-visible": _visible,
 }
-"""Who draws the variants of an exercise: one line for each that is judged by what it does."""
+"""The function that draws the variants of each exercise that is judged by what it does; one line each."""

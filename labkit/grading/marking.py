@@ -1,7 +1,7 @@
 """Gives points: asks an answer by its public and its hidden variants, and says why it is right or wrong.
 
 All or nothing: a recovery that is right in two schedules of three is not right. The judges run here, in the grader's
-process; from the learner's code come only the answers they ask for. This module must not start processes.
+process; from the learner's code come only answers to their questions. This module must not start processes.
 """
 
 import time
@@ -28,18 +28,18 @@ _HIDDEN = "A hidden variant of the question was not passed."
 
 
 class Repeatable(Answer, Protocol):
-    """An answer that can be asked once more what it was asked."""
+    """An answer that can be asked its questions once more."""
 
     calls: int
-    """Questions so far."""
+    """The number of questions so far."""
 
     def repeat(self) -> None:
-        """Raises `AnswerFailed` where the answer is another one now."""
+        """Asks questions once more. Raises `AnswerFailed` if one of the answers differs now."""
         ...
 
 
 class KnownAnswer:
-    """A constant that was asked for already."""
+    """A constant that is known already."""
 
     calls = 1
 
@@ -51,15 +51,15 @@ class KnownAnswer:
         return self._known
 
     def call(self, *arguments: Plain) -> Plain:
-        """It is not a function."""
+        """Raises `Unanswered`: a constant is no function."""
         raise Unanswered("it is a constant, and not a function", "gave no function")
 
     def repeat(self) -> None:
-        """It is known, so it cannot change."""
+        """Does nothing, since a known constant cannot change."""
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Judges in this process."""
+    """Judges an answer in this process."""
     return exercise.judge(answer, variant)
 
 
@@ -69,7 +69,7 @@ def mark(
     hidden: Sequence[Variant],
     judge: JudgeOf = judge_here,
 ) -> ItemRecord:
-    """The points of one exercise and why. Raises `GradingError` when its judge fails."""
+    """The item of one exercise, with its points and the reason. Raises `GradingError` when the judge fails."""
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
     try:
@@ -100,16 +100,16 @@ def _judge_all(
     hidden: Sequence[Variant],
     judge: JudgeOf,
 ) -> None:
-    """Every public variant, then every hidden one; the first that is not passed decides."""
+    """Judges every public variant, then every hidden one; the first variant that is not passed decides."""
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     for variants, is_hidden in ((exercise.public, False), (hidden, True)):
         for variant in variants:
-            found = _judged(exercise, answer, variant, judge)
-            item.variants.append(_kept(variant, found, hidden=is_hidden))
-            if not found.passed:
-                item.status, item.reason = "wrong", found.message
+            finding = _judged(exercise, answer, variant, judge)
+            item.variants.append(_kept(variant, finding, hidden=is_hidden))
+            if not finding.passed:
+                item.status, item.reason = "wrong", finding.message
                 item.shown = (
-                    (found.general or _HIDDEN) if is_hidden else _in_words(found)
+                    (finding.general or _HIDDEN) if is_hidden else _in_words(finding)
                 )
                 return
             passed, count = item.hidden if is_hidden else item.public
@@ -125,49 +125,56 @@ def _judged(
     exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
 ) -> Finding:
     try:
-        found = judge(exercise, answer, variant)
+        finding = judge(exercise, answer, variant)
     except (MissingSolution, AnswerFailed, GradingError):
         raise
     except Exception as error:
         raise GradingError(
             f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
         ) from error
-    if type(found) is not Finding or found.passed not in {True, False}:
+    if type(finding) is not Finding or finding.passed not in {True, False}:
         raise GradingError(f"The judge of {exercise.name} gave no finding.")
-    return found
+    return finding
 
 
-def _kept(variant: Variant, found: Finding, *, hidden: bool) -> VariantRecord:
+def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
     parameters = {name: repr(value)[:500] for name, value in variant.parameters}
-    sentences = (found.message[:2000], found.observed[:2000], found.expected[:2000])
+    sentences = (
+        finding.message[:2000],
+        finding.observed[:2000],
+        finding.expected[:2000],
+    )
     return VariantRecord(
         variant.name,
         hidden,
-        found.passed,
+        finding.passed,
         *sentences,
-        found.trace,
-        found.at,
+        finding.trace,
+        finding.at,
         parameters,
     )
 
 
-def _in_words(found: Finding) -> str:
-    """What a judge said, observed against expected."""
+def _in_words(finding: Finding) -> str:
+    """The words of a finding, observed against expected."""
     seen = " ".join(
         f"{word}: {said}"
-        for word, said in (("Observed", found.observed), ("Expected", found.expected))
+        for word, said in (
+            ("Observed", finding.observed),
+            ("Expected", finding.expected),
+        )
         if said
     )
-    return f"{found.message} {seen}".strip()[:2000]
+    return f"{finding.message} {seen}".strip()[:2000]
 
 
 def not_attempted(item: ItemRecord, why: str) -> None:
-    """No answer: no points, and no reproach."""
+    """Marks an item as not attempted: no points, and no reproach."""
     item.points, item.status, item.reason, item.shown = 0, "not attempted", why, why
 
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
-    """An answer that gave none: no points. `kind` holds nothing of the learner's, so no hidden value either."""
+    """Marks an item as failed: no points. `kind` holds nothing of the learner's, so no hidden value either."""
     item.points, item.status, item.reason, item.shown = (
         0,
         "failed",
@@ -177,6 +184,6 @@ def failed(item: ItemRecord, reason: str, kind: str) -> None:
 
 
 def not_graded(item: ItemRecord, why: str) -> None:
-    """Grading itself failed: neither points nor none."""
+    """Marks an item as not graded, since grading itself failed: neither points nor zero."""
     item.points, item.status, item.reason = None, "not graded", why
     item.shown = "It could not be graded; your instructor knows."

@@ -1,7 +1,7 @@
-"""Points and comments that a person gives: read from files that are never written again once they are there.
+"""Points and comments that a person gives, read from files that labkit never writes again.
 
-One line is one student's exercise, or one part of it. Points for an exercise that a machine has judged replace the
-machine's. What there is to fill in is written under a name that is new. This module must not compute a grade.
+One line is one student's exercise, or one part of it. Points for an exercise that a judge has graded replace the
+judge's. Lines to fill in are written under a new name. This module must not compute a grade.
 """
 
 import math
@@ -22,11 +22,11 @@ _MOST_POINTS = 10_000.0
 
 @dataclass(frozen=True)
 class Mark:
-    """What a person says of one student's exercise, or of one part of it."""
+    """The mark for one student's exercise, or for one part of it."""
 
     place: str
     student: str
-    """As it is written there: a key, an id, an address or a name."""
+    """The student as written in the file: a key, an id, an address or a name."""
     exercise: str
     part: str
     points: float | None
@@ -35,17 +35,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class HandMarks:
-    """All that was said of one student's exercise."""
+    """All marks for one student's exercise, taken together."""
 
     points: float | None = None
-    """`None` while a part of it, or all, is still to be given."""
+    """`None` while a part of the exercise, or all of it, has no points yet."""
     comments: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     place: str = ""
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """The marks in a file. Raises `InvalidInput`; a line without points and comment says nothing yet."""
+    """The marks in a file, without lines that have neither points nor comment. Raises `InvalidInput`."""
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
     if missing := [
@@ -92,7 +92,7 @@ def _points(row: tables.Row) -> float | None:
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
-    """What was said of one student's exercise, taken together: the last word on each part counts."""
+    """The marks for one student's exercise, taken together: the last points for each part count."""
     listed = list(marks)
     parts = {mark.part: mark.points for mark in listed if mark.points is not None}
     comments = {
@@ -111,21 +111,21 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
 
 
 class Wanted(NamedTuple):
-    """A text of one student that nobody has given points for."""
+    """One student's text that has no points yet."""
 
     keys: tuple[str, ...]
-    """What the student can be called; the first is written down."""
+    """Names that identify the student; the first one is written down."""
     name: str
     exercise: str
     most: float
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path | None:
-    """Writes what there is to fill in into a new file.
+    """Writes the lines that are to be filled in into a new file.
 
-    What stands in an earlier one is left out, filled in or not. `None` when there is nothing more.
+    A line of an earlier file is left out, filled in or not. `None` when there is no further line.
     """
-    there = {
+    listed = {
         (
             row.cells.get("student", "").lstrip("'"),
             row.cells.get("exercise"),
@@ -138,7 +138,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
         (one.keys[0], one.name, one.exercise, part, points, "", "")
         for one in wanted
         for part, points in (rules.rubric.get(one.exercise) or {"": one.most}).items()
-        if not any((key, one.exercise, part) in there for key in one.keys)
+        if not any((key, one.exercise, part) in listed for key in one.keys)
     ]
     if not lines:
         return None
@@ -149,14 +149,14 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
 
 
 def templates(folder: Path) -> list[Path]:
-    """The files to fill in that there are, the oldest first."""
+    """The files to fill in, the oldest first."""
     return sorted(
         folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name)
     )
 
 
 def _new(folder: Path) -> Path:
-    """A name that no file has."""
+    """A path that does not exist yet."""
     number = 1
     while (
         path := folder / (f"marks-{number}.csv" if number > 1 else "marks.csv")

@@ -1,4 +1,4 @@
-"""The folder that a batch writes into: what it is for, who writes into it now, and which records in it still stand.
+"""The output folder of a batch: its course and seed, the batch that writes into it, and the records that are valid.
 
 One batch at a time writes into a folder; a batch that was killed leaves nothing that the next one cannot use. This
 module must not grade.
@@ -27,29 +27,29 @@ _FOLDERS = ("records", "feedback", "executed")
 
 
 class Head(msgspec.Struct):
-    """What all records of an output folder have in common."""
+    """The facts that all records of an output folder share."""
 
     course: str
     seed: int
     format: int = 1
     options: dict[str, str] = {}
-    """What was said about the class the last time, and holds until something else is said."""
+    """The latest options about the class, which hold until an option is given anew."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """An output folder that nobody else writes into meanwhile."""
+    """An output folder that no other batch writes into meanwhile."""
 
     seed: int
     work: Path
-    """A folder that is gone afterwards."""
+    """A working folder, removed afterwards."""
 
 
 @contextmanager
 def opened(
     out: Path, course: str, seed: int | None, options: Mapping[str, str]
 ) -> Iterator[Output]:
-    """The output folder, ready to be written into. Raises `InvalidInput` when it is for something else, or in use."""
+    """The output folder, ready to be written into. Raises `InvalidInput` for another course's folder, or one in use."""
     _head(out, course, seed)
     durable.make_folder(out)
     with _locked(out):
@@ -72,7 +72,7 @@ def opened(
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Holds the folder itself, which nobody replaces; the end of the process lets it go."""
+    """Holds a lock on the folder itself, which nobody replaces; the end of the process releases the lock."""
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
@@ -87,7 +87,7 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """What was said about the class the last time that a batch wrote there."""
+    """The options about the class that the latest batch of a folder has stored; empty without one."""
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -96,7 +96,7 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """What an output folder is for. Raises `InvalidInput` when it is for something else."""
+    """The head of an output folder, new or read. Raises `InvalidInput` for a folder of another purpose."""
     path = out / HEAD
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
@@ -131,19 +131,19 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a batch that was killed before its first word has left this."""
+    """Whether a batch that was killed before its head was written has left this path."""
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
 
 
 def record_path(out: Path, one: Submission) -> Path:
-    """Where the record of a submission lies."""
+    """The path of a submission's record."""
     return out / "records" / f"{records.file_name(one.key, one.notebook)}.json"
 
 
 def earlier(path: Path) -> Record | None:
-    """The record that is there; a damaged one is as good as none, for it is written anew."""
+    """The record in a file; `None` for a damaged one, too, since it is written anew."""
     try:
         return records.read(path)
     except InvalidInput:
@@ -151,7 +151,7 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """The record of a submission in a folder, where it says what grading would say now."""
+    """The record of a submission in a folder, if grading anew would give the same; else `None`."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded() or not one.sha256:
         # what could not be read has no digest, and is cheap to refuse again
@@ -161,7 +161,7 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Whether the record of a submission still stands; what does not touch its points is brought up to date."""
+    """Whether the record of a submission is still valid; facts that do not touch its points are brought up to date."""
     record = stands(one, out, course, seed)
     if record is None:
         return False
@@ -179,6 +179,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Takes away what stood for a student who had handed in no notebook of the course, and has by now."""
+    """Removes records that stood for students without any notebook of the course, who have handed in one by now."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

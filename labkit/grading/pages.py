@@ -1,4 +1,4 @@
-"""What the pages of a gradebook show, as plain values for their templates.
+"""Values that the pages of a gradebook show, plain ones for their templates.
 
 A learner reads of a hidden variant only whether it was passed, and which promise was broken. This module must not write
 files and must not compute points.
@@ -29,12 +29,12 @@ def page_name(row: Row) -> str:
 
 
 def points(score: Score) -> str:
-    """Points as they stand in a table; empty where nobody has given any yet."""
+    """Points for a table; empty where nobody has given any yet."""
     return "" if score.points is None else amount(score.points)
 
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
-    """What a student's page shows."""
+    """The values of a student's page."""
     return {
         "student": row.name,
         "points": amount(row.total),
@@ -60,7 +60,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy) -> dict[str, object]:
-    """One exercise as its learner reads of it; of hidden variants only how many were passed and what went wrong."""
+    """The values of one exercise for its learner; of hidden variants only how many were passed and what went wrong."""
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
     weight = policy.rules.weight(item.name)
@@ -85,7 +85,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
 
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
-    """Who has written a text that a person reads, by exercise."""
+    """The rows with a text that a person reads, by exercise."""
     writers: dict[Exercise, list[Row]] = {}
     for exercise in book.asked:
         for row in book.rows:
@@ -98,7 +98,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 def reading(
     written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]
 ) -> dict[str, object]:
-    """What the page with all texts shows, side by side; `files` are there to be filled in."""
+    """The values of the page with all texts, side by side; `files` are the files to fill in."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "files": files,
@@ -132,7 +132,7 @@ def _text(row: Row, score: Score) -> dict[str, object]:
 def overview(
     kept: Sequence[Record], book: Gradebook, course: Course
 ) -> dict[str, object]:
-    """What the instructor's page shows."""
+    """The values of the instructor's page."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.asked}
     for record in kept:
         for item in record.items:
@@ -179,7 +179,7 @@ def overview(
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """One student's line, with where the page and the executed notebooks are."""
+    """The values of one student's line, with the paths of the page and of the executed notebooks."""
     return {
         "name": row.name,
         "id": row.id,
@@ -254,5 +254,5 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """A reason without its numbers, so that those of many students can be counted."""
+    """A reason without its numbers, so that equal reasons of many students can be counted."""
     return re.sub(r"\d+", "#", reason)[:200]

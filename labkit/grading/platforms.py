@@ -1,7 +1,7 @@
-"""Whose a file is, by the name that a learning platform gave it: one function for each platform, and a line in a table.
+"""Finds the owner of a file by the name that a learning platform gave it: one function and one line for each platform.
 
-A student is who the platform says, by its number or account, never by a name that is only shown. What a name does not
-say is left open. This module must not read notebooks and must not touch the disk.
+A student is identified by the platform's number or account, never by a name that is only shown. A fact that a name does
+not state is left open. This module must not read notebooks and must not touch the disk.
 """
 
 import re
@@ -15,14 +15,14 @@ from pathlib import PurePath
 import msgspec
 
 LONGEST = 200
-"""Characters of a name that is shown."""
+"""Characters of a shown name, at most."""
 
 
 class Platform(StrEnum):
-    """Where submissions were collected."""
+    """The source of submissions."""
 
     PLAIN = "plain"
-    """Folders, archives or files that somebody named."""
+    """Folders, archives or files that a person named."""
     MOODLE = "moodle"
     CANVAS = "canvas"
     BLACKBOARD = "blackboard"
@@ -32,7 +32,7 @@ class Platform(StrEnum):
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Somebody whom a platform names, as far as it does."""
+    """A person whom a platform names, with the facts that it states."""
 
     name: str = ""
     id: str = ""
@@ -41,41 +41,41 @@ class Person(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Origin:
-    """Whose a file is, and what its name says of when it was handed in."""
+    """The owner of a file, with the facts that its name states about the submission."""
 
     key: str
-    """What no other student has. The same student has the same one in every download of a platform."""
+    """The student's key, which no other student has, and which is the same in every download of a platform."""
     shown: str
-    """The name to show, which others may have, too."""
+    """The name to show, which other students may have, too."""
     platform: Platform = Platform.PLAIN
     account: str = ""
     """The platform's own number or name for the student."""
     late: bool = False
-    """Whether the platform marked it as late."""
+    """Whether the platform marked the file as late."""
     when: datetime | None = None
-    """The platform's date, where the name has one."""
+    """The platform's date; None: the name has none."""
     dated: bool = True
-    """Whether anything but the student says when it was handed in."""
+    """Whether the date comes from anybody but the student."""
     upload: str = ""
     """The name under which the platform takes feedback back, or the folder for it."""
     people: tuple[Person, ...] = ()
-    """Everybody who handed it in together, where the platform says so."""
+    """All people who handed the file in together, where the platform states them."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the other names in a download say: a name alone does not show where an assignment ends and a student begins."""
+    """Facts from the other names of a download: one name does not show where the student's part begins."""
 
     shaped: bool = False
-    """Whether a platform has named anything in it; other files at the outermost level are then the platform's own."""
+    """Whether a platform has named anything here; other files at the outermost level are then the platform's own."""
     wrapped: bool = False
-    """Whether all of it lies in one folder more."""
+    """Whether one further folder holds all of the files."""
     blackboard: int = 0
-    """How many words of every name belong to the course and the assignment."""
+    """The number of words of every name that belong to the course and the assignment."""
     owners: Mapping[str, Person] = field(default_factory=dict)
-    """Blackboard's own notes on who somebody is, by the beginning of the name."""
+    """People in Blackboard's own notes, by the beginning of the name."""
     submitters: Mapping[str, tuple[Person, ...]] = field(default_factory=dict)
-    """Gradescope's list of who submitted together, by folder."""
+    """Gradescope's list of people who submitted together, by folder."""
     dates: Mapping[str, datetime] = field(default_factory=dict)
     """Gradescope's dates, by folder."""
     users: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ NOTHING_BESIDE = Context()
 
 
 def text(name: str) -> str:
-    """A name that can be stored and shown anywhere: bytes that are no UTF-8 are spelled out, and nothing is lost."""
+    """A name that can be stored and shown anywhere: bytes that are no UTF-8 are spelled out, and none is lost."""
     spelled = name.replace("\\", "\\\\")
     try:
         raw = spelled.encode("utf-8", "surrogateescape")
@@ -96,7 +96,7 @@ def text(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as a page shows it: without what cannot be printed, and not too long."""
+    """A name for a page: without characters that cannot be printed, and not too long."""
     plain = unicodedata.normalize("NFC", text(name))
     letters = "".join(letter if letter.isprintable() else "_" for letter in plain)
     return " ".join(letters.split())[:LONGEST] or "nobody"
@@ -225,17 +225,17 @@ _PLATFORMS: Sequence[Callable[..., Origin | None]] = (
     _blackboard,
     _canvas,
 )
-"""Each reads one name, of a folder or of a file, and says whose it is if it is of its kind."""
+"""Each function reads the name of a folder or of a file; it returns the owner, or None for another platform's name."""
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Whose a folder or file is by its name, if a platform has named it."""
+    """The owner of a folder or file by its name; None if no platform has named it."""
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
 
 def plain_origin(name: str) -> Origin:
-    """The student who is called exactly so."""
+    """The student with exactly this name."""
     return Origin(text(name), shown(name))
 
 
@@ -244,9 +244,9 @@ def origin(
 ) -> Origin:
     """The student that a file belongs to.
 
-    `place` begins with the folder or archive that was named. Only the outermost name below it is the platform's: what
-    lies deeper, a student may have named. A file that lies there directly has the student in its own name, as the
-    platform writes it or beside the name of the notebook.
+    `place` begins with the folder or archive that a person named. Only the outermost name below it is the platform's: a
+    deeper name may be the student's own. A file directly below it has the student in its own name, as the platform
+    writes it or beside the name of the notebook.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:
@@ -261,7 +261,7 @@ def origin(
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """The student whose name stands beside that of a notebook; the folder's, where there is no other name."""
+    """The student whose name stands beside that of a notebook; without another name, that of the folder."""
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")
@@ -269,7 +269,7 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
-    """A date that a platform wrote into a name, in this machine's time, which it does not name."""
+    """A date that a platform wrote into a name, in this machine's time, since the name has no zone."""
     for form in forms:
         try:
             return datetime.strptime(written, form).astimezone()

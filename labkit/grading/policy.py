@@ -1,4 +1,4 @@
-"""What an instructor says about a class, read from files before anything is graded, and remembered for the next time.
+"""An instructor's options about a class, read from files before anything is graded, and remembered for the next batch.
 
 A batch that is run again without these options keeps them: points that a person has given must not vanish because a
 word was left out. This module must not grade.
@@ -15,18 +15,18 @@ from labkit.grading.gradebook import BY_HAND
 from labkit.grading.scoring import Policy
 
 NONE = "none"
-"""What takes an option back that was remembered."""
+"""The value that takes back a remembered option."""
 
 
 def options(out: Path, said: Mapping[str, str | None]) -> dict[str, str]:
-    """What holds now: what was said, and what was said the last time."""
+    """The options that hold now: those that were given, and those that the folder remembers."""
     before = outputs.remembered(out)
     now = before | {name: value for name, value in said.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}
 
 
 def deadline(chosen: Mapping[str, str]) -> datetime | None:
-    """The deadline of all. Raises `InvalidInput`."""
+    """The common deadline; None: there is none. Raises `InvalidInput`."""
     written = chosen.get("deadline")
     if written is None:
         return None
@@ -41,7 +41,7 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """Roster, marks and rules. Raises `InvalidInput`.
 
-    What there is to fill in beside the grades is read first; files that were named have the last word.
+    Files to fill in beside the grades are read first, so files that were named have the last word.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     beside = marks.templates(out / BY_HAND)

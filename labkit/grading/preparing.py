@@ -1,8 +1,8 @@
-"""From a submitted notebook to what is executed of it: the set-up and what the learner wrote, in the learner's order.
+"""Selects the part of a submitted notebook that is executed: set-up and the learner's cells, in the learner's order.
 
-Which cell answers what is settled where learners ask it, too (`labkit.teach.exercises.cells`). What is out of the
-ordinary is tolerated and named. Cells that are as they were released are left out, for they hold no answer and cost
-time. This module must not execute anything.
+Which cell answers which exercise is decided as where learners ask (`labkit.teach.exercises.cells`). Oddities are
+tolerated and named. Cells that are as they were released are left out, for they hold no answer and cost time. This
+module must not execute anything.
 """
 
 import json
@@ -19,7 +19,7 @@ said_exercise = marks.said_exercise
 
 @dataclass(frozen=True)
 class ChosenCell:
-    """A cell that is executed, and the exercise that it answers, if it answers one."""
+    """A cell to execute, and the exercise that it answers, if there is one."""
 
     source: str
     exercise: str | None = None
@@ -27,18 +27,18 @@ class ChosenCell:
 
 @dataclass
 class PreparedNotebook:
-    """What is executed of a notebook and asked afterwards."""
+    """The cells to execute of a notebook, and the exercises to ask afterwards."""
 
     cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """Why an exercise is not asked, by its name."""
+    """The reason why an exercise is not asked, by its name."""
     troubles: dict[str, str] = field(default_factory=dict)
-    """What the answer of an exercise needs and does not get, by the exercise's name; nothing hidden is in it."""
+    """Names that the answer of an exercise needs and does not get, by exercise; nothing hidden is in them."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """The notebook to execute, as JSON, with the cell that answers at its end."""
+        """The notebook to execute, as JSON, with the answering cell at its end."""
         left_out = set(without)
         sources = [
             cell.source
@@ -48,7 +48,7 @@ class PreparedNotebook:
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """Which of the cells each cell of that notebook is."""
+        """For each cell of that notebook its number among `cells`."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
@@ -81,11 +81,11 @@ def as_notebook(sources: Sequence[str]) -> str:
 def prepare(
     submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]
 ) -> PreparedNotebook:
-    """Chooses what to execute. `exercises` are those of this notebook."""
-    made = PreparedNotebook()
+    """Selects the cells to execute. `exercises` are those of this notebook."""
+    prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
-    made.notes += [
+    prepared.notes += [
         f"A cell says that it answers {name}, which is no exercise of this notebook."
         for name in chosen.strangers
     ]
@@ -94,38 +94,40 @@ def prepare(
         owners.setdefault(place, name)
     for place, cell in enumerate(submitted.cells):
         if chosen.is_run(place, cell):
-            made.cells.append(ChosenCell(_plain_source(cell.source), owners.get(place)))
+            prepared.cells.append(
+                ChosenCell(_plain_source(cell.source), owners.get(place))
+            )
     for exercise in exercises:
         name = exercise.name
         if name in chosen.counts:
-            made.attempted.append(exercise)
+            prepared.attempted.append(exercise)
             place = chosen.counts[name]
-            told = marks.troubles(place, submitted.cells, released.cells, chosen)
-            made.troubles |= {name: " ".join(told)} if told else {}
+            troubles = marks.troubles(place, submitted.cells, released.cells, chosen)
+            prepared.troubles |= {name: " ".join(troubles)} if troubles else {}
         elif name in chosen.said:
-            made.missing[name] = "its cell is as it was released"
+            prepared.missing[name] = "its cell is as it was released"
         else:
-            made.missing[name] = "its cell is missing from the notebook"
-    made.notes += _elsewhere(chosen, answers)
-    made.notes += _oddities(submitted, chosen, released, list(answers))
-    return made
+            prepared.missing[name] = "its cell is missing from the notebook"
+    prepared.notes += _elsewhere(chosen, answers)
+    prepared.notes += _oddities(submitted, chosen, released, list(answers))
+    return prepared
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Answers that are not in a cell with their mark."""
-    found = []
+    """Notes on answers that are not in a cell with their mark."""
+    notes = []
     for name, place in chosen.counts.items():
         if chosen.said[place] == name:
             continue
         if name in chosen.said:
-            found.append(
+            notes.append(
                 f"{name}: the answer is in another cell than the marked one and was found by the name {answers[name]}."
             )
         else:
-            found.append(
+            notes.append(
                 f"{name}: its cell has lost its mark and was found by the name {answers[name]}."
             )
-    return found
+    return notes
 
 
 def _plain_source(source: str) -> str:
@@ -140,22 +142,22 @@ def _oddities(
     released: Notebook,
     names: Sequence[str],
 ) -> list[str]:
-    """What is tolerated, and named."""
+    """Notes on everything unusual that is tolerated."""
     asked = [name for name in map(marks.said_exercise, released.cells) if name in names]
     order = [
         name
         for name, changed in zip(chosen.said, chosen.changed, strict=True)
         if name is not None and changed
     ]
-    found = [
+    notes = [
         f"{name}: {order.count(name)} cells answer it, and the last one counts."
         for name in dict.fromkeys(order)
         if order.count(name) > 1
     ]
-    there = [name for name in chosen.said if name is not None]
-    kept = [name for name in dict.fromkeys(reversed(there)) if name in asked][::-1]
+    marked = [name for name in chosen.said if name is not None]
+    kept = [name for name in dict.fromkeys(reversed(marked)) if name in asked][::-1]
     if kept != [name for name in asked if name in kept]:
-        found.append("Its exercises are in another order than they were released in.")
+        notes.append("Its exercises are in another order than they were released in.")
     owned = set(chosen.counts.values())
     added = sum(
         chosen.changed[place]
@@ -165,12 +167,12 @@ def _oddities(
         for place, cell in enumerate(submitted.cells)
     )
     if added:
-        found.append(f"{added} of its cells were added or edited.")
+        notes.append(f"{added} of its cells were added or edited.")
     texts = {marks.normal(cell.source) for cell in submitted.cells}
     gone = sum(
         marks.said_exercise(cell) is None and marks.normal(cell.source) not in texts
         for cell in released.cells
     )
     if gone:
-        found.append(f"{gone} of the released cells are missing or edited.")
-    return found
+        notes.append(f"{gone} of the released cells are missing or edited.")
+    return notes

@@ -1,7 +1,7 @@
-"""A submitted notebook as data: its code cells and what it says of itself, and nothing of its outputs.
+"""A submitted notebook as data: its code cells and its own statements, and nothing of its outputs.
 
-It may be anything: no JSON, nested a million times, larger than memory. Each is one sentence of `NotANotebook`. This
-module must not execute anything, and must not know what is asked.
+The file may be anything: no JSON, nested a million times, larger than memory. Each is one sentence of `NotANotebook`.
+This module must not execute anything, and must not know the exercises.
 """
 
 import hashlib
@@ -66,12 +66,12 @@ class Cell:
     source: str
     tags: frozenset[str] = frozenset()
     exercise: str | None = None
-    """The exercise that it says it answers."""
+    """The exercise that the cell claims to answer."""
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """What counts of a notebook."""
+    """The parts of a notebook that count."""
 
     cells: tuple[Cell, ...]
     sha256: str
@@ -79,7 +79,7 @@ class Notebook:
     language: str = ""
     lab_version: str = ""
     name: str = ""
-    """Which notebook of the course it says it is."""
+    """The course's notebook that the file claims to be."""
 
 
 def says_notebook(name: str) -> bool:
@@ -88,12 +88,12 @@ def says_notebook(name: str) -> bool:
 
 
 def may_be_notebook(name: str) -> bool:
-    """Whether it is worth looking into a file of this name: some browsers save notebooks as JSON or text."""
+    """Whether a file of this name may be a notebook: some browsers save notebooks as JSON or text."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Keeps what counts of a notebook, as it is now, whatever becomes of the file. The same one is kept once."""
+    """Keeps the parts of a notebook that count, whatever becomes of the file. Equal notebooks are kept once."""
     path = folder / notebook.sha256
     if not path.exists():
         path.write_bytes(zlib.compress(msgspec.json.encode(notebook), 1))
@@ -101,12 +101,12 @@ def store(notebook: Notebook, folder: Path) -> Path:
 
 
 def stored(path: Path) -> Notebook:
-    """A notebook that was kept by `store`."""
+    """A notebook that `store` has kept."""
     return msgspec.json.decode(zlib.decompress(path.read_bytes()), type=Notebook)
 
 
 def read_file(path: Path) -> Notebook:
-    """The notebook in a file. Raises `NotANotebook`; no more than allowed is read."""
+    """The notebook in a file, of which no more than allowed is read. Raises `NotANotebook`."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
@@ -122,23 +122,23 @@ def read(raw: bytes) -> Notebook:
             f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again."
         )
     try:
-        found = msgspec.json.decode(raw, type=_Notebook)
-        metadata = _typed(found.metadata, _Metadata)
+        decoded = msgspec.json.decode(raw, type=_Notebook)
+        metadata = _typed(decoded.metadata, _Metadata)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NotANotebook(f"It is not a notebook: {str(error)[:200]}.") from None
     except RecursionError:
         raise NotANotebook("It is not a notebook: it is nested too deeply.") from None
-    if found.cells is None or found.nbformat != 4:
+    if decoded.cells is None or decoded.nbformat != 4:
         raise NotANotebook(
             "It is not a notebook of format 4; save it with JupyterLab and submit it again."
         )
-    if len(found.cells) > MOST_CELLS:
+    if len(decoded.cells) > MOST_CELLS:
         raise NotANotebook(
-            f"It has {len(found.cells):,} cells, and {MOST_CELLS:,} are allowed."
+            f"It has {len(decoded.cells):,} cells, and {MOST_CELLS:,} are allowed."
         )
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
-        tuple(_cell(cell) for cell in found.cells if cell.cell_type == "code"),
+        tuple(_cell(cell) for cell in decoded.cells if cell.cell_type == "code"),
         hashlib.sha256(raw).hexdigest(),
         _word(kernel.name),
         _word(kernel.language),
@@ -154,12 +154,14 @@ def _cell(cell: _Cell) -> Cell:
             f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed."
         )
     try:
-        said = _typed(cell.metadata, _Tags)
+        metadata = _typed(cell.metadata, _Tags)
     except (msgspec.DecodeError, RecursionError):
-        said = _Tags()
-    tags = said.tags if isinstance(said.tags, list) else []
+        metadata = _Tags()
+    tags = metadata.tags if isinstance(metadata.tags, list) else []
     return Cell(
-        source, frozenset(filter(None, map(_word, tags))), _word(said.exercise) or None
+        source,
+        frozenset(filter(None, map(_word, tags))),
+        _word(metadata.exercise) or None,
     )
 
 
@@ -171,22 +173,22 @@ def _typed(raw: msgspec.Raw, kind: type[StructT]) -> StructT:
     )
 
 
-def _kernel(said: object) -> _Kernel:
+def _kernel(kernelspec: object) -> _Kernel:
     return (
-        _Kernel(said.get("name"), said.get("language"))
-        if isinstance(said, dict)
+        _Kernel(kernelspec.get("name"), kernelspec.get("language"))
+        if isinstance(kernelspec, dict)
         else _Kernel()
     )
 
 
-def _lab(said: object) -> _Lab:
+def _lab(entry: object) -> _Lab:
     return (
-        _Lab(said.get("version"), said.get("notebook"))
-        if isinstance(said, dict)
+        _Lab(entry.get("version"), entry.get("notebook"))
+        if isinstance(entry, dict)
         else _Lab()
     )
 
 
-def _word(said: object) -> str:
-    """A short string, whatever it was."""
-    return said[:100] if isinstance(said, str) else ""
+def _word(value: object) -> str:
+    """A short string; empty for a value that is none."""
+    return value[:100] if isinstance(value, str) else ""

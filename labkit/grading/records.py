@@ -1,6 +1,6 @@
-"""What grading leaves of one submission: a JSON file with everything that its grade depends on.
+"""The record of one graded submission: a JSON file with everything that its grade depends on.
 
-A record that was written is whole. This module must not judge and must not know how a page looks.
+A record is written as a whole. This module must not judge and must not know how a page looks.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from labkit.host import durable
 
 FORMAT = 2
 MOST_TRIES = 3
-"""In how many batches grading itself may fail for a file, before the file is settled without points."""
+"""The number of batches in which grading itself may fail for a file, until the file is settled without points."""
 GIVEN_UP = "Grading broke off"
-"""How the doubt begins that stays with a record until a person has settled it."""
+"""The beginning of the doubt that stays with a record until a person has settled it."""
 
 
 class VariantRecord(msgspec.Struct):
-    """How an answer did in one variant. For the instructor: it names hidden parameters."""
+    """The result of an answer in one variant. For the instructor: it names hidden parameters."""
 
     name: str
     hidden: bool
@@ -35,42 +35,42 @@ class VariantRecord(msgspec.Struct):
 
 
 class ItemRecord(msgspec.Struct):
-    """One exercise of one submission."""
+    """The result of one exercise of one submission."""
 
     name: str
     most: int
     points: int | None = 0
-    """`None` where it was not graded: by hand, or because grading itself failed."""
+    """`None` where no points were given: a person grades the item, or grading itself failed."""
     status: str = "not attempted"
     """`right`, `wrong`, `failed`, `not attempted`, `by hand` or `not graded`."""
     reason: str = ""
     shown: str = ""
     """The reason as the learner may read it: it holds no hidden value."""
     public: tuple[int, int] = (0, 0)
-    """Visible checks that were passed, of how many."""
+    """How many visible checks were passed, and how many there are."""
     hidden: tuple[int, int] = (0, 0)
     seconds: float = 0.0
     questions: int = 0
     written: str | None = None
-    """A free text, where one is asked for."""
+    """The free text, where one is asked for."""
     code: str = ""
     """The learner's own cell."""
     structure: str = ""
-    """A digest of what the cell computes, whatever its names and its layout are; empty where it is too short to compare."""
+    """A digest of the cell's computation, without names and layout; empty for a cell too short to compare."""
     error: str = ""
-    """What went wrong in the learner's code before anything hidden was asked."""
+    """The error in the learner's code before anything hidden was asked."""
     variants: list[VariantRecord] = msgspec.field(default_factory=list)
 
 
 class Isolation(msgspec.Struct):
-    """How the submission was kept apart, and which better levels this machine did not have, each with its reason."""
+    """The level of isolation of a submission's run, and the reason for each better level that this machine lacks."""
 
     level: str
     missing: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Record(msgspec.Struct):
-    """One submission: a notebook of a student."""
+    """The record of one submission: a notebook of a student."""
 
     course: str
     student: str
@@ -79,7 +79,7 @@ class Record(msgspec.Struct):
     sha256: str
     seed: int
     digest: str
-    """Of the exercises and the grader."""
+    """The digest of the exercises and the grader."""
     versions: dict[str, str]
     isolation: Isolation
     items: list[ItemRecord] = msgspec.field(default_factory=list)
@@ -91,22 +91,22 @@ class Record(msgspec.Struct):
     executed: str | None = None
     """The executed notebook's file name."""
     key: str = ""
-    """Whose it is: what no other student has. `student` is only the name, which others may have, too."""
+    """The student's key, which no other student has. `student` is only the name, which others may have, too."""
     platform: str = "plain"
     account: str = ""
     """The platform's own number or name for the student."""
     upload: str = ""
     """The name under which the platform takes feedback back."""
     people: list[Person] = msgspec.field(default_factory=list)
-    """Everybody who handed it in together, where the platform says so."""
+    """All people who handed the file in together, where the platform states them."""
     dated: bool = True
-    """Whether anybody but the student says when it was handed in."""
+    """Whether the date comes from anybody but the student."""
     marked_late: bool = False
-    """Whether the platform marked it as late."""
+    """Whether the platform marked the file as late."""
     doubts: list[str] = msgspec.field(default_factory=list)
-    """What only the instructor can tell, each with what to do about it."""
+    """Questions that only the instructor can settle, each with the way to do so."""
     tries: int = 0
-    """In how many batches grading itself has failed for this file."""
+    """The number of batches in which grading itself has failed for this file."""
     format: int = FORMAT
 
     def graded(self) -> bool:
@@ -121,9 +121,9 @@ _READABLE = 40
 
 
 def file_name(key: str, notebook: str) -> str:
-    """A name for the files of a submission, for which no other student and no other folder can stand.
+    """A file name for a submission, which no other student and no other folder can have.
 
-    Also where the disk does not tell upper from lower case: what could be taken for another name ends in a digest.
+    This holds even where the disk does not tell upper from lower case: a name that could be mistaken ends in a digest.
     """
     if (
         _PLAIN.fullmatch(key)
@@ -145,7 +145,7 @@ def write(record: Record, path: Path) -> None:
 
 
 def read(path: Path) -> Record | None:
-    """The record in a file; `None` when there is none. Raises `InvalidInput` for one that is damaged."""
+    """The record in a file; `None` without a file. Raises `InvalidInput` for a damaged record."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
     except FileNotFoundError:
@@ -157,7 +157,7 @@ def read(path: Path) -> Record | None:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """All records of a folder, and a sentence for each that is damaged."""
+    """All records of a folder, and a sentence for each damaged one."""
     records, complaints = [], []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -171,5 +171,5 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
 
 
 def total(records: list[Record]) -> int:
-    """All points of some records."""
+    """The sum of all points of some records."""
     return sum(item.points or 0 for record in records for item in record.items)

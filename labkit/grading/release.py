@@ -1,8 +1,8 @@
-"""The copy of the lab that learners get, and the one for instructors, which shows the solutions.
+"""Makes the copy of the lab that learners get, and the one for instructors, which shows the solutions.
 
-A learner's copy is what can be installed and opened: the package without the grader, the notebooks as they are built
-for learners, the small inputs. It holds no solution, no hidden variant and no test; before it is handed over it is
-searched for them. This module must not build notebooks itself.
+A learner's copy can be installed and opened: the package without the grader, the notebooks as they are built for
+learners, the small inputs. It holds no solution, no hidden variant and no test; before it is handed over it is searched
+for them. This module must not build notebooks itself.
 """
 
 import importlib.util
@@ -43,11 +43,14 @@ _PARTS = (
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
-"""Characters of a line of a solution that is long enough to be nowhere else by chance."""
+"""Characters of a solution's line, at least, so that it is nowhere else by chance."""
 
 
 def release(folder: Path, *, instructor: bool = False) -> list[Path]:
-    """Makes the copy in a new folder; its notebooks. Raises `InvalidInput`, `ServiceUnavailable`, `GradingError`."""
+    """Makes the copy in a new folder; returns its notebooks.
+
+    Raises `InvalidInput` for a folder in use, `ServiceUnavailable` outside of a checkout, `GradingError` for a leak.
+    """
     _refuse(folder)
     solutions = _solutions()
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,18 +65,18 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     # The project's own page speaks of tests and of grading, which learners do not have.
     words = {"install": "make install java", "labkit": ".venv/bin/labkit"}
     (folder / "README.md").write_text(filled("README.md", words), encoding="utf-8")
-    made = []
+    copies = []
     for source in of_course(ROOT / "notebooks"):
-        made.append(folder / "notebooks" / source.name)
-        made[-1].parent.mkdir(exist_ok=True)
+        copies.append(folder / "notebooks" / source.name)
+        copies[-1].parent.mkdir(exist_ok=True)
         text = source.read_text(encoding="utf-8")
-        made[-1].write_text(
+        copies[-1].write_text(
             _signed(text, source.stem, solutions if instructor else {}),
             encoding="utf-8",
         )
     if not instructor:
         _search(folder, solutions)
-    return made
+    return copies
 
 
 def _refuse(folder: Path) -> None:
@@ -98,7 +101,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """A notebook that says which one of which version it is; solutions stand in place of their stubs."""
+    """A notebook with its name and version in its metadata, and with solutions in place of their stubs."""
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -106,14 +109,14 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
         "notebook": name,
     }
     for cell in notebook["cells"]:
-        found = MARK.match("".join(cell["source"]))
+        mark = MARK.match("".join(cell["source"]))
         if (
             cell["cell_type"] == "code"
             and "exercise" in cell["metadata"].get("tags", [])
-            and found
+            and mark
         ):
             cell["source"] = solutions.get(
-                found.group(1), "".join(cell["source"])
+                mark.group(1), "".join(cell["source"])
             ).splitlines(keepends=True)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
@@ -134,7 +137,7 @@ def _solutions() -> dict[str, str]:
 
 
 def _build_tool() -> ModuleType:
-    """`tools/build_notebooks.py`, which is no part of the package."""
+    """The module `tools/build_notebooks.py`, which is no part of the package."""
     path = ROOT / "tools" / "build_notebooks.py"
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
@@ -156,7 +159,7 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Raises `GradingError` when a learner's copy holds what it must not."""
+    """Raises `GradingError` for a learner's copy that holds a solution or a part of the grader."""
     lines = {
         line: name for name, source in solutions.items() for line in _telling(source)
     }
@@ -173,7 +176,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Lines of a solution that would give it away: not its signature, its docstring or a comment."""
+    """Lines of a solution that would give it away: no signature, no docstring, no comment."""
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(
@@ -183,7 +186,7 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """A file's text; of a notebook the cells', since JSON would hide quotes."""
+    """The text of a file; of a notebook that of its cells, since JSON would hide quotes."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

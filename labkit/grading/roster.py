@@ -1,7 +1,7 @@
-"""The list of a class: who should hand in, in which groups, and until when; and who of them a submission is by.
+"""The roster of a class: its students with groups and deadlines, and the match of submissions to students.
 
-A match is by a number, an account or an e-mail address; by a name only where it can be nobody else. What matches two
-people matches nobody, and is named. This module must not grade.
+A match is by a number, an account or an e-mail address; by a name only where it can be nobody else. A submission that
+matches two people matches nobody, and is named. This module must not grade.
 """
 
 import re
@@ -29,33 +29,33 @@ _DEADLINE = ("deadline", "due", "due date")
 _EXTENSION = ("extension", "extension days", "extra days")
 _MOODLE = re.compile(r"\D*(\d+)")
 _BY_ID = {Platform.PLAIN, Platform.BLACKBOARD, Platform.GRADESCOPE, Platform.GITHUB}
-"""Where an account is a number or name of the school's, and not one that only the platform knows."""
+"""Platforms whose accounts are numbers or names of the school's, and not known to the platform alone."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody in the list."""
+    """A student of the roster."""
 
     place: str
     name: str
     ids: tuple[str, ...] = ()
-    """Every number and account of the school's."""
+    """All numbers and accounts of the school's."""
     email: str = ""
     accounts: tuple[tuple[Platform, str], ...] = ()
     """Numbers and accounts that only a platform knows."""
     group: str = ""
     deadline: datetime | None = None
     extension: timedelta | None = None
-    """How much longer than all others this one has."""
+    """How much later than the deadline this student may hand in."""
 
     @property
     def id(self) -> str:
-        """What to call this one by, when a name is not enough."""
+        """The student's identification when a name is not enough."""
         return self.ids[0] if self.ids else self.email
 
 
 def read(path: Path) -> list[Member]:
-    """Everybody in a list. Raises `InvalidInput`."""
+    """The students of a roster. Raises `InvalidInput`."""
     rows = tables.read(path, "the roster")
     members = [_member(row) for row in rows if not _is_note(row)]
     if not members:
@@ -78,7 +78,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """A line that Canvas puts among the students."""
+    """Whether a line is one that Canvas puts among the students."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -122,7 +122,7 @@ def _account_titles(*, canvas: bool) -> Iterable[tuple[Platform, str]]:
 
 
 def _flipped(name: str) -> str:
-    """`Lovelace, Ada` as Ada Lovelace."""
+    """A name written as `Lovelace, Ada` in the order Ada Lovelace."""
     last, comma, first = name.partition(",")
     return f"{first.strip()} {last.strip()}" if comma and first.strip() else name
 
@@ -155,21 +155,21 @@ def _extension(row: Row) -> timedelta | None:
 
 
 def same_name(name: str) -> str:
-    """A name as it sounds: how it is composed, upper and lower case, and blanks do not count."""
+    """A name for comparison: its composition, its case and its blanks do not count."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Who of the list handed in what."""
+    """The submissions of each student of the roster."""
 
     owners: Mapping[int, Sequence[str]]
-    """The keys of what each member handed in, alone or with others, by the member's place in the list."""
+    """The keys of each member's submissions, alone or with others, by the member's place in the roster."""
     doubts: Sequence[str]
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Finds for each key of the records whose it is; a group's belongs to everybody in it."""
+    """Finds the students behind each key of the records; a group's submission belongs to everybody in the group."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -202,7 +202,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """Those whom a number, an account or an e-mail address of a submission names."""
+    """The members that a number, an account or an e-mail address of a submission names."""
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)
@@ -220,7 +220,7 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 
 
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
-    """The members of a group that handed in under its own name."""
+    """The members of a group that handed in under the group's own name."""
     name = same_name(record.student)
     return [
         number
@@ -234,7 +234,7 @@ def _by_name(
     by_key: Mapping[str, Sequence[Record]],
     members_of: dict[str, list[int]],
 ) -> list[str]:
-    """Adds who can be told by the name alone; a sentence for each name that two could have."""
+    """Adds members that the name alone identifies; returns a sentence for each name that two could have."""
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):

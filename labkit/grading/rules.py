@@ -1,4 +1,4 @@
-"""How points become a grade in one course: weights, late penalties, partial credit, and the parts of what is read by hand.
+"""The rules by which points become a grade in one course: weights, late penalties, partial credit, and rubrics.
 
     [weights]
     "05-recovery" = 2.0
@@ -30,18 +30,18 @@ from labkit.grading.platforms import text
 
 _SECTIONS = {"weights", "late", "partial", "rubric", "export"}
 _EXPORT = {"canvas", "blackboard"}
-"""Platforms in whose tables a column has a name of its own."""
+"""Platforms in whose tables a column has a title of its own."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
-"""What may stand under `late`, with the most that it may be."""
+"""Keys of the section `late`, each with its largest value."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What an instructor decides about points. As it is without any: all count as they are, and nothing is taken off."""
+    """An instructor's rules about points. Without any rule all points count as they are, and nothing is taken off."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     percent_a_day: float = 0.0
-    """Taken off for each day that was begun after the deadline."""
+    """The percentage taken off for each day that was begun after the deadline."""
     most_percent: float = 100.0
     grace: timedelta = timedelta()
     partial: Mapping[str, float] = field(default_factory=dict)
@@ -50,11 +50,11 @@ class Rules:
     """The title of the column that a platform already has for these points, by platform."""
 
     def weight(self, exercise: str) -> float:
-        """By how much the points of an exercise are multiplied."""
+        """The factor for the points of an exercise."""
         return self.weights.get(exercise, 1.0)
 
     def share_taken(self, when: datetime, deadline: datetime) -> float:
-        """The share of the points that a date costs, from 0 to 1."""
+        """The share of the points that lateness costs, from 0 to 1."""
         over = when - deadline - self.grace
         if over <= timedelta():
             return 0.0
@@ -66,36 +66,36 @@ def read(path: Path, course: Course) -> Rules:
     """The rules in a file. Raises `InvalidInput`."""
     name = text(str(path))
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        sections = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
             f"{name}: the rules cannot be read ({error.strerror}); name a TOML file."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{name}: the rules are no TOML ({error}).") from None
-    if unknown := sorted(set(said) - _SECTIONS):
+    if unknown := sorted(set(sections) - _SECTIONS):
         raise InvalidInput(
             f"{name}: unknown section [{unknown[0]}]; there are {', '.join(sorted(_SECTIONS))}."
         )
-    late = _numbers(said, "late", name, _LATE)
-    rubric = said.get("rubric", {})
+    late = _numbers(sections, "late", name, _LATE)
+    rubric = sections.get("rubric", {})
     if not isinstance(rubric, dict):
         raise InvalidInput(f"{name}: [rubric] needs a table for each exercise.")
     rules = Rules(
-        _of_exercises(said, "weights", name, course),
+        _of_exercises(sections, "weights", name, course),
         late.get("percent_a_day", 0.0),
         late.get("most_percent", 100.0),
         timedelta(minutes=late.get("grace_minutes", 0.0)),
-        _of_exercises(said, "partial", name, course),
+        _of_exercises(sections, "partial", name, course),
         {exercise: _numbers(rubric, exercise, name) for exercise in rubric},
-        _titles(said, name),
+        _titles(sections, name),
     )
     _check(rules, name, course)
     return rules
 
 
-def _titles(said: Mapping[str, object], name: str) -> dict[str, str]:
-    titles = said.get("export", {})
+def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:
+    titles = sections.get("export", {})
     if (
         not isinstance(titles, dict)
         or not set(titles) <= _EXPORT
@@ -108,20 +108,20 @@ def _titles(said: Mapping[str, object], name: str) -> dict[str, str]:
 
 
 def _of_exercises(
-    said: Mapping[str, object], section: str, name: str, course: Course
+    sections: Mapping[str, object], section: str, name: str, course: Course
 ) -> dict[str, float]:
-    numbers = _numbers(said, section, name)
+    numbers = _numbers(sections, section, name)
     _known(numbers, name, course)
     return numbers
 
 
 def _numbers(
-    said: Mapping[str, object],
+    sections: Mapping[str, object],
     section: str,
     name: str,
     most: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
-    table = said.get(section, {})
+    table = sections.get(section, {})
     if not isinstance(table, dict):
         raise InvalidInput(f"{name}: [{section}] is a table of numbers.")
     for key, value in table.items():
@@ -146,7 +146,7 @@ def _known(names: Mapping[str, object], name: str, course: Course) -> None:
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
-    """Raises `InvalidInput` where points would come to more than there are."""
+    """Raises `InvalidInput` where points would add up to more than an exercise has."""
     _known(rules.rubric, name, course)
     for exercise, parts in rules.rubric.items():
         most = course.exercises[exercise].points

@@ -1,7 +1,7 @@
-"""From records to a gradebook: what a machine found, what a person gave, and the rules of a course, student by student.
+"""Makes a gradebook from the records, a person's marks and the rules of a course, student by student.
 
-Nothing is computed from a page or a table that was written before. What cannot be told is a doubt, with what to do
-about it; it never merges two students. This module must not write files.
+No points are taken from a page or a table that was written before. A question that the files leave open is a doubt,
+with the way to settle it; a doubt never merges two students. This module must not write files.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import Exercise
 
 @dataclass(frozen=True)
 class Policy:
-    """What an instructor says about a class, beside the submissions."""
+    """An instructor's settings for a class, beside the submissions."""
 
     deadline: datetime | None = None
     members: Sequence[Member] = ()
@@ -31,61 +31,61 @@ class Policy:
 
 @dataclass(frozen=True)
 class Score:
-    """One student's exercise."""
+    """The points of one student for one exercise."""
 
     exercise: Exercise
     item: ItemRecord | None
-    """What a machine found; `None` where nothing was handed in."""
+    """The grader's item; `None` where nothing was handed in."""
     hand: HandMarks
     points: float | None
-    """Without weight and penalty; `None` where nobody has given any yet."""
+    """Points without weight and penalty; `None` where nobody has given any yet."""
     by_hand: bool
-    """Whether a person has given them."""
+    """Whether a person has given the points."""
 
 
 @dataclass
 class Row:
-    """One student, or one who is in the roster and has handed in nothing."""
+    """The row of one student, who may have handed in nothing."""
 
     key: str
     name: str
-    """As it is shown: nobody else has it."""
+    """The name to show, which no other row has."""
     records: list[Record]
     member: Member | None = None
     scores: dict[str, Score] = field(default_factory=dict)
-    """By exercise."""
+    """The scores by exercise."""
     penalties: dict[str, float] = field(default_factory=dict)
-    """The share that lateness takes, by notebook."""
+    """The share of the points that lateness costs, by notebook."""
     total: float = 0.0
     most: float = 0.0
     open: float = 0.0
-    """Points that a person has still to give, at most."""
+    """Points that a person still has to give, at most."""
     late: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
     def id(self) -> str:
-        """What this student is to be called where a name is not enough."""
+        """The student's identification where a name is not enough."""
         return (self.member.id if self.member else "") or self.key
 
 
 @dataclass
 class Gradebook:
-    """A whole class."""
+    """The rows of a whole class."""
 
     rows: list[Row]
     asked: list[Exercise]
-    """Every exercise of the notebooks that anybody has handed in."""
+    """Every exercise of the notebooks that have been handed in."""
     missing: list[Row]
-    """Who is in the roster and has handed in nothing; they are among the rows, too."""
+    """Rows of students in the roster who have handed in nothing; they are among `rows`, too."""
     unknown: list[Row]
-    """Who has handed in something and is not in the roster, if there is one."""
+    """Rows of students who have handed in and are not in the roster, if there is one."""
     doubts: list[str]
-    """What only the instructor can tell, each with what to do about it."""
+    """Questions that only the instructor can settle, each with the way to do so."""
 
 
 def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
-    """Everybody's points."""
+    """The gradebook of all students."""
     notebooks = {record.notebook for record in records}
     asked = [one for one in course.exercises.values() if one.notebook in notebooks]
     doubts = _doubts_of(records)
@@ -104,21 +104,21 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _doubts_of(records: Iterable[Record]) -> list[str]:
-    """What was doubtful when files were collected; the same sentence once."""
-    said: dict[str, list[str]] = defaultdict(list)
+    """Doubts from the collection of files, each sentence once."""
+    students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
         for doubt in record.doubts:
-            said[doubt].append(record.student)
+            students_of[doubt].append(record.student)
     return [
         f"{', '.join(sorted(set(students))[:3])}: {doubt}"
-        for doubt, students in said.items()
+        for doubt, students in students_of.items()
     ]
 
 
 def _rows(
     records: Sequence[Record], policy: Policy, doubts: list[str]
 ) -> tuple[list[Row], list[Row], list[Row]]:
-    """A row for everybody in the roster, then one for everybody who is not."""
+    """A row for each student of the roster, then one for each student outside of it."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -145,7 +145,7 @@ def _rows(
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    """An id of the roster may happen to be what somebody else's folder is called."""
+    """Makes the keys of rows unique: an id of the roster may equal the name of another student's folder."""
     taken: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -156,7 +156,7 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Of each notebook the newest that anybody of a group has handed in, and a note on the others."""
+    """The newest record of each notebook in a group, and a note on the others."""
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(
@@ -171,7 +171,7 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Names that a person, or a disk, would take for one: asked about, and never made one."""
+    """Doubts about names that a person, or a disk, would take for one: asked about, and never merged."""
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -184,7 +184,7 @@ def _alike(rows: Sequence[Row]) -> list[str]:
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Adds to equal names what tells them apart."""
+    """Adds a distinction to equal names."""
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
@@ -199,7 +199,7 @@ def _as_seen(name: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """What nobody else has: a number or account, or the name with what cannot be seen spelled out."""
+    """The row's distinction: a number or account, or the key with invisible characters spelled out."""
     record = row.records[0] if row.records else None
     account = (row.member.id if row.member else "") or (
         record.account if record else ""
@@ -210,7 +210,7 @@ def _apart(row: Row) -> str:
 def _by_row(
     rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]
 ) -> dict[str, dict[str, list[Mark]]]:
-    """Whose each mark is; one that could be anybody's, or nobody's, is a doubt."""
+    """The marks by row and exercise; a mark that fits nobody, or several students, becomes a doubt."""
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
     together: dict[str, set[str]] = defaultdict(set)
@@ -282,7 +282,7 @@ def _score(
 def _points(
     exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules
 ) -> Score:
-    """A person's word counts; else the machine's, and where there was nothing, nothing."""
+    """The score of one exercise: a person's points, else the grader's, else none."""
     hand = together(marks, rules)
     if hand.points is not None:
         return Score(exercise, item, hand, hand.points, by_hand=True)
@@ -296,7 +296,7 @@ def _points(
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """The share that a submission loses; notes on the row whether it is late at all."""
+    """The share of the points that a submission loses; also notes on the row whether it is late."""
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

@@ -1,8 +1,8 @@
-"""A batch cut into shards: which submissions are whose, how results come together, and Spark as one who runs them.
+"""Cuts a batch into shards: the submissions of each shard, the merge of their results, and Spark as their scheduler.
 
 A shard is an ordinary batch that leaves out what is not its own, with an output folder of its own. To merge is an
-ordinary batch, too: it takes over every record that still stands, whoever wrote it, and grades what is left. So a shard
-that died, or ran twice, changes no grade. This module must not grade.
+ordinary batch, too: it takes over every record that is still valid, whoever wrote it, and grades what is left. So a
+shard that died, or ran twice, changes no grade. This module must not grade.
 """
 
 import hashlib
@@ -25,57 +25,57 @@ from labkit.host import durable
 MOST = 10_000
 SCRATCH = ".scratch-"
 _OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
-"""What Spark's tasks and the driver make in the folder around the shards."""
+"""Names that Spark's tasks and the driver make in the folder around the shards."""
 FINE = (0, 70)
-"""Exit codes of a shard that is done; what it could not grade is tried again when all is merged."""
+"""Exit codes of a finished shard; submissions that it could not grade are tried again in the merge."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The `number`th of `of` parts of a batch, counted from 1."""
+    """The part with this number, from 1, of `of` parts of a batch."""
 
     number: int
     of: int
 
     @classmethod
     def parse(cls, written: str) -> "Shard":
-        """From `2/8`. Raises `InvalidInput`."""
-        found = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST:
+        """The shard written as `2/8`. Raises `InvalidInput`."""
+        match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST:
             raise InvalidInput(
                 f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8."
             )
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def has(self, one: Submission) -> bool:
-        """Whether a submission belongs here: by its student's key alone, so on every machine alike."""
+        """Whether a submission belongs to this shard: by its student's key alone, so on every machine alike."""
         digest = hashlib.sha256(one.key.encode()).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
     def __str__(self) -> str:
-        """As it is written on the command line."""
+        """The shard as it is written on the command line."""
         return f"{self.number}/{self.of}"
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """The seed of all these folders, or the one that was given. Raises `InvalidInput` where they do not agree."""
+    """The common seed of these folders, or the one that was given. Raises `InvalidInput` where they differ."""
     for part in parts:
         try:
-            there = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
+            head = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
         except (OSError, msgspec.DecodeError) as error:
             raise InvalidInput(
                 f"--records {part / HEAD}: it cannot be read ({error}); leave this folder out."
             ) from None
-        if there.course != course.name:
+        if head.course != course.name:
             raise InvalidInput(
-                f"--records {part}: it holds grades of the course {there.course}, not of {course.name}."
+                f"--records {part}: it holds grades of the course {head.course}, not of {course.name}."
             )
-        if seed is not None and there.seed != seed:
+        if seed is not None and head.seed != seed:
             raise InvalidInput(
-                f"--records {part}: its seed is {there.seed}, not {seed}; "
+                f"--records {part}: its seed is {head.seed}, not {seed}; "
                 "give all shards of a batch the same --seed."
             )
-        seed = there.seed
+        seed = head.seed
     return seed
 
 
@@ -86,7 +86,7 @@ def take_over(
     course: Course,
     seed: int,
 ) -> int:
-    """Copies every record that still stands, where there is none yet; how many these were."""
+    """Copies every record that is still valid to where there is none yet; returns how many were copied."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -107,10 +107,10 @@ def take_over(
 
 
 def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
-    """Has Spark grade in `count` shards; the folder around theirs, which `drop` removes when all is taken over.
+    """Has Spark grade in `count` shards; returns the folder around theirs, which `drop` removes afterwards.
 
     `words`: the command of every shard, but for --shard, --out and --records. An executor that dies costs the
-    submission that it was at: the task's next try takes over what there is. Executors must see the submissions and
+    submission that it was at: the task's next try takes over the records so far. Executors must see the submissions and
     `out` under the same paths. Raises `JobFailed`, `ServiceUnavailable`.
     """
     from labkit.spark.scheduling import Task, run_each
@@ -131,12 +131,12 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
 
 
 def folder_of(out: Path) -> Path:
-    """Where the shards of a batch on Spark write: beside its own folder, so that executors see it, too."""
+    """The folder of a batch's shards on Spark: beside the batch's own folder, so that executors see it, too."""
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 
 def _check_ours(parts: Path) -> None:
-    """Refuses to write into, and later to remove, what somebody else keeps there. Raises `InvalidInput`."""
+    """Raises `InvalidInput` for a folder with other files: it is written into, and removed later."""
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
@@ -146,12 +146,12 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """The folders that batches have written into: those given, and those right below them.
+    """The output folders of batches: those given, and those right below them.
 
-    Raises `InvalidInput` for what is no folder, and for one without any, unless this is one of several shards
-    (not `alone`), which may be the first that writes there.
+    Raises `InvalidInput` for a path that is no folder, and for a folder without any output, unless this is one of
+    several shards (not `alone`), which may be the first that writes there.
     """
-    found: list[Path] = []
+    folders: list[Path] = []
     for path in given:
         if not path.is_dir():
             raise InvalidInput(
@@ -166,10 +166,10 @@ def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
             raise InvalidInput(
                 f"--records {path}: no labkit grade has written there; name the --out of a shard."
             )
-        found += [one for one in there if one.absolute() != out.absolute()]
-    return list(dict.fromkeys(found))
+        folders += [one for one in there if one.absolute() != out.absolute()]
+    return list(dict.fromkeys(folders))
 
 
 def drop(parts: Path) -> None:
-    """Removes what has been taken over."""
+    """Removes the folder of shards whose records have been taken over."""
     shutil.rmtree(parts, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Which submissions are alike: the same file, or answers that compute the same in the same way under other names.
+"""Finds submissions that are alike: the same file, or answers that compute the same in the same way under other names.
 
-To be alike proves nothing: short answers have few forms. So what is too short is not compared, and who looks at it is a
-person. This module must not change any points.
+Likeness proves nothing: short answers have few forms. So an answer that is too short is not compared, and a person
+looks at the others. This module must not change any points.
 """
 
 import ast
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from labkit.grading.records import Record
 
 FEWEST = 30
-"""Parts of a syntax tree below which an answer is too short to be compared."""
+"""Parts of a syntax tree, at least, for an answer to be compared."""
 _MOST_SOURCE = 50_000
 
 
@@ -27,11 +27,11 @@ class Alike:
     where: str
     """The notebook."""
     students: tuple[str, ...]
-    """Their keys."""
+    """The keys of the students."""
 
 
 def structure(source: str) -> str:
-    """A digest of what a cell computes, whatever its names, comments and layout; empty where that is too short."""
+    """A digest of a cell's computation, without names, comments and layout; empty for one too short to compare."""
     if len(source) > _MOST_SOURCE:
         return ""
     try:
@@ -49,7 +49,7 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """The tree in order, each name as the number at which it came first; docstrings and annotations are left out."""
+    """Adds the tree in order, each name as the number of its first use, without docstrings and annotations."""
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "type_comment", "type_params", "kind"}:

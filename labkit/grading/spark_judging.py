@@ -1,4 +1,4 @@
-"""Judges what needs Spark in a process of its own, which may crash without harm to anything else.
+"""Judges answers that need Spark in a process of its own, which may crash without harm to anything else.
 
 The answer is a constant that is known already, so no learner's code gets there. The same answer in the same variant is
 judged once. Every judgement has an empty folder of its own, and with it a checkpoint and a store. This module must not
@@ -30,7 +30,7 @@ from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Plain, Variant
 
 SECONDS = 300.0
-"""What one judgement may take."""
+"""Seconds that one judgement may take."""
 _MOST = 1 << 24
 
 
@@ -44,26 +44,26 @@ class Question(msgspec.Struct):
 
 
 class Judgement(msgspec.Struct):
-    """What a judge found, or why it found nothing."""
+    """The finding of a judge, or the reason why there is none."""
 
     finding: Finding | None = None
     error: str = ""
     of_answer: bool = False
-    """Whether the error is the answer's."""
+    """Whether the answer, and not the judge, caused the error."""
 
 
 class SparkJudge:
-    """Judges in a worker that is started when it is needed first, and again when it has died."""
+    """Judges in a worker process, which is started with the first question, and again when it has died."""
 
     def __init__(self, file: Path | None, work: Path) -> None:
-        """`work` is a folder of its own, which is gone when this is closed."""
+        """`work` is a folder for this judge alone, which `close` removes."""
         self._file, self._work = file, work
         self._worker: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._known: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-        """A judge. Raises `GradingError` when the worker dies twice, `AnswerFailed` for what takes too long."""
+        """The finding. Raises `GradingError` when the worker dies twice, `Unanswered` for an answer's own failure."""
         question = msgspec.json.encode(
             Question(
                 exercise.name, variant.name, list(variant.parameters), answer.value()
@@ -134,7 +134,7 @@ class SparkJudge:
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judges until nobody asks any more."""
+    """Judges until the asking side has closed the connection."""
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

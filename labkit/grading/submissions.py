@@ -1,7 +1,7 @@
-"""Who submitted what and when: for every student and notebook the one file that counts, and what was passed over.
+"""Collects submissions: for every student and notebook the file that counts, and notes on the files passed over.
 
 The newest counts, by the date of the platform. A file that cannot be graded is a submission too, with the reason, and
-costs nobody else anything. This module must not execute or judge anything.
+costs no other student anything. This module must not execute or judge anything.
 """
 
 from collections import Counter, defaultdict
@@ -26,9 +26,9 @@ from labkit.grading.uploads import Upload, Uploads
 from labkit.teach.exercises.moved import now
 
 _NAMED = 3
-"""How many files a sentence names."""
+"""How many files a sentence names, at most."""
 MOST_STORED = 256 * 1024**2
-"""Bytes of one student's notebooks that are kept while they are graded."""
+"""Bytes of one student's notebooks that are kept during a batch."""
 
 
 @dataclass(frozen=True)
@@ -36,38 +36,38 @@ class Submission:
     """One file of one student."""
 
     key: str
-    """Whose it is: what no other student has."""
+    """The student's key, which no other student has."""
     student: str
     """The student's name, which others may have, too."""
     file: str
-    """Where it came from, as a person names it."""
+    """The file's origin, as a person names it."""
     path: Path | None
-    """Where its contents are kept; `None` when there are none to grade."""
+    """The path of the kept contents; `None` when there are none to grade."""
     when: datetime
     late: bool = False
-    """Whether the platform marked it so, or it came after the deadline of all."""
+    """Whether the platform marked the file as late, or it came after the common deadline."""
     marked_late: bool = False
-    """Whether the platform marked it so."""
+    """Whether the platform marked the file as late."""
     notebook: str = ""
-    """Which notebook of the course it is; empty where nobody can say."""
+    """The notebook of the course; empty where nobody can say."""
     sha256: str = ""
     problem: str = ""
     notes: tuple[str, ...] = field(default=())
     doubts: tuple[str, ...] = field(default=())
-    """What only the instructor can tell, each with what to do about it."""
+    """Questions that only the instructor can settle, each with the way to do so."""
     platform: Platform = Platform.PLAIN
     account: str = ""
     upload: str = ""
     """The name under which the platform takes feedback back."""
     people: tuple[Person, ...] = field(default=())
-    """Everybody who handed it in together, where the platform says so."""
+    """All people who handed the file in together, where the platform states them."""
     dated: bool = True
-    """Whether anybody but the student says when it was handed in."""
+    """Whether the date comes from anybody but the student."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A file that may count, with what decides whether it does."""
+    """A file that may count, with the facts that decide about it."""
 
     upload: Upload
     notebook: str
@@ -75,10 +75,10 @@ class _Candidate:
     sha256: str = ""
     problem: str = ""
     touched: bool = False
-    """Whether anything in it is not as it was released."""
+    """Whether a cell differs from its release."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """The last one counts: what is named before what was found, then the newest, then what was worked on."""
+        """The last file counts: named ones after found ones, then by date, then those that were worked on."""
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
 
@@ -92,7 +92,7 @@ def collect(
 ) -> list[Submission]:
     """The submission that counts for each student and notebook, by student. Raises `InvalidInput`.
 
-    Contents are kept in the folder `work`; what lies in the folder `skipped` is no submission.
+    Contents are kept in the folder `work`; files in the folder `skipped` are no submissions.
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
@@ -115,19 +115,19 @@ def collect(
 
 
 class _Reader:
-    """Reads one file after the other and keeps what parses; a file costs nobody but its student."""
+    """Reads one file after the other and keeps those that parse; a file costs only its own student."""
 
     def __init__(self, course: Course, work: Path) -> None:
         self._course, self._work = course, work
         self._stored: Counter[str] = Counter()
         self._released = _Released(course)
         self.candidates: dict[str, list[_Candidate]] = defaultdict(list)
-        """What may be graded, by student."""
+        """Files that may be graded, by student."""
         self.others: dict[str, list[Upload]] = defaultdict(list)
-        """What is no notebook."""
+        """Files that are no notebooks, by student."""
 
     def add(self, upload: Upload) -> None:
-        """Takes one file in."""
+        """Reads one file."""
         key = upload.origin.key
         candidate = None if upload.other else self._candidate(upload)
         if candidate is None:
@@ -169,7 +169,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """What counts of one student's files, a submission for each notebook."""
+        """The submissions of one student, one for each notebook."""
         by_notebook: dict[str, list[_Candidate]] = defaultdict(list)
         for candidate in self.candidates.get(key, ()):
             by_notebook[candidate.notebook].append(candidate)
@@ -185,7 +185,7 @@ class _Reader:
 def _worked_on(
     by_notebook: dict[str, list[_Candidate]],
 ) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """The notebooks that somebody worked on, and the names of those that came along as they were released."""
+    """The notebooks that somebody worked on, and the names of those that are as they were released."""
     touched = {
         name: files
         for name, files in by_notebook.items()
@@ -202,7 +202,7 @@ def _released_note(names: Sequence[str]) -> list[str]:
 
 
 def _stray_notes(stray: Sequence[_Candidate]) -> list[str]:
-    """What else was handed in that is no notebook of the course."""
+    """A note on files that are no notebook of the course; none without such files."""
     if not stray:
         return []
     last = max(stray, key=_Candidate.order)
@@ -211,7 +211,7 @@ def _stray_notes(stray: Sequence[_Candidate]) -> list[str]:
 
 
 def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """What stands for a student who handed in no notebook of the course."""
+    """The submission of a student who handed in no notebook of the course."""
     if stray:
         return _submission(stray, "", ())
     newest = max(others, key=lambda upload: (upload.when, upload.file))
@@ -222,7 +222,7 @@ def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submissio
 def _submission(
     files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 ) -> Submission:
-    """The file that counts, with a note on the others and what is doubtful about the choice."""
+    """The file that counts, with notes on the others and doubts about the choice."""
     *older, last = sorted(files, key=_Candidate.order)
     upload, whose = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
@@ -255,7 +255,7 @@ def _submission(
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """What nobody can tell from the files alone."""
+    """Questions that the files alone leave open."""
     for one in (*older, last):
         if one.upload.doubt:
             yield one.upload.doubt
@@ -295,14 +295,14 @@ def _listed(files: Sequence[str]) -> str:
 
 
 class _Released:
-    """What the cells of the course's notebooks were when they were handed out."""
+    """The cells of the course's notebooks as they were released."""
 
     def __init__(self, course: Course) -> None:
         self._course = course
         self._cells: dict[str, set[str]] = {}
 
     def touched(self, notebook: Notebook, name: str) -> bool:
-        """Whether a cell of a notebook is not as it was released."""
+        """Whether a cell of a notebook differs from its release."""
         if name not in self._cells:
             released = read_file(self._course.released(name))
             self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
@@ -312,7 +312,7 @@ class _Released:
 
 
 def _bare(source: str) -> str:
-    """A cell without what changes when a notebook is only opened and saved."""
+    """A cell without differences that come from opening and saving a notebook."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
@@ -322,10 +322,10 @@ def _notebooks(course: Course) -> list[str]:
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
-    """The notebook of the course that most of the marked cells belong to."""
+    """The notebook of the course to which most of the marked cells belong; empty without a marked cell."""
     named = [said_exercise(cell) or "" for cell in notebook.cells]
-    said = [course.exercises.get(now(name, course.exercises)) for name in named]
-    owners = [exercise.notebook for exercise in said if exercise is not None]
+    exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
+    owners = [exercise.notebook for exercise in exercises if exercise is not None]
     return max(sorted(set(owners)), key=owners.count, default="")
 
 

@@ -1,7 +1,7 @@
-"""What all the names of a download say together: where an assignment ends and a student begins, who submitted together.
+"""Surveys all names of a download: where an assignment ends and a student begins, and who submitted together.
 
 Platforms put lists and notes beside the files; only those at the outermost level are theirs. This module must not
-decide whose a file is, and must not touch the disk itself.
+decide about the owner of a file, and must not touch the disk itself.
 """
 
 import re
@@ -24,7 +24,7 @@ from labkit.grading.platforms import (
 METADATA = "submission_metadata.yml"
 """Gradescope's list of submissions."""
 MOST_BESIDE = 64 * 1024**2
-"""Bytes of a platform's list that are read."""
+"""Bytes of a platform's list that are read, at most."""
 _NOTE = re.compile(r"^Name:\s*(?P<name>.+?)\s*\((?P<id>[^()\r\n]+)\)\s*$", re.MULTILINE)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -35,7 +35,7 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """What all the names in a folder or archive say together.
+    """The context that all names in a folder or archive give together.
 
     `paths` are relative to it, `above` is its own name, `repositories` are its folders that are clones, and `read`
     gives the beginning of one of the files.
@@ -102,7 +102,7 @@ def _context(
 
 
 def _common_words(names: Iterable[str]) -> int:
-    """How many of the words that `_` separates are the same in all names, and never the last one."""
+    """The number of leading words, separated by `_`, that all names share; never all words of a name."""
     split = [name.split("_") for name in names]
     shortest = min((len(words) for words in split), default=1) - 1
     if len(split) == 1:
@@ -114,13 +114,13 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """Who somebody is, in the note that Blackboard puts beside each attempt."""
+    """The person in the note that Blackboard puts beside each attempt; None without such a line."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions`."""
+    """Users by folder: GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions`."""
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(
         name.startswith(f"{assignment}-") for name in repositories
@@ -144,7 +144,7 @@ def _common_prefix(names: Sequence[str]) -> str:
 def _submitters(
     content: bytes,
 ) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Who submitted what together, and when, in the list that Gradescope puts beside the folders."""
+    """People who submitted together, and dates, by folder, from the list that Gradescope puts beside the folders."""
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:
@@ -152,20 +152,20 @@ def _submitters(
     except (yaml.YAMLError, ValueError, RecursionError, UnicodeDecodeError):
         return {}, {}
     people, dates = {}, {}
-    for folder, said in listed.items() if isinstance(listed, dict) else ():
-        if not isinstance(said, dict) or not isinstance(folder, str):
+    for folder, entry in listed.items() if isinstance(listed, dict) else ():
+        if not isinstance(entry, dict) or not isinstance(folder, str):
             continue
-        several = said.get(":submitters")
+        several = entry.get(":submitters")
         each = several if isinstance(several, list) else []
         people[folder] = tuple(_submitter(one) for one in each if isinstance(one, dict))
-        created = said.get(":created_at")
+        created = entry.get(":created_at")
         if isinstance(created, datetime):
             dates[folder] = _zoned(created)
     return people, dates
 
 
-def _submitter(said: Mapping[object, object]) -> Person:
-    words = (said.get(key) for key in (":name", ":sid", ":email"))
+def _submitter(entry: Mapping[object, object]) -> Person:
+    words = (entry.get(key) for key in (":name", ":sid", ":email"))
     return Person(*("" if word is None else shown(str(word)) for word in words))
 
 

@@ -1,7 +1,7 @@
 """CSV tables as instructors and platforms write and read them.
 
-Tables that are read may come from any spreadsheet: its separator and encoding are found out. Tables that are written
-hold no formula and can be split at semicolons, too. This module must not know what a table says.
+A table to read may come from any spreadsheet: its separator and encoding are detected. A table that is written holds no
+formula and can be split at semicolons, too. This module must not know the meaning of a table.
 """
 
 import csv
@@ -23,14 +23,14 @@ _SEPARATORS = ",;\t"
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table, with where it stands for whoever must mend it."""
+    """One line of a table, with its place for a person who must mend it."""
 
     place: str
     cells: dict[str, str]
-    """What stands in a column, by the column's title in lower case."""
+    """The cells by the column's title, in lower case."""
 
     def first(self, *titles: str) -> str:
-        """What stands in the first of these columns that is not empty."""
+        """The first cell among these columns that is not empty."""
         return next(
             (self.cells[title] for title in titles if self.cells.get(title)), ""
         )
@@ -77,7 +77,7 @@ def read(path: Path, what: str) -> list[Row]:
 
 
 def _decoded(raw: bytes) -> str:
-    """Text in the encodings that spreadsheets write."""
+    """The text, from one of the encodings that spreadsheets write."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:
@@ -92,7 +92,7 @@ def written(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    """What a spreadsheet takes as one cell and does not compute, whichever separator it believes in."""
+    """A value that any spreadsheet takes as one cell and does not compute, whatever its separator."""
     plain = amount(value) if isinstance(value, float) else str(value)
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
         plain = f"'{plain}"
@@ -102,5 +102,5 @@ def _cell(value: object) -> str:
 
 
 def amount(points: float) -> str:
-    """Points without digits that say nothing."""
+    """Points as text, without trailing zeros."""
     return f"{points:.2f}".rstrip("0").rstrip(".")

@@ -1,6 +1,6 @@
-"""What the process of a batch tells its workers, and what they tell back: plain values over a socket.
+"""Messages between the process of a batch and its workers: plain values over a socket.
 
-This module must not do anything.
+This module must not do anything but encode and decode them.
 """
 
 from datetime import datetime
@@ -14,11 +14,11 @@ from labkit.grading.sandbox.inside.jobs import Level, Limits, Place
 from labkit.grading.submissions import Submission
 
 MOST = 1 << 20
-"""Bytes of one message."""
+"""Bytes of one message, at most."""
 
 
 class Setting(msgspec.Struct):
-    """The same for every submission that a worker grades."""
+    """The setting that all submissions of a worker share."""
 
     course: str | None
     """The file of the course; `None` for the lab's own."""
@@ -33,18 +33,18 @@ class Setting(msgspec.Struct):
     """The folder with the copy of the lab."""
     out: str
     exercises: list[str] = []
-    """What is graded anew, if not all."""
+    """Exercises that are graded anew, if not all."""
 
 
 class SubmissionOutcome(msgspec.Struct):
-    """What became of one submission."""
+    """The outcome of one submission."""
 
     name: str
     points: int = 0
     seconds: float = 0.0
     graded: bool = True
     error: str | None = None
-    """Why the worker could not write a record."""
+    """The reason why the worker could not write a record."""
 
 
 def encode(message: Setting | Submission | SubmissionOutcome) -> bytes:

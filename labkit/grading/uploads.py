@@ -1,7 +1,7 @@
-"""Every file that somebody handed in, with whose it is and when it came: from folders, archives and single notebooks.
+"""Every uploaded file with its owner and its date: from folders, archives and single notebooks.
 
-Names of the outermost level are the platform's or the instructor's, and say whose a file is; what lies deeper is the
-student's, and says nothing. Dates are the platform's as well. This module must not look into notebooks.
+Names of the outermost level are the platform's or the instructor's, and state the owner of a file; deeper names are the
+student's, and state nothing. Dates are the platform's as well. This module must not look into notebooks.
 """
 
 import os
@@ -28,41 +28,41 @@ from labkit.grading.surveys import MOST_BESIDE, survey
 
 _NEVER = datetime.fromtimestamp(0).astimezone()
 _HANDED_OUT = "notebooks"
-"""The folder with the notebooks in the copy of the lab that learners get."""
+"""The folder of the notebooks in the copy of the lab that learners get."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """One file that was handed in."""
+    """One uploaded file."""
 
     origin: Origin
     file: str
-    """Where it came from, as a person names it."""
+    """The file's origin, as a person names it."""
     when: datetime
     content: bytes = b""
     problem: str = ""
-    """Why it was not read."""
+    """The reason why the file was not read; empty if it was."""
     changed: datetime = _NEVER
-    """When the file itself says it was changed, which decides only between files of one student and one date."""
+    """The date of change that the file itself states; it decides only between files of one student and one date."""
     named: bool = True
-    """Whether somebody has named the folder or archive whose names say whose it is."""
+    """Whether a person has named the folder or archive whose names state the owner."""
     doubt: str = ""
-    """What only the instructor can tell, with what to do about it."""
+    """A question that only the instructor can settle, with the way to do so."""
     other: bool = False
-    """Whether it is no notebook by its name, and was not read."""
+    """Whether the file is no notebook by its name, and was not read."""
 
 
 @dataclass(frozen=True)
 class Uploads:
-    """What lies in the places that somebody named."""
+    """The files in the places that a person named."""
 
     notebooks: Collection[str]
     """The names of the course's notebooks, which may stand beside a student's name."""
     skipped: Path | None = None
-    """A folder that is none of the submissions, wherever it lies: the grades' own."""
+    """A folder without submissions, wherever it lies: that of the grades."""
 
     def of(self, place: Path) -> Iterator[Upload]:
-        """Every file in a folder, an archive, or the file itself. Raises `InvalidInput` when there is nothing."""
+        """Every file in a folder or an archive, or the file itself. Raises `InvalidInput` when there is nothing."""
         if place.is_symlink() or not place.exists():
             raise InvalidInput(
                 f"{text(str(place))}: there is no such file or folder; name what was submitted."
@@ -118,7 +118,7 @@ class Uploads:
     def _of_one(
         self, name: str, paths: Iterable[PurePath], *, folder: bool
     ) -> Origin | None:
-        """The student whose a whole folder or archive is, by its name or because all that was handed out lies in it."""
+        """The owner of a whole folder or archive, by its name or because the released folder is in it; or None."""
         shaped = platform_origin(name, NOTHING_BESIDE, folder=folder)
         if shaped is not None:
             return shaped
@@ -149,7 +149,7 @@ class Uploads:
             yield Upload(whose, shown, when, problem=str(error))
 
     def _in_named_archive(self, path: Path) -> Iterator[Upload]:
-        """An archive that somebody named: the downloads of a class, or all that one student handed in."""
+        """An archive that a person named: the download of a class, or all files of one student."""
         shown, stem = text(path.name), plain_origin(path.stem)
         try:
             with opened(path, shown) as archive:
@@ -173,7 +173,7 @@ class Uploads:
     def _as_download(
         self, archive: Archive, path: Path, inner: Context, shown: str
     ) -> Iterator[Upload]:
-        """What lies in an archive of many students, each by its name in there."""
+        """The files in an archive of many students, each with its owner by its name there."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
             whose = origin(place, self.notebooks, inner)
@@ -196,7 +196,7 @@ _ONE_FOLDER = (
 def _as_one(
     archive: Archive, shown: str, whose: Origin, when: datetime
 ) -> Iterator[Upload]:
-    """What lies in an archive of one student: as old as the archive, since what is in it says what it likes."""
+    """The files in an archive of one student, with the archive's date, since its own dates are not trusted."""
     count = 0
     for entry in archive.entries():
         count += 1
@@ -212,7 +212,7 @@ def _unpacked(entry: Entry, whose: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, whose: Origin, shown: str) -> Upload:
-    """A file on this disk, as it is now; no more of it than may be graded."""
+    """A file on this disk, as it is now, up to the size that may be graded."""
     try:
         when = _modified(path)
         with path.open("rb") as file:
@@ -235,13 +235,13 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, whose: Origin, names: Context) -> bool:
-    """Whether a file is what a platform has put beside the submissions, such as a list of them."""
+    """Whether a platform has put this file beside the submissions, such as a list of them."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and whose.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Whether a platform has named what lies outermost in an archive."""
+    """Whether a platform has named the outermost entries of an archive."""
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
@@ -250,14 +250,14 @@ def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """The one folder in which everything lies, if there is one."""
+    """The one folder that holds everything; empty if there is none."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
 
 
 class _Walk:
-    """Every file below a folder, without following links, and what could not be looked into."""
+    """Every file below a folder, without following links, and the paths that could not be read."""
 
     def __init__(self, folder: Path, is_skipped: Callable[[Path], bool]) -> None:
         self._folder = folder
@@ -278,7 +278,7 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Folders that are links: they are named and not followed."""
+        """Takes folders that are links out of `folders`, so that nobody follows them, and returns them."""
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
@@ -310,7 +310,7 @@ class _Walk:
         ]
 
     def beginning(self, path: PurePath) -> bytes:
-        """What a list of the platform's says."""
+        """The beginning of a file, such as a platform's list; empty if it cannot be read."""
         try:
             with (self._folder / path).open("rb") as file:
                 return file.read(MOST_BESIDE)

@@ -1,9 +1,9 @@
-"""A process that grades one submission after the other, as the batch tells it.
+"""A process that grades one submission after the other, as the batch orders.
 
     python -m labkit.grading.worker
 
-It ends with the process that started it. A worker that dies costs the batch one more try of one submission. It must not
-choose what is graded.
+The process ends with its parent. A worker that dies costs the batch one more try of one submission. This module must
+not choose which submissions are graded.
 """
 
 import importlib.metadata
@@ -40,17 +40,17 @@ _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 
 
 def main() -> int:
-    """Grades until nobody asks any more."""
+    """Grades until the batch has closed the connection."""
     end_with_parent()
     connection = socket.socket(fileno=os.dup(0))
     try:
         grader = Grader(tasks.decode(receive(connection, tasks.MOST), tasks.Setting))
         with grader:
             while True:
-                told = grader.grade(
+                outcome = grader.grade(
                     tasks.decode(receive(connection, tasks.MOST), Submission)
                 )
-                send(connection, tasks.encode(told))
+                send(connection, tasks.encode(outcome))
     except FrameError:
         return 0
 
@@ -70,7 +70,7 @@ class Grader:
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
-        """Writes the record of a submission, whatever it is."""
+        """Writes the record of a submission, even if grading fails."""
         begun = time.monotonic()
         name = records.file_name(submission.key, submission.notebook)
         path = self.out / "records" / f"{name}.json"
@@ -98,7 +98,7 @@ class Grader:
         )
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """The items that are not graded anew, where only some exercises are."""
+        """The earlier items that are kept, where only some exercises are graded anew."""
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -113,7 +113,7 @@ class Grader:
     def _examine(
         self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
     ) -> str | None:
-        """Fills the items of a record; the executed notebook, if there is one."""
+        """Fills the items of a record; returns the executed notebook, if there is one."""
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
         if not problem and submission.path is not None:
@@ -149,10 +149,10 @@ class Grader:
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:
         if exercise.name not in self._hidden:
             public = [variant.parameters for variant in exercise.public]
-            found = self.course.variants(exercise.name, self.setting.seed)
-            hidden = any(variant.parameters not in public for variant in found)
+            variants = self.course.variants(exercise.name, self.setting.seed)
+            hidden = any(variant.parameters not in public for variant in variants)
             self._hidden[exercise.name] = (
-                found if hidden else []
+                variants if hidden else []
             )  # the public ones again: nothing is hidden
         return self._hidden[exercise.name]
 
@@ -163,7 +163,7 @@ class Grader:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The process that makes sandboxes, started when it is needed first."""
+        """The process that makes sandboxes, started with the first use."""
         if self._sandbox is None:
             setting = self.setting
             self._sandbox = Sandbox(
@@ -187,7 +187,7 @@ class Grader:
 def new_record(
     submission: Submission, course: courses.Course, setting: tasks.Setting
 ) -> Record:
-    """A record without any item yet."""
+    """A record without items."""
     return Record(
         course.name,
         submission.student,
@@ -213,29 +213,29 @@ def new_record(
 
 
 def versions() -> dict[str, str]:
-    """Of what a grade may depend on."""
-    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {"labkit": __version__, "python": platform.python_version(), **found}
+    """The versions of everything that a grade may depend on."""
+    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"labkit": __version__, "python": platform.python_version(), **packages}
 
 
 def _foreign(notebook: Notebook) -> str:
-    """Why a notebook cannot be run here, in a sentence; empty when it can."""
+    """The reason why a notebook cannot be run here, in a sentence; empty when it can."""
     if notebook.language and notebook.language.lower() != "python":
         return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), and the exercises are in Python."
     return ""
 
 
 def _versions(notebook: Notebook) -> list[str]:
-    found = []
+    notes = []
     if notebook.lab_version and notebook.lab_version != __version__:
-        found.append(
+        notes.append(
             f"It was made with version {notebook.lab_version} of the lab, and this is {__version__}."
         )
     if notebook.kernel not in {"", "python3"}:
-        found.append(
+        notes.append(
             f"It names the kernel {notebook.kernel}; it was run with Python {platform.python_version()}."
         )
-    return found
+    return notes
 
 
 def _nothing(exercise: Exercise, why: str) -> ItemRecord:
@@ -245,7 +245,7 @@ def _nothing(exercise: Exercise, why: str) -> ItemRecord:
 
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:
-    """Says of every exercise that grading itself failed."""
+    """Notes of every exercise that grading itself failed."""
     record.notes.append(f"Grading itself failed: {why}"[:1000])
     record.items = []
     for exercise in exercises:
@@ -255,9 +255,9 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, asked: Collection[str]) -> None:
-    """Ends in a zero with its reason what grading itself has failed at in several batches, for a person to look at.
+    """Gives no points, and a doubt for a person, where grading itself has failed in several batches.
 
-    Exercises that were not `asked` for keep what they had; all were, if none is named.
+    Exercises that were not `asked` for keep their earlier items; without a name all were asked for.
     """
     if record.graded():
         return
