@@ -80,7 +80,9 @@ def pipeline(
 ) -> PipelineSettings:
     """Settings of a pipeline, from the command line or else from the project. Raises `InvalidInput`."""
     names = ("reader", "read_command", "expected", "feed", "reset", "checkpoint")
-    if given.get("reader") or given.get("read_command"):  # one of the two is enough
+    if given.get("reader") or given.get(
+        "read_command"
+    ):  # a reader of the command line replaces either kind of the project's
         said = {
             name: part
             for name, part in said.items()
@@ -134,9 +136,9 @@ def guarantee_named(text: str | None) -> Guarantee | None:
     """A guarantee by its name. Raises `InvalidInput` for another word."""
     if text is None:
         return None
-    known = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
-    if text not in known:
-        raise InvalidInput(f"--expect {text}: unknown; {nearest(text, known)}")
+    names = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
+    if text not in names:
+        raise InvalidInput(f"--expect {text}: unknown; {nearest(text, names)}")
     return Guarantee(text)
 
 

@@ -139,6 +139,6 @@ def _with_unseen(log: tuple[Effect, ...], unseen: list[Effect]) -> tuple[Effect,
 
 
 def _slow(run: Run, recorded: tuple[Effect, ...]) -> tuple[str, ...]:
-    asked, places = len(run.watcher.readings), len(askable(recorded))
-    note = f"the reader is slow or was locked out: it gave an answer at {asked} of more than {places} places"
-    return (note,) if asked < places else ()
+    answered, places = len(run.watcher.readings), len(askable(recorded))
+    note = f"the reader is slow or was locked out: it gave an answer at {answered} of more than {places} places"
+    return (note,) if answered < places else ()

@@ -100,8 +100,8 @@ def verdict_of(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> Verdict:
     """The judge's verdict on readings of `rows`, where the records `due` should be there in the end."""
-    seen = history(samples, rows, shape, due)
-    return judge([named(each, shape) for each in due], seen)
+    observed = history(samples, rows, shape, due)
+    return judge([named(each, shape) for each in due], observed)
 
 
 def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
@@ -128,11 +128,11 @@ def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
         if number < len(run.rows.batches)
         for row in run.rows.batches[number].rows
     }
-    there = {row.id for row in samples[-1].seen}
+    read = {row.id for row in samples[-1].seen}
     return [
         record
         for record in expected
-        if record.offset in finished or record.offset in there
+        if record.offset in finished or record.offset in read
     ]
 
 

@@ -73,18 +73,18 @@ class Tests(Protocol):
 
 
 def _campaign(
-    said: dict[str, Any], subject: str | None, *, quick: bool
+    table: dict[str, Any], subject: str | None, *, quick: bool
 ) -> AbstractContextManager[Tests]:
     """The campaign of what the command line names, or else the project."""
-    if subject is None and "command" in said:
+    if subject is None and "command" in table:
         from labkit.crashtest.blackbox.campaign import pipeline_campaign
         from labkit.crashtest.configured import pipeline
 
-        return pipeline_campaign(pipeline(said, quick=quick))
+        return pipeline_campaign(pipeline(table, quick=quick))
     from labkit.crashtest.campaign import campaign
     from labkit.crashtest.configured import combined
 
-    return campaign(combined(said, subject, quick=quick))
+    return campaign(combined(table, subject, quick=quick))
 
 
 class CrashTests:
@@ -105,19 +105,19 @@ class CrashTests:
             guarantee_named,
         )
 
-        said = configured(Path(self._config.rootpath) / "pyproject.toml")
+        table = configured(Path(self._config.rootpath) / "pyproject.toml")
         named = self._config.getoption("--crashtest")
         try:
             quick = bool(self._config.getoption("--crashtest-quick"))
             subject = None if named == _FROM_PROJECT else named
-            expected = guarantee_named(said.get("expect")) or Guarantee.EXACTLY_ONCE
-            check_axes(said.get("also", []))
-            running = self._stack.enter_context(_campaign(said, subject, quick=quick))
+            expected = guarantee_named(table.get("expect")) or Guarantee.EXACTLY_ONCE
+            check_axes(table.get("also", []))
+            running = self._stack.enter_context(_campaign(table, subject, quick=quick))
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
         items += self._tests(
-            session, running, first, expected, tuple(said.get("also", []))
+            session, running, first, expected, tuple(table.get("also", []))
         )
 
     @staticmethod
@@ -137,8 +137,8 @@ class CrashTests:
                 also=also,
             )
 
-        seen = [each for each in running.results if each is not first]
-        tests = [item("healthy", lambda: [first]), item("seeing", lambda: seen)]
+        doubts = [each for each in running.results if each is not first]
+        tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
         tests += [
             item(job.id, partial(lambda each: [running.run(each)], job))
             for job in running.jobs()
@@ -179,9 +179,9 @@ class CrashTest(pytest.Item):
         for result in self._run():
             if result.unknown:
                 raise Weaker(result, f"unknown: {result.unknown}")
-            said = weaker(result, self._expected, self._also)
-            if said:
-                raise Weaker(result, said)
+            reason = weaker(result, self._expected, self._also)
+            if reason:
+                raise Weaker(result, reason)
             if result.group is Group.CONDITION and result.violated:
                 pytest.skip(
                     f"a condition of the guarantee: {result.title}: {result.because}"

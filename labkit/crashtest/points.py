@@ -81,7 +81,7 @@ def points(
 
 
 def _sides(kind: Kind) -> tuple[Side, ...]:
-    """On which sides of an effect of this kind there is a place."""
+    """The sides of an effect of this kind on which there is a place."""
     if kind in BOUNDS:
         return (Side.AFTER,)
     return (Side.BEFORE,) if kind is Kind.LINE else (Side.BEFORE, Side.AFTER)
@@ -97,14 +97,14 @@ def place(where: str) -> tuple[int, int]:
 def thin(found: Sequence[Point]) -> list[Point]:
     """The points without those of repeated effects of one line in a call: the first two and the last remain."""
     times = Counter(_line(point) for point in found)
-    seen: Counter[object] = Counter()
+    passed: Counter[object] = Counter()
     kept = []
     for point in found:
-        seen[_line(point)] += 1
+        passed[_line(point)] += 1
         if (
             point.kind in BOUNDS
-            or seen[_line(point)] <= 2
-            or seen[_line(point)] == times[_line(point)]
+            or passed[_line(point)] <= 2
+            or passed[_line(point)] == times[_line(point)]
         ):
             kept.append(point)
     return kept
@@ -207,8 +207,8 @@ def _lasting_lines(log: Sequence[Effect]) -> dict[object, tuple[Effect, int]]:
     """For each line of the first batch its first lasting effect, and how many it has."""
     by_line: dict[object, tuple[Effect, int]] = {}
     for each in log:
-        seen = each.batch == 0 and each.driver == 1 and not each.late
-        if seen and not each.failed and each.kind in DURABLE:
+        is_first_batch = each.batch == 0 and each.driver == 1 and not each.late
+        if is_first_batch and not each.failed and each.kind in DURABLE:
             line = each.where, each.file, each.line, each.kind
             first, times = by_line.get(line, (each, 0))
             by_line[line] = first, times + 1
@@ -223,7 +223,7 @@ class Pair(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Both points, joined."""
+        """The ids of both points, joined."""
         return f"{self.first.id}+{self.second.id}"
 
 

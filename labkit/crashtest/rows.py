@@ -248,10 +248,10 @@ def tokens(
     """The input rows that a reading shows, and how often it shows each."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
-    known = {record.offset: record for record in expected}
+    by_id = {record.offset: record for record in expected}
     shown: Counter[Token] = Counter()
     for row in seen:
-        record = known.get(-1 if row.id is None else row.id)
+        record = by_id.get(-1 if row.id is None else row.id)
         fallback = record or Record(-1 if row.id is None else row.id, str(row.key), 0)
         key = fallback.key if row.key is None else row.key
         amount = (

@@ -12,7 +12,7 @@ from labkit.crashtest.instrument.project import Project
 from labkit.crashtest.spark_options import SparkOptions, spark_options
 
 EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
-"""Who sees what the sink does: wrappers around Python's libraries, or the kernel that every program asks."""
+"""Who sees the sink's effects: wrappers around Python's libraries, or the kernel that every program asks."""
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: each query of a variant has digits of its own."""

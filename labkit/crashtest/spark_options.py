@@ -164,11 +164,11 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
             *("-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"),
             *("--verbose", "--master", "local[1]", "--properties-file", str(file)),
             *("--packages", ",".join(options.packages)),
-            # A main class that does nothing: what SparkSubmit does before it is all that is wanted.
+            # A main class that does nothing: SparkSubmit has resolved the packages before it starts the class.
             *("--class", "org.apache.ivy.Main", "spark-internal", "-version"),
         ]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command,
                 capture_output=True,
                 text=True,
@@ -182,9 +182,9 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
                 f"--packages {names}: resolving took more than {RESOLVE_SECONDS:.0f} s; fetch the jars by hand and "
                 "name them with --jars."
             ) from None
-    output = done.stdout + done.stderr
+    output = process.stdout + process.stderr
     jars = _class_path(output)
-    if done.returncode or not jars:
+    if process.returncode or not jars:
         raise InvalidInput(
             f"--packages {names}: neither in Ivy's cache nor to be had from a repository ({_complaint(output)}); connect "
             "this machine once, or name the jars with --jars."

@@ -178,7 +178,9 @@ def stopped_driver(harness: Harness, run: Run) -> None:
 def _see_out(harness: Harness, run: Run, old: Driver) -> None:
     """Waits until the continued driver's query has ended or hangs (`--limit`), so that a late write is seen, too."""
     ending = follow(old.events)
-    while isinstance(ending, Stopped):  # its main loop says so once more
+    while isinstance(
+        ending, Stopped
+    ):  # the driver's main loop reports the same stop once more
         ending = follow(old.events)
     run.notes.append(f"the old driver was continued and {_said(ending)}")
     time.sleep(harness.settings.settle)

@@ -89,12 +89,12 @@ class Result:
         """The reason for the guarantee, in a sentence."""
         if self.unknown:
             return f"unknown: {self.unknown}"
-        said = (
+        reasons = (
             [f"stuck: after the crash the job fails again and again ({self.stuck})"]
             if self.stuck
             else []
         )
-        return "; ".join([*said, self.verdict.because if self.verdict else ""])
+        return "; ".join([*reasons, self.verdict.because if self.verdict else ""])
 
     def told(self) -> list[tuple[str, str]]:
         """What is to be said beside the verdict, in sentences without full stops."""
@@ -194,18 +194,18 @@ class Summary:
 
     def at_best(self) -> Guarantee:
         """The guarantee if nothing is wrong beyond what was seen."""
-        seen = {
+        outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS
             for axis, held in self.axes.items()
         }
-        return guarantee(_properties(seen))
+        return guarantee(_properties(outcomes))
 
     def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
         """Whether the expected guarantee was measured; None where a run that could refute it proves nothing."""
-        asked = [self.axes[axis] for axis in (*also, "stuck")]
-        if Outcome.VIOLATED in asked or not satisfies(self.at_best(), expected):
+        outcomes = [self.axes[axis] for axis in (*also, "stuck")]
+        if Outcome.VIOLATED in outcomes or not satisfies(self.at_best(), expected):
             return False
-        if Outcome.UNKNOWN in asked:
+        if Outcome.UNKNOWN in outcomes:
             return None
         doubt = (
             each.unknown for each in self.results if each.group is not Group.CONDITION

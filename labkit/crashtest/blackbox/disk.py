@@ -171,12 +171,12 @@ class Disk:
             return
         if node is None:
             raise NotModelled("a rename of what was not seen")
-        there = self.node(call.target)
+        replaced = self.node(call.target)
         moved_in = self._entry(call.target, node)
         if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
-            moved_out = moved_out._replace(node=there)
+            moved_out = moved_out._replace(node=replaced)
         if (
-            there is not node or moved_out is None
+            replaced is not node or moved_out is None
         ):  # two names of one file: nothing happens
             self._name(call, *([moved_out] if moved_out else []), moved_in)
 

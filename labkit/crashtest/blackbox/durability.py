@@ -1,4 +1,4 @@
-"""Which effect of a run survives a loss of power, and from which later effect on.
+"""Finds out which effect of a run survives a loss of power, and from which later effect on.
 
 By POSIX's word alone: contents of a file last when the file was synced, names in a folder when the folder was. File
 systems often give more; a program that relies on that loses data elsewhere. A SIGKILL loses none of it. This module

@@ -73,7 +73,7 @@ class Start:
 
 @dataclass
 class Expected:
-    """What a start is compared with while it goes on."""
+    """The facts with which a start is compared while it goes on."""
 
     misses_nothing: Callable[[], bool]
     """Whether every row that is due can be read. May raise `ReaderFailed`: then nothing is known now."""

@@ -80,8 +80,8 @@ class Expectation:
 
     def misses(self, values: Sequence[Any]) -> int:
         """How many rows that are due were not read."""
-        there = {row.id for row in self.seen(values)}
-        return len([place for place in self.due() if place not in there])
+        ids = {row.id for row in self.seen(values)}
+        return len([place for place in self.due() if place not in ids])
 
     def due(self) -> list[int]:
         """The indices of the rows that should be there in the end: of several with one key the last."""

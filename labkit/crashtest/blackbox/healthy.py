@@ -74,16 +74,16 @@ class Glances:
             values = self._aids.read(0.2 + SLOWER * self._usual)
             self.taken.append(Glance(happened, counted(values)))
         except ReaderFailed:
-            pass  # it was locked out; neighbours are compared instead
+            pass  # the reader was locked out; neighbouring glances are compared instead
         self._left -= time.monotonic() - begun
 
     def note(self) -> list[str]:
         """A sentence on the places at which a slow reader gave no answer, if there are any."""
-        asked = len(self.taken) - 1
-        if asked >= self.places:
+        answered = len(self.taken) - 1
+        if answered >= self.places:
             return []
         return [
-            f"the reader is slow or was locked out: it gave an answer at {asked} of {self.places} places"
+            f"the reader is slow or was locked out: it gave an answer at {answered} of {self.places} places"
         ]
 
 
@@ -120,14 +120,14 @@ def _concluded(
 ) -> Healthy:
     start, settings = run.starts[0], harness.settings
     effects = start.effects
-    taken = [*glances.taken, Glance(len(effects), counted(run.values))]
+    glances_taken = [*glances.taken, Glance(len(effects), counted(run.values))]
     belongs = Belongs(settings.watched, settings.ignored)
     watched = start.watched
     blind = blind_spots(watched.unseen, watched.unseen_paths, belongs)
     expectation = harness.expectation
     assert expectation is not None
-    reasons = doubts(taken, effects, blind, settings.watched, harness.logs)
-    replacing = replaces(taken)
+    reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs)
+    replacing = replaces(glances_taken)
     if replacing:
         notes = [
             *notes,
@@ -138,7 +138,7 @@ def _concluded(
         tuple(effects),
         expectation,
         tuple(reasons),
-        frozenset(showing(taken, effects)),
+        frozenset(showing(glances_taken, effects)),
         replacing,
         (*notes, *_left_notes(start)),
     )
@@ -159,7 +159,9 @@ def _empty_store(harness: Harness) -> float:
     aids = harness.aids
     aids.begin()
     try:
-        surely(aids.read, 2.0)  # the first one may import
+        surely(
+            aids.read, 2.0
+        )  # the first reading may import modules, and so is not timed
         begun = time.monotonic()
         left = surely(aids.read, 2.0)
     except ReaderFailed as error:
@@ -181,12 +183,12 @@ def _check(harness: Harness, start: Start) -> None:
             f"--command: without any crash {harness.told(start)}; make it run once by hand first."
         )
     if start.over is Over.STALLED:
-        known = "rows of --expected were still missing then"
+        missing = "rows of --expected were still missing then"
         needed = (
             "one that never ends needs --expected, so that its end is known by its rows"
         )
         raise InvalidInput(
-            f"--command: without any crash {harness.told(start)}; {needed if harness.wanted is None else known}."
+            f"--command: without any crash {harness.told(start)}; {needed if harness.wanted is None else missing}."
         )
 
 

@@ -56,7 +56,7 @@ ASKING = frozenset(
         *("GetTelemetrySubscriptions", "PushTelemetry", "DescribeTopicPartitions"),
     }
 )
-"""Requests of Kafka that leave no record and no offset behind: a kill before one is a kill before whatever comes next."""
+"""Requests of Kafka that leave no record and no offset: a kill before one equals a kill before the next call."""
 
 _LATEST_VERSION = 40
 _HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE) \S")

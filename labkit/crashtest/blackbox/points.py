@@ -32,7 +32,7 @@ class Point(NamedTuple):
 
     name: str
     number: int
-    """From 1, in the order of the run without a crash."""
+    """The place's number, from 1, in the order of the run without a crash."""
     after: str = ""
     """The effect just before this place; empty: this place is the first."""
 
@@ -77,7 +77,7 @@ def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
     for group in groups.values():
         for turn, point in enumerate(_by_turn(group)):
             ranks[point] = (turn, _importance(point, kinds, changes), point.number)
-    # Two turns of what decides are worth more than the first turn of everything else.
+    # The first two turns of deciding effects come before the first turn of all others.
     chosen = sorted(places, key=lambda point: _order(ranks[point]))[:most]
     return Plan(tuple(sorted(chosen, key=places.index)), len(places))
 
@@ -114,7 +114,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Both names, joined."""
+        """The names of both places, joined."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 

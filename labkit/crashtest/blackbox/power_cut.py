@@ -68,7 +68,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Journal:
-    """A recorded run, from which the states after a loss of power are made."""
+    """The record of a run, from which the states after a loss of power are made."""
 
     copies: Mapping[Path, Path]
     """For each folder the copy that was taken before the run."""
@@ -136,17 +136,17 @@ def recorded(
     `decide` and `tick` may kill the command, as in `watch`. Raises the errors of `watch`.
     """
     places = [folder.resolve() for folder in folders]
-    with tempfile.TemporaryDirectory() as kept:
+    with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(places):
-            copies[folder] = Path(kept) / str(number)
+            copies[folder] = Path(scratch) / str(number)
             shutil.copytree(folder, copies[folder], symlinks=True, ignore=_no_file)
         recorder = Recorder(places, decide)
         watched = watch(
             command,
             folder=at or places[0],
             environment=os.environ if environment is None else environment,
-            output=output or Path(kept) / "output",
+            output=output or Path(scratch) / "output",
             decide=recorder.decide,
             tick=tick,
             contents=True,
@@ -222,8 +222,8 @@ def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     current = tuple(tree(root, now_named) for root in disk.roots.values())
     states: list[State] = []
     for extreme, trees in _extremes(disk):
-        known = [current, *(state.trees for state in states)]
-        if not any(alike(trees, other) for other in known):
+        others = [current, *(state.trees for state in states)]
+        if not any(alike(trees, other) for other in others):
             sentence = f"{EXTREMES[extreme]}: {lost(current, trees)}."
             states.append(State(extreme, sentence, trees))
     return states
@@ -262,13 +262,13 @@ def _with(naming: Naming) -> Look:
     """The names on the disk, together with one change of names that has not reached it."""
 
     def names(folder: Folder) -> Mapping[str, Node]:
-        there = dict(folder.on_disk)
+        visible = dict(folder.on_disk)
         for entry in naming.entries:
             if entry.folder is folder and entry.node is None:
-                there.pop(entry.name, None)
+                visible.pop(entry.name, None)
             elif entry.folder is folder and entry.node is not None:
-                there[entry.name] = entry.node
-        return there
+                visible[entry.name] = entry.node
+        return visible
 
     return names
 

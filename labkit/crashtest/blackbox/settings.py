@@ -59,7 +59,7 @@ class PipelineSettings:
         options.append(("--checkpoint", str(self.checkpoint or "")))
         options += [("--ignore", each) for each in self.ignored]
         options.append(("--only", only))
-        parts = [f"{name} {shlex.quote(said)}" for name, said in options if said]
+        parts = [f"{name} {shlex.quote(value)}" for name, value in options if value]
         power = ["--power-cut"] if self.power_cut else []
         quick = ["--quick"] if self.quick and not only else []
         return " ".join(["labkit crashtest", *parts, *power, *quick])

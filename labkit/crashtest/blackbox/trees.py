@@ -84,7 +84,9 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 def build(folder: Path, wanted: Tree) -> None:
     """Makes a folder what a tree says. Entries that are so already stay as they are, with their permissions."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(folder.rglob("*"), reverse=True):  # what is below comes first
+    for path in sorted(
+        folder.rglob("*"), reverse=True
+    ):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))
         if name not in wanted or _kind(path) is not _kind_of(wanted[name]):
             _remove(path)

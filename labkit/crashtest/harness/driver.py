@@ -144,9 +144,11 @@ class SinkQuery:
             record_hit(self._ticket, Kind.COMMITS)
 
     def _check_hung(self) -> None:
-        done = len(list(self._commits.glob("[0-9]*"))) if self._commits.is_dir() else 0
+        finished = (
+            len(list(self._commits.glob("[0-9]*"))) if self._commits.is_dir() else 0
+        )
         log = Path(self._ticket.log)
-        progress = done, log.stat().st_size if log.exists() else 0
+        progress = finished, log.stat().st_size if log.exists() else 0
         now = time.monotonic()
         if progress != self._progress or now - self._looked > _STOPPED:
             self._progress, self._since = progress, now
@@ -154,7 +156,7 @@ class SinkQuery:
         if now - self._since > self._task.limit:
             hung.append(f"the query {self.name}")
             raise Hung(
-                f"the sink did nothing for {self._task.limit:.0f} s in batch {done}: it hangs or waits"
+                f"the sink did nothing for {self._task.limit:.0f} s in batch {finished}: it hangs or waits"
             )
 
 

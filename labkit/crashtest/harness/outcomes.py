@@ -25,7 +25,7 @@ class Finished:
     """The driver's queries are over, and the driver waits for others."""
 
     left: list[str]
-    """What the sink left open or hanging in the driver."""
+    """Descriptions of what the sink left open or hanging in the driver."""
     failed: str = ""
     """Why a query failed; empty if none did."""
 

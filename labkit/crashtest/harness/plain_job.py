@@ -127,7 +127,7 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
         return sink(rows.writeStream if wants_writer(sink) else rows)
 
     starter = Starter(begin, Start(None, str(job.checkpoint), "", []))
-    # No deadline here: the user's function may take its time, and whoever watches this process ends it at its --limit.
+    # No deadline here: the user's function may take its time, and the watcher kills this process at --limit.
     while (query := starter.query()) is None:
         time.sleep(_POLL)
     return query

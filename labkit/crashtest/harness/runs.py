@@ -296,8 +296,8 @@ class Harness:
 
     def record_crash(self, run: Run, number: int, point: Point, ending: Ending) -> None:
         """Checks the proof of one crash, records the crash and takes a reading. Raises `JobFailed` without a proof."""
-        seen = read_evidence(run.folder / f"reached-{number}.json", point)
-        reached = Reached(seen["pid"], seen["session"])
+        evidence = read_evidence(run.folder / f"reached-{number}.json", point)
+        reached = Reached(evidence["pid"], evidence["session"])
         proof = check_death(point.id, ending, reached)
         checkpoint = Checkpoint(run.checkpoint)
         check_point_logs(point, run.crashes, checkpoint)
@@ -334,7 +334,7 @@ class Harness:
 
 def check_store(reader: Reader) -> int:
     """How many rows the store had before `reset`. Raises `InvalidInput` if the store is not empty for the test."""
-    seen: list[Seen] = reader.read_surely(2.0)
+    rows: list[Seen] = reader.read_surely(2.0)
     if reader.resets:
         reader.reset()
         left = reader.read_surely(2.0)
@@ -342,12 +342,12 @@ def check_store(reader: Reader) -> int:
             raise InvalidInput(
                 f"after reset() the reader still finds {len(left)} row(s); reset() must empty the store."
             )
-    elif seen:
+    elif rows:
         raise InvalidInput(
-            f"the store is not empty: the reader finds {len(seen)} row(s) of something else; empty it, or give the "
+            f"the store is not empty: the reader finds {len(rows)} row(s) of something else; empty it, or give the "
             "file a reset() that does. Nothing was deleted."
         )
-    return len(seen)
+    return len(rows)
 
 
 def forget(folder: Path) -> None:

@@ -254,7 +254,7 @@ def examine(subject: Subject) -> Adapter:
         subject.name,
     ]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             capture_output=True,
             timeout=LOAD_SECONDS,
@@ -265,10 +265,10 @@ def examine(subject: Subject) -> Adapter:
         raise InvalidInput(
             f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait."
         ) from None
-    answers = list(_examined(done.stdout))
+    answers = list(_examined(process.stdout))
     if not answers:
         raise InvalidInput(
-            f"{subject}: importing it ended the process (exit code {done.returncode})."
+            f"{subject}: importing it ended the process (exit code {process.returncode})."
         )
     if answers[-1].adapter is None:
         raise InvalidInput(answers[-1].because)

@@ -100,7 +100,7 @@ class SourceDoor(DataSource):
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
         options = dict(self.options)
         ticket, name = (
-            Ticket.from_json(pickle.loads(bytes.fromhex(options[TICKET]))),  # noqa: S301  # ours
+            Ticket.from_json(pickle.loads(bytes.fromhex(options[TICKET]))),  # noqa: S301  # pickled by `as_option`
             options[NAME],
         )
         ready(ticket)

@@ -96,7 +96,7 @@ class Asker:
         waited = time.monotonic() - begun
         self._in_all += waited
         with suppress(OSError):
-            _unlink(path)  # withdrawn: an answer that comes now is none
+            _unlink(path)  # withdrawn: a later answer would belong to no point
             self._in_vain += waited
 
 

@@ -36,7 +36,7 @@ class Project(NamedTuple):
     folders: tuple[str, ...] = ()
     """The file's folder, the root of its package, and the folder in which the test was started."""
     more: tuple[str, ...] = ()
-    """What `--code` names; here installed packages count, too."""
+    """Folders that `--code` names; there installed packages count, too."""
     ignored: tuple[str, ...] = ()
     """Patterns of files, or of `host:port`, whose effects are none of the sink's."""
 

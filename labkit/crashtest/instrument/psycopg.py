@@ -25,7 +25,7 @@ METHODS = {
 
 
 class About(NamedTuple):
-    """What a call is about to do, as arguments of `Recorder.effect`."""
+    """The announcement of a call's effect, as arguments of `Recorder.effect`."""
 
     kind: Kind
     target: str
@@ -33,7 +33,7 @@ class About(NamedTuple):
 
 
 Tells = Callable[..., About | None]
-"""A function that foretells a call from its arguments; None if the call changes nothing."""
+"""A function that announces the effect of a call from its arguments; None if the call changes nothing."""
 
 
 def instrument_psycopg(module: ModuleType) -> None:
@@ -47,8 +47,8 @@ def instrument_psycopg(module: ModuleType) -> None:
         )
         for name in ("execute", "executemany"):
             _wrap(cursor, name, _of_statement)
-        for name, done in METHODS.items():
-            _wrap(connection, name, functools.partial(_of_method, done))
+        for name, effect in METHODS.items():
+            _wrap(connection, name, functools.partial(_of_method, effect))
         leave = "__aexit__" if kind else "__exit__"
         _wrap(getattr(module, f"{kind}Transaction"), leave, _of_block)
         copy = functools.partial(_of_copy, writes)

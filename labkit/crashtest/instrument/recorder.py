@@ -43,7 +43,7 @@ _open, _write, _close, _fsync, _rename = (
 
 @dataclass(frozen=True)
 class Ticket:
-    """What a process must know of its run."""
+    """The facts that a process must know of its run."""
 
     file: str
     """The user's file."""

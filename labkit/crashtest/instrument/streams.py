@@ -191,9 +191,8 @@ class Starter:
                 returned = self._run()
                 if not self._start.started and hasattr(returned, "toTable"):
                     returned.start()
-        except (
-            BaseException
-        ) as error:  # what the user's code raises is the run's result
+        # An error of the user's code is the result of the run.
+        except BaseException as error:
             self._failed = error
 
 
