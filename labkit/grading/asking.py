@@ -96,15 +96,13 @@ class RemoteAnswer:
             )
         if question in self._known:
             self._repeated += 1
-            if (
-                self._repeated & (self._repeated - 1) == 0
-            ):  # the 1st, 2nd, 4th, 8th... question that was asked before
+            # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
+            if self._repeated & (self._repeated - 1) == 0:
                 self._compare(question)
         else:
             self._known[question] = self._ask(question)
-        return _plain(
-            self._known[question]
-        )  # decoded anew, so that nobody can change what is remembered
+        # Decoded anew each time, so that no judge can change the stored reply.
+        return _plain(self._known[question])
 
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self._known[question]:
@@ -125,9 +123,8 @@ class RemoteAnswer:
             )
         self.calls += 1
         begun = time.monotonic()
-        judged = (
-            begun - self._begun - self.waited
-        )  # the judge's own time, which nobody has to pay for
+        # The judge's own time is not taken from the learner's.
+        judged = begun - self._begun - self.waited
         left = min(
             patience.call_seconds,
             patience.item_seconds - self.waited,

@@ -103,7 +103,9 @@ def run(order: Order, tell: Tell) -> Done:
         submissions = collect(order.given, course, files, order.deadline, order.out)
         if order.shard is not None:
             submissions = [one for one in submissions if order.shard.has(one)]
-        taken = shards.take_over(parts, order.out, submissions, course, output.seed)
+        taken_over = shards.take_over(
+            parts, order.out, submissions, course, output.seed
+        )
         todo = _chosen(order, course, submissions, output.seed)
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = _deal(todo, setting, order, output.work, tell) if setting else []
@@ -112,12 +114,12 @@ def run(order: Order, tell: Tell) -> Done:
     return Done(
         output.seed,
         len(outcomes),
-        len(submissions) - len(todo) - taken,
+        len(submissions) - len(todo) - taken_over,
         sum(not one.graded for one in outcomes),
         time.monotonic() - begun,
         level,
         missing,
-        taken,
+        taken_over,
     )
 
 
@@ -229,12 +231,12 @@ def _deal(
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
-    done: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = (
+    results: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = (
         queue.SimpleQueue()
     )
     count = min(len(todo), order.workers or cores())
     threads = [
-        _WorkerThread(_placed(setting, work, number), waiting, done)
+        _WorkerThread(_placed(setting, work, number), waiting, results)
         for number in range(count)
     ]
     outcomes: list[tasks.SubmissionOutcome] = []
@@ -242,7 +244,7 @@ def _deal(
         for thread in threads:
             thread.start()
         while len(outcomes) < len(todo):
-            one, tries, outcome = done.get()
+            one, tries, outcome = results.get()
             if outcome.error is not None and tries < _TRIES:
                 waiting.put((one, tries + 1))
                 continue
@@ -292,10 +294,10 @@ class _WorkerThread(threading.Thread):
         self,
         setting: tasks.Setting,
         waiting: "queue.SimpleQueue[tuple[Submission, int]]",
-        done: "queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]]",
+        results: "queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]]",
     ) -> None:
         super().__init__(daemon=True)
-        self._setting, self._waiting, self._done = setting, waiting, done
+        self._setting, self._waiting, self._done = setting, waiting, results
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._stopped = False

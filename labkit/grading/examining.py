@@ -174,7 +174,8 @@ class Examination:
         try:
             self.later[exercise.name] = KnownAnswer(answer.value())
         except (MissingSolution, AnswerFailed):
-            self._mark(exercise, answer, judge_here)  # which says why
+            # Marked at once: asking again gives the item the reason of this failure.
+            self._mark(exercise, answer, judge_here)
 
     def _mark(
         self, exercise: Exercise, answer: RemoteAnswer | KnownAnswer, judge: JudgeOf
@@ -186,7 +187,7 @@ class Examination:
             not_graded(item, str(error))
         trouble = self.prepared.troubles.get(exercise.name, "")
         if trouble and item.status == "failed":
-            # Of what the learner wrote alone, so it may be shown whatever was asked.
+            # The trouble comes from the learner's text alone, so it holds nothing hidden and may be shown.
             item.reason, item.shown = f"{item.reason}. {trouble}", trouble
         self.made.items[exercise.name] = item
         if "took too long" in item.shown:

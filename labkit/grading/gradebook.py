@@ -72,7 +72,8 @@ def _feedback_pages(
     names = {pages.page_name(row) for row in book.rows if row.records}
     for path in (out / "feedback").glob("*--feedback.html"):
         if path.name not in names:
-            path.unlink()  # of a student who has another id by now, from a roster
+            # The page's student has another id since a roster was given.
+            path.unlink()
     return written
 
 

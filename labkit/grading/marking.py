@@ -157,15 +157,15 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 def _in_words(finding: Finding) -> str:
     """The words of a finding, observed against expected."""
-    seen = " ".join(
-        f"{word}: {said}"
-        for word, said in (
+    comparison = " ".join(
+        f"{word}: {words}"
+        for word, words in (
             ("Observed", finding.observed),
             ("Expected", finding.expected),
         )
-        if said
+        if words
     )
-    return f"{finding.message} {seen}".strip()[:2000]
+    return f"{finding.message} {comparison}".strip()[:2000]
 
 
 def not_attempted(item: ItemRecord, why: str) -> None:

@@ -102,9 +102,9 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
         for mark in listed
         if mark.comment
     }
-    asked = rules.rubric.get(listed[0].exercise, {}) if listed else {}
+    rubric = rules.rubric.get(listed[0].exercise, {}) if listed else {}
     whole = parts.pop("", None)
-    complete = bool(parts) and set(asked) <= set(parts)
+    complete = bool(parts) and set(rubric) <= set(parts)
     points = sum(parts.values()) if complete else whole
     place = listed[-1].place if listed else ""
     return HandMarks(points, tuple(comments.values()), parts, place)

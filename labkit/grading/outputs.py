@@ -154,7 +154,7 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
     """The record of a submission in a folder, if grading anew would give the same; else `None`."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded() or not one.sha256:
-        # what could not be read has no digest, and is cheap to refuse again
+        # a file that could not be read has no digest, and is cheap to refuse again
         return None
     now = (one.sha256, seed, course.digest)
     return record if (record.sha256, record.seed, record.digest) == now else None

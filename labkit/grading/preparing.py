@@ -74,7 +74,8 @@ def as_notebook(sources: Sequence[str]) -> str:
             "nbformat": 4,
             "nbformat_minor": 5,
         },
-        ensure_ascii=False,  # else what was allowed to come in could be three times too long to be run
+        # With \u escapes a notebook of the allowed size could exceed the limit of the sandbox.
+        ensure_ascii=False,
     )
 
 
@@ -131,9 +132,8 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
 
 
 def _plain_source(source: str) -> str:
-    return source.encode(
-        "utf-8", "replace"
-    ).decode()  # a lone surrogate could not be sent to a kernel
+    # A lone surrogate could not be sent to a kernel.
+    return source.encode("utf-8", "replace").decode()
 
 
 def _oddities(
@@ -143,7 +143,9 @@ def _oddities(
     names: Sequence[str],
 ) -> list[str]:
     """Notes on everything unusual that is tolerated."""
-    asked = [name for name in map(marks.said_exercise, released.cells) if name in names]
+    released_order = [
+        name for name in map(marks.said_exercise, released.cells) if name in names
+    ]
     order = [
         name
         for name, changed in zip(chosen.said, chosen.changed, strict=True)
@@ -155,8 +157,10 @@ def _oddities(
         if order.count(name) > 1
     ]
     marked = [name for name in chosen.said if name is not None]
-    kept = [name for name in dict.fromkeys(reversed(marked)) if name in asked][::-1]
-    if kept != [name for name in asked if name in kept]:
+    answered = [
+        name for name in dict.fromkeys(reversed(marked)) if name in released_order
+    ][::-1]
+    if answered != [name for name in released_order if name in answered]:
         notes.append("Its exercises are in another order than they were released in.")
     owned = set(chosen.counts.values())
     added = sum(
@@ -169,10 +173,10 @@ def _oddities(
     if added:
         notes.append(f"{added} of its cells were added or edited.")
     texts = {marks.normal(cell.source) for cell in submitted.cells}
-    gone = sum(
+    missing = sum(
         marks.said_exercise(cell) is None and marks.normal(cell.source) not in texts
         for cell in released.cells
     )
-    if gone:
-        notes.append(f"{gone} of the released cells are missing or edited.")
+    if missing:
+        notes.append(f"{missing} of the released cells are missing or edited.")
     return notes

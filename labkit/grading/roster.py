@@ -90,12 +90,12 @@ def _member(row: Row) -> Member:
         for platform, title in _account_titles(canvas=canvas)
         if row.cells.get(title)
     ]
-    taken = {"id"} if canvas else set()
+    used = {"id"} if canvas else set()
     if moodle and (number := _MOODLE.fullmatch(row.cells["identifier"])):
         accounts.append((Platform.MOODLE, str(int(number[1]))))
-        taken.add("identifier")
+        used.add("identifier")
     ids = [
-        row.cells[title] for title in _ID if title not in taken and row.cells.get(title)
+        row.cells[title] for title in _ID if title not in used and row.cells.get(title)
     ]
     name = row.first(*_NAME) or " ".join(
         filter(None, (row.first("first name"), row.first("last name", "surname")))
@@ -239,7 +239,7 @@ def _by_name(
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):
         named[same_name(member.name)].append(number)
-    taken = {number for numbers in members_of.values() for number in numbers}
+    matched = {number for numbers in members_of.values() for number in numbers}
     left: dict[str, list[str]] = defaultdict(list)
     for key, theirs in by_key.items():
         if key not in members_of:
@@ -255,7 +255,7 @@ def _by_name(
                 f"{shown}: {len(numbers)} in the roster and {len(keys)} submissions have this name ({', '.join(keys)}); "
                 "add the platform's number or account to the roster."
             )
-        elif numbers[0] in taken:
+        elif numbers[0] in matched:
             doubts.append(
                 f"{shown} ({', '.join(keys)}) has the name of somebody in the roster who handed in otherwise; "
                 "if it is the same person, add the account to the roster."

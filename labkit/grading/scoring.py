@@ -146,13 +146,13 @@ def _rows(
 
 def _make_unique(rows: Iterable[Row]) -> None:
     """Makes the keys of rows unique: an id of the roster may equal the name of another student's folder."""
-    taken: set[str] = set()
+    used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
-        while row.key in taken:
+        while row.key in used:
             number += 1
             row.key = f"{key}#{number}"
-        taken.add(row.key)
+        used.add(row.key)
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -252,9 +252,9 @@ def _score(
     """Fills one row."""
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
-        taken = _lateness(row, record, policy, doubts)
-        if taken:
-            row.penalties[record.notebook] = taken
+        share = _lateness(row, record, policy, doubts)
+        if share:
+            row.penalties[record.notebook] = share
     for exercise in asked:
         score = _points(
             exercise,
@@ -264,9 +264,9 @@ def _score(
         )
         row.scores[exercise.name] = score
         weight = policy.rules.weight(exercise.name)
-        kept = 1 - row.penalties.get(exercise.notebook, 0.0)
+        factor = 1 - row.penalties.get(exercise.notebook, 0.0)
         row.most += exercise.points * weight
-        row.total += (score.points or 0) * weight * kept
+        row.total += (score.points or 0) * weight * factor
         if score.points is None and (
             score.item is None or score.item.status == "by hand"
         ):

@@ -95,7 +95,7 @@ def take_over(
             record = stands(one, part, course, seed)
             if record is None:
                 continue
-            # The notebook first: a record that is there says that all of it is.
+            # The notebook first: once the record exists, the submission counts as complete.
             if record.executed and (part / "executed" / record.executed).is_file():
                 text = (part / "executed" / record.executed).read_text(encoding="utf-8")
                 durable.replace(out / "executed" / record.executed, text)
@@ -157,16 +157,16 @@ def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
             raise InvalidInput(
                 f"--records {path}: there is no such folder; name the --out of a shard, or the folder around them."
             )
-        there = [
+        outputs = [
             one
             for one in (path, *sorted(path.iterdir()))
             if one.is_dir() and (one / HEAD).exists()
         ]
-        if alone and not there:
+        if alone and not outputs:
             raise InvalidInput(
                 f"--records {path}: no labkit grade has written there; name the --out of a shard."
             )
-        folders += [one for one in there if one.absolute() != out.absolute()]
+        folders += [one for one in outputs if one.absolute() != out.absolute()]
     return list(dict.fromkeys(folders))
 
 

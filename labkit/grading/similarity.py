@@ -36,7 +36,9 @@ def structure(source: str) -> str:
         return ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the learner's code, on nobody's screen
+            warnings.simplefilter(
+                "ignore"
+            )  # warnings of the learner's code, for nobody here
             tree = ast.parse(source)
         names: dict[str, str] = {}
         parts: list[str] = []

@@ -177,9 +177,11 @@ class _Reader:
         others = self.others.get(key, [])
         if not by_notebook:
             return [_nothing(stray, others)]
-        kept, released = _worked_on(by_notebook)
+        chosen, released = _worked_on(by_notebook)
         notes = (*_stray_notes(stray), *_released_note(released))
-        return [_submission(files, name, notes) for name, files in sorted(kept.items())]
+        return [
+            _submission(files, name, notes) for name, files in sorted(chosen.items())
+        ]
 
 
 def _worked_on(
@@ -191,8 +193,8 @@ def _worked_on(
         for name, files in by_notebook.items()
         if any(file.touched or file.problem for file in files)
     }
-    kept = touched or by_notebook
-    return kept, sorted({*by_notebook} - {*kept})
+    chosen = touched or by_notebook
+    return chosen, sorted({*by_notebook} - {*chosen})
 
 
 def _released_note(names: Sequence[str]) -> list[str]:

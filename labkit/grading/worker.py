@@ -151,9 +151,8 @@ class Grader:
             public = [variant.parameters for variant in exercise.public]
             variants = self.course.variants(exercise.name, self.setting.seed)
             hidden = any(variant.parameters not in public for variant in variants)
-            self._hidden[exercise.name] = (
-                variants if hidden else []
-            )  # the public ones again: nothing is hidden
+            # A course may give the public variants again; judging these twice would prove nothing more.
+            self._hidden[exercise.name] = variants if hidden else []
         return self._hidden[exercise.name]
 
     def _as_released(self, notebook: str) -> Notebook:

@@ -47,12 +47,12 @@ class Watch:
     def _look(self, children: list[psutil.Process]) -> str | None:
         if len(children) > self._limits.processes + _HEADROOM:
             return "processes"
-        # What lies in the buffers of sockets belongs to no process; so there are only as many as could hold so much.
+        # Bytes in the buffers of sockets belong to no process, so the number of sockets limits them.
         if _sockets(child.pid for child in children) > self._most_sockets:
             return "memory"
         if sum(_resident(child) for child in children) <= self._limits.total_memory:
             return None
-        # Forked processes share most of their memory, so what is counted twice must be counted well.
+        # The quick sum counts shared pages of forked processes several times, so only a slower, exact count may end a run.
         return (
             "memory"
             if sum(_own(child) for child in children) > self._limits.total_memory

@@ -99,18 +99,18 @@ def shown(lab: Path) -> tuple[str, ...]:
         *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []),
     ]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab)])
-    there = _there(_SYSTEM) | needed
+    existing = _there(_SYSTEM) | needed
     return tuple(
         str(path)
-        for path in sorted(there)
-        if path in needed or not any(above in there for above in path.parents)
+        for path in sorted(existing)
+        if path in needed or not any(above in existing for above in path.parents)
     )
 
 
 def _there(names: Iterable[str]) -> set[Path]:
     """The existing paths, by every name that they have."""
-    there = {Path(name) for name in names if Path(name).exists()}
-    return there | {path.resolve() for path in there}
+    existing = {Path(name) for name in names if Path(name).exists()}
+    return existing | {path.resolve() for path in existing}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:

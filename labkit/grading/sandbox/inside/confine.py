@@ -50,7 +50,7 @@ def confine(job: Job) -> None:
         resource.setrlimit(
             resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes)
         )
-        # In a further one the learner's code would be root, and could mount memory that no limit counts.
+        # In a further user namespace the learner's code would be root, and could mount memory that no limit counts.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         linux.drop_privileges()
         seccomp.forbid()
@@ -98,7 +98,7 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
         else:
             linux.mount("tmpfs", root + folder, "tmpfs", empty, "size=64k,mode=755")
     for folder in [each for each, is_shown in above.items() if not is_shown]:
-        # Only now: what is shown within it needed a place there.
+        # Only now: the mounts within it needed a writable folder for their places.
         linux.mount("none", root + folder, "", linux.REMOUNT | linux.RDONLY | empty)
     for name in ("/tmp", "/dev/shm", HOME):
         Path(root + name).mkdir(parents=True, exist_ok=True)
@@ -138,19 +138,19 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
 
 def _show(root: str, folder: str) -> None:
     """Mounts a folder or file of the machine at the same place under the new root, read-only; a link stays a link."""
-    place, there = Path(root + folder), Path(folder)
+    place, source = Path(root + folder), Path(folder)
     place.parent.mkdir(parents=True, exist_ok=True)
-    if there.is_symlink():
-        place.symlink_to(there.readlink())
+    if source.is_symlink():
+        place.symlink_to(source.readlink())
         return
-    if there.is_dir():
+    if source.is_dir():
         place.mkdir(exist_ok=True)
     else:
         place.touch()
     linux.mount(folder, str(place), flags=linux.BIND | linux.REC)
-    kept = os.statvfs(place).f_flag & (linux.NODEV | os.ST_NOEXEC)
+    flags = os.statvfs(place).f_flag & (linux.NODEV | os.ST_NOEXEC)
     linux.mount(
         "none",
         str(place),
-        flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | kept,
+        flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | flags,
     )

@@ -95,14 +95,14 @@ def _import_ahead() -> None:
 
 def _until_ended(pid: int, control: socket.socket) -> int:
     """Waits until the sandbox and all its processes are gone; the message that comes then, or before, ends it."""
-    asked = False
+    is_ending = False
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             _reap_orphans()
             break
-        if select.select([] if asked else [control], [], [], _POLL)[0]:
-            asked = True
+        if select.select([] if is_ending else [control], [], [], _POLL)[0]:
+            is_ending = True
             _end(pid)
     with suppress(FrameError):
         receive(control, MOST_JOB)

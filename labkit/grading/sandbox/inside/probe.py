@@ -54,7 +54,7 @@ def _python(environment: dict[str, str]) -> str:
     import subprocess
 
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _TRIED],
             env=environment,
             capture_output=True,
@@ -64,10 +64,10 @@ def _python(environment: dict[str, str]) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"Python does not start in it: {error}"
-    if done.stdout == b"works":
+    if process.stdout == b"works":
         return "works"
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return f"Python does not start in it: {lines[-1] if lines else done.returncode}"
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    return f"Python does not start in it: {lines[-1] if lines else process.returncode}"
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             )
             try:
                 super().papermill_execute_cells()
-            except CellTimeoutError:  # told here, before Jupyter takes its time to end a kernel that does not listen
+            # Reported here, before Jupyter takes its time to end a kernel that does not answer.
+            except CellTimeoutError:
                 telling.end("timeout")
             except DeadKernelError:
                 telling.end("dead")
@@ -108,9 +109,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         if waiting.poll() is not None:
             telling.end("dead")
 
-    signal.signal(
-        signal.SIGCHLD, look_at_kernel
-    )  # Jupyter's client looks once a second
+    # Jupyter's client looks for a dead kernel only once a second.
+    signal.signal(signal.SIGCHLD, look_at_kernel)
     try:
         notebook = nbformat.from_dict(
             json.loads(receive(telling.connection, MOST_NOTEBOOK))
@@ -124,9 +124,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             progress_bar=False,
             autosave_cell_every=0,
         )
-    except (
-        BaseException
-    ) as error:  # whatever it is, it must be told, and this process must end
+    # Any error must be reported to the grader, and this process must end.
+    except BaseException as error:
         telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
     telling.end("failed", because="papermill came back without an end")
 

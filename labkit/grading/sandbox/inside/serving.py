@@ -51,9 +51,8 @@ def serve() -> None:
 def _until_over(connection: socket.socket, dead: int) -> None:
     """Waits until the grader has closed the connection, or the answering process is gone."""
     poll = select.poll()
-    poll.register(
-        connection, getattr(select, "POLLRDHUP", 0)
-    )  # a hang-up is always reported
+    # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
+    poll.register(connection, getattr(select, "POLLRDHUP", 0))
     poll.register(dead, 0)
     poll.poll()
 
@@ -65,7 +64,7 @@ def _serve_one(names: Mapping[str, Any], name: str, connection: socket.socket) -
             question = json.loads(receive(connection, MOST_QUESTION))
             send(connection, json.dumps(_reply(names, name, question)).encode())
     except (FrameError, ValueError):
-        pass  # nobody asks any more
+        pass  # the grader has closed the connection
     finally:
         os._exit(0)
 
@@ -100,7 +99,9 @@ def _reply(
         return {"missing": True}
     except NotPlain as error:
         return {"failed": f"{name} {error}", "kind": "no plain value"}
-    except BaseException as error:  # whatever it raises is an answer, SystemExit too
+    except (
+        BaseException
+    ) as error:  # whatever the learner's code raises is an answer, SystemExit too
         return {"failed": f"{name} raised {_said(error)}", "kind": _kind(error)}
 
 
