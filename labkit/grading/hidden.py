@@ -470,7 +470,7 @@ def _sink(chance: Random) -> Drawn:
 
 
 def _orphans(chance: Random) -> Drawn:
-    """Names that are easily mixed up, batches of one and of two digits, a quote, another database, strange names."""
+    """Names that are easily mixed up, batches of one and of two digits, a quote, another database, names of no job."""
     job = chance.choice(("sum_1", "week_2", "top_5"))
     quoted = chance.choice(("o'clock", "today's", "x'y"))
     nine = chance.choice((9, 99))

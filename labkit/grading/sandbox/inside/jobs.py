@@ -37,7 +37,7 @@ class Limits:
     sockets: int = 512
     """Sockets of all processes together."""
     output: int = 4 * 1024**2
-    """Characters that all cells together may print or show."""
+    """Characters, about, that all cells together may print or show."""
     cell_seconds: float = 10.0
     total_seconds: float = 60.0
     """From the first start to the last answer."""
