@@ -130,6 +130,13 @@ class Prepared:
             )
         return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
 
+    def effects(self, out: Path) -> int:
+        """Empties everything, runs the pipeline once below `labkit effects`, and keeps its record in the folder `out`."""
+        if not self.read_command:
+            self._run(self._in_reader("reset()"))
+        words = ["effects", "--command", self.command, "--out", str(out)]
+        return execute([*words, "--limit", str(LIMIT_SECONDS)])
+
     def _in_reader(self, statement: str) -> str:
         module = self.pipeline.reader.removesuffix(".py")
         path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"

@@ -3,6 +3,7 @@
     python tools/pipelines.py                     says which there are, and what is expected of each
     python tools/pipelines.py NAME [OPTIONS]      labkit crashtest --command for it; OPTIONS go to labkit crashtest
     python tools/pipelines.py NAME --healthy      runs it once, without a crash, and compares what came out
+    python tools/pipelines.py NAME --effects DIR  keeps its durable effects in DIR/NAME, as labkit effects --out does
     python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
     python tools/pipelines.py A,B --telling       the same, killed only where a kill tells most (`shown_by`)
 
@@ -16,6 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from pipeline_runs import (
     Pipeline,
@@ -50,9 +52,17 @@ def listing() -> str:
     return "\n".join(lines)
 
 
-def one(pipeline: Pipeline, options: Sequence[str], *, healthy: bool) -> int:
+def one(
+    pipeline: Pipeline,
+    options: Sequence[str],
+    *,
+    healthy: bool,
+    effects: Path | None = None,
+) -> int:
     """Tests a pipeline, or only runs it; gives the exit code."""
     with prepared(pipeline) as chosen:
+        if effects is not None:
+            return chosen.effects(effects / pipeline.name)
         return check_healthy(chosen) if healthy else chosen.crash_test(options)
 
 
@@ -111,13 +121,18 @@ def main() -> int:
     """Reads the command line."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [NAME[,NAME...]] [--healthy | --compare | --telling] [OPTIONS]",
+        usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --compare | --telling] [OPTIONS]",
         description="Crash a pipeline of a real engine with labkit crashtest.",
         epilog="Other options are handed to labkit crashtest.",
     )
     parser.add_argument("names", nargs="?", metavar="NAME", help="default: list them")
     parser.add_argument(
         "--healthy", action="store_true", help="run it once, crash nothing"
+    )
+    parser.add_argument(
+        "--effects",
+        metavar="DIR",
+        help="run it once, and keep its durable effects in DIR/NAME",
     )
     parser.add_argument(
         "--compare", action="store_true", help="test A,B (or all), and compare"
@@ -136,7 +151,10 @@ def main() -> int:
         chosen = [_named(name) for name in names]
         if said.compare or said.telling:
             return compare(chosen, others, telling=said.telling)
-        return max(one(each, others, healthy=said.healthy) for each in chosen)
+        kept = Path(said.effects).resolve() if said.effects else None
+        return max(
+            one(each, others, healthy=said.healthy, effects=kept) for each in chosen
+        )
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code
