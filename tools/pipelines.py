@@ -3,6 +3,7 @@
     python tools/pipelines.py                     says which there are, and what is expected of each
     python tools/pipelines.py NAME [OPTIONS]      labkit crashtest --command for it; OPTIONS go to labkit crashtest
     python tools/pipelines.py NAME --healthy      runs it once, without a crash, and compares what came out
+    python tools/pipelines.py NAME --record       keeps the names of its effects in data/pipelines/engines/records
     python tools/pipelines.py NAME --effects DIR  keeps its durable effects in DIR/NAME, as labkit effects --out does
     python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
     python tools/pipelines.py A,B --telling       the same, killed only where a kill tells most (`shown_by`)
@@ -19,6 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline_records import keep
 from pipeline_runs import (
     Pipeline,
     Prepared,
@@ -58,12 +60,24 @@ def one(
     *,
     healthy: bool,
     effects: Path | None = None,
+    record: bool = False,
 ) -> int:
     """Tests a pipeline, or only runs it; gives the exit code."""
     with prepared(pipeline) as chosen:
         if effects is not None:
             return chosen.effects(effects / pipeline.name)
+        if record:
+            return keep_record(chosen)
         return check_healthy(chosen) if healthy else chosen.crash_test(options)
+
+
+def keep_record(chosen: Prepared) -> int:
+    """Runs a pipeline once, and keeps the names of its effects for the table of orders; gives the exit code."""
+    seen = chosen.scratch / "seen"
+    code = chosen.effects(seen)
+    if not code:
+        print(f"kept in {keep(chosen.pipeline, seen)}")
+    return code
 
 
 def compare(
@@ -121,7 +135,7 @@ def main() -> int:
     """Reads the command line."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --compare | --telling] [OPTIONS]",
+        usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --record | --compare | --telling] [OPTIONS]",
         description="Crash a pipeline of a real engine with labkit crashtest.",
         epilog="Other options are handed to labkit crashtest.",
     )
@@ -133,6 +147,11 @@ def main() -> int:
         "--effects",
         metavar="DIR",
         help="run it once, and keep its durable effects in DIR/NAME",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="run it once, and keep the names of its effects among the records",
     )
     parser.add_argument(
         "--compare", action="store_true", help="test A,B (or all), and compare"
@@ -153,7 +172,14 @@ def main() -> int:
             return compare(chosen, others, telling=said.telling)
         kept = Path(said.effects).resolve() if said.effects else None
         return max(
-            one(each, others, healthy=said.healthy, effects=kept) for each in chosen
+            one(
+                each,
+                others,
+                healthy=said.healthy,
+                effects=kept,
+                record=said.record,
+            )
+            for each in chosen
         )
     except LabError as error:
         print(error, file=sys.stderr)

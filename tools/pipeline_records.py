@@ -1,0 +1,106 @@
+"""Which durable effects each pipeline of a real engine was seen to have, kept in data/pipelines/engines/records.
+
+A record holds names alone: `<kafka>` and `<postgres>` stand for servers, whose addresses differ from run to run. A test
+compares the order of its writes with the table of orders. This module must not run a pipeline.
+"""
+
+import json
+import re
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pipeline_environments import ENGINES, ENVIRONMENTS, PROJECT, jar_sets
+from pipeline_runs import Pipeline, pipelines
+
+from labkit.core.errors import InvalidInput
+
+RECORDS = ENGINES / "records"
+_SERVERS = (
+    (re.compile(r"^send 127\.0\.0\.1:\d+"), "send <kafka>"),
+    (re.compile(r"^send unix:\S*\.s\.PGSQL\.\d+"), "send <postgres>"),
+)
+_ENGINE = re.compile(r"^(pyspark|apache-flink)==(\S+)", re.MULTILINE)
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a pipeline was seen to do, and how anybody sees it again."""
+
+    command: str
+    versions: list[str]
+    effects: list[str]
+
+    @property
+    def name(self) -> str:
+        """The pipeline that was run."""
+        return self.command.split()[2]
+
+
+def masked(name: str) -> str:
+    """The name of an effect without a server's address."""
+    for pattern, instead in _SERVERS:
+        name = pattern.sub(instead, name)
+    return name
+
+
+MOST_WRITES = 2
+"""Writes of one file that a record keeps: how often a buffer was full tells nothing of an order."""
+
+
+def names_of(folder: Path) -> list[str]:
+    """The names of the effects that `labkit effects --out` has kept in a folder, without a server's address."""
+    record: dict[str, Any] = json.loads((folder / "effects.json").read_bytes())
+    writes: Counter[str] = Counter()
+    names = []
+    for each in record["effects"]:
+        writes[each["path"]] += each["kind"] == "write"
+        if each["kind"] != "write" or writes[each["path"]] <= MOST_WRITES:
+            names.append(masked(each["name"]))
+    return names
+
+
+def keep(pipeline: Pipeline, folder: Path) -> Path:
+    """Puts the effects in a folder of `labkit effects --out` among the records; gives the file."""
+    said = Kept(
+        f"python tools/pipelines.py {pipeline.name} --record",
+        versions(pipeline),
+        names_of(folder),
+    )
+    RECORDS.mkdir(exist_ok=True)
+    path = RECORDS / f"{pipeline.name}.json"
+    text = json.dumps(msgspec.to_builtins(said), indent=1)
+    path.write_text(f"{text}\n", encoding="utf-8")
+    return path
+
+
+def kept(name: str) -> Kept:
+    """The record of a pipeline, or of the one whose program it shares. Raises `InvalidInput`."""
+    path = RECORDS / f"{name}.json"
+    if not path.exists():
+        path = RECORDS / f"{pipelines()[name].program.stem}.json"
+    if not path.exists():
+        raise InvalidInput(
+            f"{path.name} is not there; python tools/pipelines.py {name} --record writes it."
+        )
+    return msgspec.json.decode(path.read_bytes(), type=Kept)
+
+
+def versions(pipeline: Pipeline) -> list[str]:
+    """The engine, client and jars that a pipeline runs with."""
+    found = []
+    if pipeline.environment != PROJECT:
+        lock = (ENVIRONMENTS / f"{pipeline.environment}.lock").read_text("utf-8")
+        found += [f"{name} {number}" for name, number in _ENGINE.findall(lock)]
+    elif "pyspark" in pipeline.program.read_text(encoding="utf-8"):
+        found.append(f"pyspark {version('pyspark')}")
+    else:
+        found.append(f"kafka-python {version('kafka-python')}")
+    sets = jar_sets()
+    found += [
+        f"{package[1]} {package[2]}"
+        for name in pipeline.jars
+        for package in sets[name].packages
+    ]
+    return found
