@@ -16,6 +16,7 @@ from pipeline_environments import ENGINES, ENVIRONMENTS, PROJECT, jar_sets
 from pipeline_runs import Pipeline, pipelines
 
 from labkit.core.errors import InvalidInput
+from labkit.host.servers import kafka_jars
 
 RECORDS = ENGINES / "records"
 _SERVERS = (
@@ -88,7 +89,7 @@ def kept(name: str) -> Kept:
 
 
 def versions(pipeline: Pipeline) -> list[str]:
-    """The engine, client and jars that a pipeline runs with."""
+    """The engine, client, broker and jars that a pipeline runs with."""
     found = []
     if pipeline.environment != PROJECT:
         lock = (ENVIRONMENTS / f"{pipeline.environment}.lock").read_text("utf-8")
@@ -97,6 +98,8 @@ def versions(pipeline: Pipeline) -> list[str]:
         found.append(f"pyspark {version('pyspark')}")
     else:
         found.append(f"kafka-python {version('kafka-python')}")
+    if "kafka" in pipeline.needs:
+        found.append(f"kafka {kafka_jars.VERSION}")
     sets = jar_sets()
     found += [
         f"{package[1]} {package[2]}"

@@ -1,0 +1,305 @@
+"""Agreement of the table of orders of writes with reality: the same order in the record, the same verdict after a kill.
+
+Where each pipeline and each sink stands was written by hand from its source (data/pipelines/cells.toml); its order is read
+from the effects that it was seen to have, and its verdicts come from the one judge, after real kills.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import sink_pipeline
+from cells import Cell, Kill, cells, in_the_table, kills, outside, weakest
+from crashtest_processes import left_over
+from pipeline_records import kept, names_of
+from pipeline_runs import pipelines, prepared
+from pipeline_samples import copied, expected, options
+
+from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import POINTS, Order, Strategy
+from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
+from labkit.crashtest.blackbox.jobs import single_job
+from labkit.crashtest.blackbox.points import EXIT
+from labkit.crashtest.blackbox.settings import pipeline_settings
+from labkit.crashtest.blackbox.writes import Orders, orders
+from labkit.host import addresses
+from labkit.host.syscalls.support import supported
+from labkit.runs.expected import expectations
+from labkit.sim.orders.designs import why_not
+from labkit.sim.orders.merging import WORLDS
+from labkit.sim.orders.outcomes import find
+from labkit.sim.orders.reducing import reduced
+from labkit.sim.orders.writes import Design, Write
+
+SAMPLES, ENGINES, SINKS = cells("sample"), cells("engine"), cells("sink")
+EVERY = {**SAMPLES, **ENGINES, **SINKS}
+FAST = ("wrong_marker_after", "right_move", "two_phase-files-decision")
+"""Those that every run of the tests kills; the others are slow."""
+
+
+def read(cell: Cell, names: list[str]) -> Orders:
+    return orders(names, cell.table, cell.ends, cell.idle)
+
+
+# Who is in the table at all.
+
+
+def test_every_sample_has_a_cell_or_says_why_not() -> None:
+    assert {*SAMPLES, *outside("sample")} == set(expected())
+
+
+def test_every_pipeline_of_an_engine_has_a_cell_or_says_why_not() -> None:
+    assert {*ENGINES, *outside("engine")} == set(pipelines())
+
+
+def test_every_strategy_of_the_lab_has_a_cell_in_each_of_its_orders() -> None:
+    assert {part_of(name)[::2] for name in SINKS} == set(POINTS)
+
+
+def part_of(name: str) -> tuple[Strategy, str, Order]:
+    strategy, store, order = name.split("-")
+    return Strategy(strategy), store, Order(order)
+
+
+# What was predicted of each, and what the table says.
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_table_says_of_a_sample_what_was_predicted_of_it(name: str) -> None:
+    cell, predicted = SAMPLES[name], expected()[name]["guarantee"]
+    found = weakest(cell.design)
+    assert (found == predicted) is not bool(cell.beyond)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_table_says_of_an_engine_what_was_predicted_of_it(name: str) -> None:
+    assert weakest(ENGINES[name].design) == pipelines()[name].guarantee
+
+
+FAILPOINTS = [(name, point) for name, cell in SINKS.items() for point in cell.points]
+
+
+@pytest.mark.parametrize(("name", "point"), FAILPOINTS)
+def test_the_table_says_of_a_failpoint_what_real_spark_does(
+    name: str, point: str
+) -> None:
+    """The predictions of `labkit matrix`, with which tests compare real Spark."""
+    strategy, store, order = part_of(name)
+    cell = SINKS[name]
+    places = {kill.place(cell.design): kill for kill in _all_kills(cell)}
+    found = {
+        (each.strategy, each.store, each.order, each.point): said.guarantee
+        for each, said in expectations().items()
+    }
+    table = in_the_table(cell.design, places[cell.points[point]])
+    assert table.guarantee == found[strategy, store, order, point]
+
+
+def _all_kills(cell: Cell) -> Iterator[Kill]:
+    for done in range(len(cell.design.steps) + 1):
+        yield Kill(1, done)
+    yield Kill(1, cell.design.place(Write.VISIBLE), inside=True)
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_every_failpoint_of_a_sink_lies_somewhere_in_its_cell(name: str) -> None:
+    strategy, _, order = part_of(name)
+    assert set(SINKS[name].points) == set(POINTS[strategy, order])
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_cell_is_a_design_that_is_searched_and_no_reader_knows_the_difference(
+    name: str,
+) -> None:
+    design = EVERY[name].design
+    cell = reduced(design)
+    assert why_not(cell) == ""
+    for world in WORLDS:
+        assert find(cell, world).digest == find(design, world).digest
+
+
+def test_a_design_keeps_what_recovery_reads() -> None:
+    kept = "plan > staged > decision > visible > marker > clean; append; from decision, skips marked, finishes decided"
+    assert str(reduced(Design.parse(kept))) == kept
+    dropped = Design.parse("plan > staged > visible > clean; append; from plan")
+    assert reduced(dropped).order == "plan > visible"
+    noted = Design.parse("visible+notice; transaction; from notice")
+    assert str(reduced(noted)) == "visible+decision; transaction; from decision"
+    assert reduced(reduced(noted)) == reduced(noted)
+
+
+# What engines were seen to do, as it was kept.
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_record_of_an_engine_has_the_order_of_its_cell(name: str) -> None:
+    cell = ENGINES[name]
+    found = read(cell, kept(name).effects)
+    assert found.order == cell.design.steps
+    assert len(found.steps) >= 2
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_record_whose_writes_are_swapped_is_not_taken_for_the_cell(name: str) -> None:
+    cell, names = ENGINES[name], kept(name).effects
+    found = read(cell, names)
+    for place in range(len(found.order) - 1):
+        with suppress(InvalidInput):  # a record that is refused is not taken for it
+            assert read(cell, swapped(names, found, place)).order != cell.design.steps
+
+
+def swapped(names: list[str], found: Orders, place: int) -> list[str]:
+    """The record as if each step made two neighbouring atomic sets the other way round."""
+    for step in found.steps:
+        first, second = step.made[place].effects, step.made[place + 1].effects
+        left = [name for name in names if name not in second]
+        before = left.index(first[0])
+        names = [*left[:before], *second, *left[before:]]
+    return names
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_telling_kill_of_an_engine_gives_the_verdict_of_the_table(
+    name: str,
+) -> None:
+    """That it gives this verdict on the real engine is measured by test_engines.py and `make pipelines`."""
+    cell = ENGINES[name]
+    found = read(cell, kept(name).effects)
+    for point in pipelines()[name].shown_by:
+        place = found.place(point)
+        assert place is not None, f"{point} makes no write"
+        kill = Kill(*place)
+        said = cell.differs.get(kill.place(cell.design), "")
+        table = in_the_table(cell.design, kill).guarantee
+        measured = pipelines()[name].guarantee
+        assert measured == (said.partition(":")[0] or table), kill.place(cell.design)
+        assert measured != table or not said, "the table agrees by now"
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_record_says_how_it_was_made_and_of_what(name: str) -> None:
+    record = kept(name)
+    assert record.command == f"python tools/pipelines.py {record.name} --record"
+    assert all(" " in each for each in record.versions)
+    assert "127.0.0.1" not in str(record.effects)
+    assert "/tmp/" not in str(record.effects)
+
+
+HERE = [
+    name for name, each in pipelines().items() if each.is_ours and not each.pipeline
+]
+"""Pipelines for which nothing has to be installed, each program once."""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("name", HERE)
+def test_a_live_run_of_an_engine_has_the_order_of_its_cell(
+    name: str, tmp_path: Path
+) -> None:
+    if why := supported():
+        pytest.skip(why)
+    with prepared(pipelines()[name]) as chosen:
+        assert chosen.effects(tmp_path / "seen") == 0
+    cell = ENGINES[name]
+    found = read(cell, names_of(tmp_path / "seen"))
+    assert found.order == cell.design.steps
+
+
+# Real kills, place by place.
+
+
+def killed(cell: Cell, running: Campaign) -> None:
+    """Compares the order of a run with the cell, then each kill between two writes with the table's verdict."""
+    first = running.healthy()
+    assert not first.unknown
+    names = [each.name for each in running._seen.effects]
+    found = read(cell, names)
+    assert found.order == cell.design.steps
+    assert_seen(names, found, running._seen.showing)
+    verdicts = {}
+    for kill, point in kills(cell.design, found, running._seen.showing):
+        result = running.run(single_job(running.points[point]))
+        assert not result.unknown, f"{point}: {result.unknown}"
+        table = in_the_table(cell.design, kill, len(found.steps)).guarantee
+        verdicts[kill.place(cell.design)] = (result.guarantee, table)
+    said = {place: why.partition(":")[0] for place, why in cell.differs.items()}
+    differing = {
+        place: real for place, (real, table) in verdicts.items() if real != table
+    }
+    assert differing == said, verdicts
+
+
+def assert_seen(names: list[str], found: Orders, showing: frozenset[str]) -> None:
+    """Rows were seen to change by visible output alone: else an effect has got the name of a write that it is not.
+
+    A reader that was locked out saw the change later, so the last write up to then counts; at the end any may be meant.
+    """
+    writes = {
+        name: made.writes
+        for step in found.steps
+        for made in step.made
+        for name in made.effects
+    }
+    assert showing - {EXIT}
+    for name in showing - {EXIT}:
+        before = names[: names.index(name) + 1]
+        last = next(each for each in reversed(before) if each in writes)
+        assert Write.VISIBLE in writes[last], f"rows changed by {last}"
+
+
+@pytest.fixture
+def _watched() -> Iterator[None]:
+    if why := supported():
+        pytest.skip(why)
+    yield
+    assert left_over() == []
+
+
+def slow(names: dict[str, Cell]) -> list:
+    return [
+        name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
+        for name in names
+    ]
+
+
+@pytest.mark.usefixtures("_watched")
+@pytest.mark.parametrize("name", slow(SAMPLES))
+def test_real_kills_of_a_sample_give_the_verdicts_of_its_cell(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(tmp_path, monkeypatch)
+    more = options(name) | {"power_cut": False, "checkpoint": ""}
+    settings = pipeline_settings(expected()[name]["command"], **more)
+    with pipeline_campaign(settings) as running:
+        killed(SAMPLES[name], running)
+
+
+@pytest.mark.usefixtures("_watched")
+@pytest.mark.parametrize("name", slow(SINKS))
+def test_real_kills_of_a_sink_of_the_lab_give_the_verdicts_of_its_cell(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch = request.getfixturevalue("monkeypatch")
+    monkeypatch.chdir(tmp_path)
+    if part_of(name)[1] == "postgres":
+        request.getfixturevalue("postgres")
+    else:
+        monkeypatch.delenv(addresses.POSTGRES, raising=False)
+    sink_pipeline.reset()
+    file = sink_pipeline.__file__
+    settings = pipeline_settings(
+        shlex.join([sys.executable, file, *part_of(name)]),
+        reader=f"{file}:read",
+        expected=f"{file}:expected",
+        watch=["store", "checkpoint"],
+        limit=60,
+        seconds=900,
+        quick=True,
+    )
+    with pipeline_campaign(settings) as running:
+        killed(SINKS[name], running)
