@@ -30,6 +30,7 @@ from labkit.host.syscalls.support import supported
 from labkit.runs.expected import expectations
 from labkit.sim.orders.designs import why_not
 from labkit.sim.orders.merging import WORLDS
+from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.reducing import reduced
 from labkit.sim.orders.writes import Design, Write
@@ -119,6 +120,15 @@ def test_every_cell_is_a_design_that_is_searched_and_no_reader_knows_the_differe
     assert why_not(cell) == ""
     for world in WORLDS:
         assert find(cell, world).digest == find(design, world).digest
+
+
+@pytest.mark.parametrize("name", [name for name, cell in EVERY.items() if cell.built])
+def test_what_the_table_names_is_to_readers_what_was_seen(name: str) -> None:
+    """The order of what is named was read in a source; that of the cell is read from a run."""
+    cell = EVERY[name]
+    for world in WORLDS:
+        built = find(NAMED[cell.built].design, world)
+        assert built.digest == find(cell.design, world).digest
 
 
 def test_a_design_keeps_what_recovery_reads() -> None:

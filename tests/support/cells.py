@@ -40,6 +40,8 @@ class Cell(NamedTuple):
     """Places where a kill gives another verdict than the table: the verdict and, behind a colon, why."""
     beyond: str
     """Why the pipeline is weaker than its cell, by something that no kill does; empty: it is not."""
+    built: str
+    """The name that the table has for what readers see of this design; empty: none."""
 
 
 def cells(kind: str) -> dict[str, Cell]:
@@ -55,6 +57,7 @@ def cells(kind: str) -> dict[str, Cell]:
             said.get("points", {}),
             said.get("differs", {}),
             said.get("beyond", ""),
+            said.get("built", ""),
         )
         for name, said in told[kind].items()
         if "outside" not in said
