@@ -6,7 +6,7 @@ from the effects that it was seen to have, and its verdicts come from the one ju
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.jobs import single_job
-from labkit.crashtest.blackbox.points import EXIT
+from labkit.crashtest.blackbox.seeing import Glance, changes
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.blackbox.writes import Orders, orders
 from labkit.host import addresses
@@ -230,7 +230,7 @@ def killed(cell: Cell, running: Campaign) -> None:
     names = [each.name for each in running._seen.effects]
     found = read(cell, names)
     assert found.order == cell.design.steps
-    assert_seen(names, found, running._seen.showing)
+    assert_seen(names, found, running._seen.glances)
     verdicts = {}
     for kill, point in kills(cell.design, found, running._seen.showing):
         result = running.run(single_job(running.points[point]))
@@ -244,22 +244,24 @@ def killed(cell: Cell, running: Campaign) -> None:
     assert differing == said, verdicts
 
 
-def assert_seen(names: list[str], found: Orders, showing: frozenset[str]) -> None:
+def assert_seen(names: list[str], found: Orders, glances: Sequence[Glance]) -> None:
     """Rows were seen to change by visible output alone: else an effect has got the name of a write that it is not.
 
-    A reader that was locked out saw the change later, so the last write up to then counts; at the end any may be meant.
+    A reader that was locked out of the store saw the change some effects later.
     """
-    writes = {
-        name: made.writes
+    visible = {
+        name
         for step in found.steps
         for made in step.made
         for name in made.effects
+        if Write.VISIBLE in made.writes
     }
-    assert showing - {EXIT}
-    for name in showing - {EXIT}:
-        before = names[: names.index(name) + 1]
-        last = next(each for each in reversed(before) if each in writes)
-        assert Write.VISIBLE in writes[last], f"rows changed by {last}"
+    seen = [
+        names[each.earlier.happened : each.later.happened] for each in changes(glances)
+    ]
+    assert seen
+    for between in seen:
+        assert visible & set(between), f"rows changed by {between}"
 
 
 @pytest.fixture

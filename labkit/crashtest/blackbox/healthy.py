@@ -52,6 +52,8 @@ class Healthy:
     replaces: bool
     """Whether rows went away without a crash."""
     notes: tuple[str, ...]
+    glances: tuple[Glance, ...] = ()
+    """What the reader returned before each effect at which it was asked and answered, and at the end."""
 
 
 class Glances:
@@ -141,6 +143,7 @@ def _concluded(
         frozenset(showing(glances_taken, effects)),
         replacing,
         (*notes, *_left_notes(start)),
+        tuple(taken),
     )
 
 
