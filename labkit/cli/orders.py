@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labkit.cli.common import Json
 from labkit.core.errors import InvalidInput
+
+_UNKNOWN = 2
 
 if TYPE_CHECKING:
     from labkit.sim.orders.cheapest import Change
@@ -44,16 +47,50 @@ def orders(
             help="With --cheapest: writes that no edit may touch, with commas between them, such as plan,decision.",
         ),
     ] = "",
+    of: Annotated[
+        Path | None,
+        typer.Option(
+            "--of",
+            metavar="RECORD",
+            help="Where a pipeline stands, by what labkit effects --out has written of it.",
+        ),
+    ] = None,
+    write: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--write",
+            metavar="EFFECT=WRITE",
+            help="With --of: what an effect is, as 'write store/all.txt=visible', or =nothing; may be repeated.",
+        ),
+    ] = None,
+    ends: Annotated[
+        str,
+        typer.Option(
+            "--ends",
+            metavar="EFFECT",
+            help="With --of: the effect by which a step is over, where it does not begin by repeating a write.",
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> int:
     """Show what each order of plan, state, output, marker and decision guarantees, and the crash that kills it.
 
     Everything here is simulated: every schedule with at most two crashes. With --design exit 0: exactly-once whatever rows
-    a repeated step gets, 1: it is not.
+    a repeated step gets, 1: it is not. With --of exit 0: the order is known, 2: some effect is not.
     """
     from labkit.sim.orders.named import named
     from labkit.teach.orders import Order
 
+    if of is not None:
+        if design or cheapest:
+            raise InvalidInput(
+                "--of reads a record; leave --design and --cheapest out."
+            )
+        return _of(of, write or [], ends, as_json=as_json)
+    if write or ends:
+        raise InvalidInput(
+            "--write and --ends say how to read a record; name it with --of."
+        )
     if not design:
         if cheapest or quietly or hold:
             raise InvalidInput(
@@ -67,6 +104,16 @@ def orders(
     else:
         print("\n".join(_lines(found, changes)))
     return int(not found.is_exactly_once)
+
+
+def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
+    """Where the pipeline of a record stands."""
+    from labkit.crashtest.blackbox.standing import own_row, read_names, standing
+
+    own = [own_row(each) for each in rows]
+    found = standing(read_names(record), own, ends or None)
+    print(json.dumps(found.to_json()) if as_json else found.text())
+    return 0 if found.found else _UNKNOWN
 
 
 def _writes(hold: str) -> Collection[str]:

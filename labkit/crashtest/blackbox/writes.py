@@ -44,9 +44,12 @@ class Meaning(NamedTuple):
 
     def fits(self, name: str) -> bool:
         """Whether this row is about an effect of that name."""
+        bare = name.rpartition(" #")[0] or name
+        # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
+        kind, _, place = bare.partition(" ")
         return any(
             fnmatch.fnmatchcase(each, self.pattern)
-            for each in (name, name.rpartition(" #")[0] or name)
+            for each in (name, bare, f"{kind} /{place}")
         )
 
 
@@ -78,16 +81,47 @@ def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
     return tuple(meaning(pattern, said) for pattern, said in table.items())
 
 
-def known(*engines: str) -> tuple[Meaning, ...]:
-    """The rows of `writes.toml` for these engines and formats, in this order; none named: all. Raises `InvalidInput`."""
+class Engine(NamedTuple):
+    """What is known of the effects of an engine or a table format: one table of `writes.toml`."""
+
+    name: str
+    sign: str
+    """A pattern: a run with such an effect may have the others."""
+    idle: frozenset[Write]
+    rows: tuple[Meaning, ...]
+
+
+def engines() -> dict[str, Engine]:
+    """Every table of `writes.toml` by its name, in the order in which they are asked."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
     told: dict[str, dict[str, str]] = tomllib.loads(text)
-    for name in engines:
-        if name not in told:
+    return {name: _engine(name, dict(said)) for name, said in told.items()}
+
+
+def _engine(name: str, said: dict[str, str]) -> Engine:
+    sign, idle = said.pop("sign"), said.pop("idle", "")
+    writes = frozenset(word_of(Write, each, "write") for each in idle.split())
+    return Engine(name, sign, writes, meanings(said))
+
+
+def known(*names: str) -> tuple[Meaning, ...]:
+    """The rows for these engines and formats, in this order; none named: all. Raises `InvalidInput`."""
+    every = engines()
+    for name in names:
+        if name not in every:
             raise InvalidInput(
-                f"writes.toml has no rows for {name!r}; {nearest(name, list(told))}"
+                f"writes.toml has no rows for {name!r}; {nearest(name, list(every))}"
             )
-    return tuple(row for name in engines or told for row in meanings(told[name]))
+    return tuple(row for name in names or every for row in every[name].rows)
+
+
+def recognised(names: Sequence[str]) -> list[Engine]:
+    """The engines and formats whose sign is among these effects."""
+    return [
+        each
+        for each in engines().values()
+        if any(Meaning(each.sign, frozenset()).fits(name) for name in names)
+    ]
 
 
 class Made(NamedTuple):

@@ -1,0 +1,218 @@
+"""Where a pipeline stands in the table of orders of writes, as far as the record of its effects can tell.
+
+A record shows the order. What becomes of rows that come again, and what a restart reads, it does not show, so each
+possibility is listed with what the simulator says of it; a real kill (`labkit crashtest --command`) tells which one it is.
+This module must not run a pipeline and must not judge.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import columns
+from labkit.crashtest.blackbox.writes import (
+    NOTHING,
+    Meaning,
+    Orders,
+    meaning,
+    orders,
+    recognised,
+    unknown,
+)
+from labkit.sim.models.orders.settings import World
+from labkit.sim.orders.designs import RECOVERIES, why_not
+from labkit.sim.orders.named import NAMED
+from labkit.sim.orders.outcomes import find
+from labkit.sim.orders.reducing import reduced
+from labkit.sim.orders.writes import AtomicSet, Design, Output, Write, nonsense
+
+SHOWN = 3
+"""Kinds of effects that are shown of one write."""
+LISTED = 12
+"""Kinds of effects that are listed where no row knows them."""
+
+
+class _Effect(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """What `labkit effects --out` keeps as effects.json; a report of `labkit crashtest` has the same list."""
+
+    effects: tuple[_Effect, ...]
+
+
+class Reading(NamedTuple):
+    """One way to read the order: a design with everything that the record does not show."""
+
+    design: Design
+    guarantee: str
+    """Where a step that runs again gets the same rows."""
+    guarantee_with_other_rows: str
+    built: tuple[str, ...]
+    """Names of the table for this design."""
+
+    @property
+    def chosen(self) -> str:
+        """What the record does not show: the output, and what a restart reads."""
+        return f"{self.design.output}; {self.design.recovery}"
+
+
+class Standing(NamedTuple):
+    """What a record tells."""
+
+    engines: tuple[str, ...]
+    """The tables of `writes.toml` by which effects were told."""
+    found: Orders | None
+    unknown: tuple[str, ...]
+    """Kinds of effects that no row knows."""
+    because: str
+    """Why there is no order although all effects are known; else empty."""
+    readings: tuple[Reading, ...]
+
+    def text(self) -> str:
+        """For a terminal."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        if self.unknown:
+            yield f"{len(self.unknown)} kind(s) of effects are not known, so there is no order:"
+            yield from (f"  {each}" for each in self.unknown[:LISTED])
+            first = self.unknown[0]
+            yield f"Say what each is: --write '{first}={Write.VISIBLE}', or any of {', '.join(Write)}, or {NOTHING}."
+            return
+        if self.found is None:
+            yield self.because
+            return
+        yield f"{len(self.found.steps)} step(s), each in the order: {self.found}"
+        rows = [
+            (f"  {'+'.join(made.writes)}", _kinds(made.effects))
+            for made in self.found.steps[-1].made
+        ]
+        yield columns(rows)
+        yield from self._told()
+
+    def _told(self) -> Iterator[str]:
+        if not self.readings:
+            yield "No cell of the table has this order: nothing reads one of its writes."
+            return
+        yield "The record does not show what becomes of rows that come again, nor what a restart reads; by these:"
+        yield columns([(f"  {each.chosen}", _said(each)) for each in self._telling()])
+        yield f"See one: labkit orders --design '{self.readings[0].design}'"
+
+    def _telling(self) -> Iterator[Reading]:
+        """The readings without those that take the newest state and come to the same."""
+        plain = {
+            (each.design.output, each.design.recovery): each.guarantee
+            for each in self.readings
+        }
+        for each in self.readings:
+            recovery = each.design.recovery
+            older = plain.get((each.design.output, recovery._replace(newest=False)))
+            if not recovery.newest or each.guarantee != older:
+                yield each
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        made = self.found.steps[-1].made if self.found else ()
+        return {
+            "order": str(self.found) if self.found else None,
+            "steps": len(self.found.steps) if self.found else 0,
+            "writes": [
+                {"writes": list(each.writes), "effects": list(each.effects)}
+                for each in made
+            ],
+            "engines": list(self.engines),
+            "unknown": list(self.unknown),
+            "because": self.because,
+            "readings": [
+                each._asdict() | {"design": str(each.design)} for each in self.readings
+            ],
+        }
+
+
+def _kinds(effects: Sequence[str]) -> str:
+    kinds = list(dict.fromkeys(each.rpartition(" #")[0] or each for each in effects))
+    more = f", and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else ""
+    return ", ".join(kinds[:SHOWN]) + more
+
+
+def _said(reading: Reading) -> str:
+    said = reading.guarantee
+    if reading.guarantee_with_other_rows != said:
+        said += (
+            f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
+        )
+    return f"{said}, as {' and '.join(reading.built)}" if reading.built else said
+
+
+def read_names(path: Path) -> list[str]:
+    """The names of the effects in a record, or in a folder that `--out` has written. Raises `InvalidInput`."""
+    files = [path]
+    if path.is_dir():
+        files = [path / "effects.json", path / "report.json"]
+    file = next((each for each in files if each.is_file()), None)
+    if file is None:
+        raise InvalidInput(
+            f"--of {path}: there is no such record; labkit effects --command CMD --out DIR writes one."
+        )
+    try:
+        record = msgspec.json.decode(file.read_bytes(), type=_Record)
+    except (OSError, msgspec.DecodeError):
+        raise InvalidInput(
+            f"--of {path}: this is no record of effects; name a folder that labkit effects --out has written."
+        ) from None
+    return [each.name for each in record.effects]
+
+
+def own_row(text: str) -> Meaning:
+    """A row that a person gives, as `write store/all.txt=visible`. Raises `InvalidInput`."""
+    pattern, sign, said = text.rpartition("=")
+    if not (sign and pattern.strip() and said.strip()):
+        raise InvalidInput(
+            f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'."
+        )
+    return meaning(pattern.strip(), said.strip())
+
+
+def standing(
+    names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None
+) -> Standing:
+    """Where the pipeline with these effects stands. `own`: rows that come before those of the engines that are recognised.
+
+    `ends`: a pattern of the effect by which a step is over.
+    """
+    engines = recognised(names)
+    told = tuple(each.name for each in engines)
+    table = (*own, *(row for each in engines for row in each.rows))
+    idle = frozenset[Write]().union(*(each.idle for each in engines))
+    lasting = [name for name in names if name != "exit"]
+    if missing := unknown(lasting, table):
+        return Standing(told, None, tuple(missing), "", ())
+    try:
+        found = orders(names, table, ends, idle)
+    except InvalidInput as error:
+        return Standing(told, None, (), str(error), ())
+    return Standing(told, found, (), "", tuple(readings(found.order)))
+
+
+def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
+    """Every searched design with this order, once each; writes that its recovery does not read are left out of it."""
+    met: set[Design] = set()
+    for output in Output:
+        for recovery in RECOVERIES:
+            design = Design(steps, output, recovery)
+            cell = reduced(design)
+            if nonsense(design) or why_not(cell) or cell in met:
+                continue
+            met.add(cell)
+            same, other = (find(cell, world) for world in (World.SAME, World.OTHER))
+            built = [
+                name for name, each in NAMED.items() if reduced(each.design) == cell
+            ]
+            yield Reading(
+                design, same.guarantee.value, other.guarantee.value, tuple(built)
+            )
