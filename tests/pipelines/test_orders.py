@@ -222,6 +222,28 @@ def test_a_live_run_of_an_engine_has_the_order_of_its_cell(
 
 # Real kills, place by place.
 
+KAFKA = [name for name in HERE if name.startswith("kafka_")]
+"""Pipelines that start within a second, so each place of their cell can be tried."""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("name", KAFKA)
+def test_real_kills_of_a_kafka_client_give_the_verdicts_of_its_cell(name: str) -> None:
+    if why := supported():
+        pytest.skip(why)
+    cell = ENGINES[name]
+    found = read(cell, kept(name).effects)
+    places = {point: kill for kill, point in kills(cell.design, found)}
+    with prepared(pipelines()[name]) as chosen:
+        report = chosen.report([f"--only={point}" for point in places])
+        runs = {run["id"]: run for run in report["runs"]}
+        for point, kill in places.items():
+            run = runs[chosen.named(point)]
+            assert not run["unknown"], run
+            table = in_the_table(cell.design, kill, len(found.steps))
+            assert run["guarantee"] == table.guarantee, kill.place(cell.design)
+
 
 def killed(cell: Cell, running: Campaign) -> None:
     """Compares the order of a run with the cell, then each kill between two writes with the table's verdict."""
