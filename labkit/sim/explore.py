@@ -1,16 +1,17 @@
 """Every schedule of a model, breadth first, so that the first state which breaks a property is a nearest one.
 
 Time, memory and a progress bar are handed in as `keep_going`; chance is handed in as `choose`. A search that is
-stopped says so (`exhausted` is false) and claims only what it saw. Only states and their parents are kept: the
-action between two states is found again when a trace is asked for. This module must not know any model.
+stopped says so (`exhausted` is false) and claims only what it saw. Only states, packed into numbers, and their parents
+are kept: the action between two states is found again when a trace is asked for. This module must not know any model.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import filterfalse
 from typing import Any, Generic, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property, StateT
+from labkit.sim.packing import Packer
 from labkit.sim.walk import Replay, Trace
 
 MAX_STATES = 1_000_000
@@ -18,6 +19,9 @@ MAX_STATES = 1_000_000
 
 _ASK_EVERY = 1_024
 """States expanded between two questions whether to go on."""
+
+_REMEMBERED = 4_096
+"""States that were reached last, which are told apart without their numbers."""
 
 
 class Progress(NamedTuple):
@@ -100,11 +104,11 @@ def reachable(
     """Every reachable state, in the order in which the search meets them."""
     search = _Search(model, max_states, go_on)
     search.run()
-    return search.parents.keys()
+    return map(search.packer.unpack, search.parents)
 
 
 @dataclass
-class _Claims(Generic[StateT]):
+class Claims(Generic[StateT]):
     """The properties that are still open: not yet violated, or not yet reached."""
 
     model: Model[StateT]
@@ -120,6 +124,11 @@ class _Claims(Generic[StateT]):
                 Mood.SOMETIMES: self.sometimes,
                 Mood.EVENTUALLY: self.eventually,
             }[claim.mood].append(claim)
+
+    def settle(self, names: Collection[str]) -> None:
+        """Drops claims about which others have found out."""
+        for claims in (self.always, self.sometimes, self.eventually):
+            claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
         """Looks at states that were never seen before; those that several claims speak of are picked once."""
@@ -145,7 +154,7 @@ class _Claims(Generic[StateT]):
 
 
 class _Search(Generic[StateT]):
-    """One search: every state that is known with the state from which it was first reached."""
+    """One search: every state that is known with the state from which it was first reached, both as numbers."""
 
     def __init__(
         self,
@@ -154,43 +163,49 @@ class _Search(Generic[StateT]):
         keep_going: Callable[[Progress], bool],
     ) -> None:
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
-        self.claims = _Claims(model)
-        self.parents: dict[StateT, StateT | None] = {}
+        self.claims = Claims(model)
+        self.packer = Packer(model)
+        self.parents: dict[int, int | None] = {}
         self.generated = self.depth = self.asked = 0
         self.stopped = ""
 
     def run(self) -> None:
         """Level by level, until a level is empty."""
         initial = self.model.initial()
-        self.parents[initial] = None
-        level = [initial]
-        self.claims.meet(level)
-        while level and not self.stopped:
+        level = {self.packer.pack(initial): initial}
+        self.parents.update(dict.fromkeys(level))
+        while level:
+            self.claims.meet(list(level.values()))
+            if self.stopped:
+                break
             level = self.expand(level)
-            self.claims.meet(level)
             self.depth += bool(level)
 
-    def expand(self, level: list[StateT]) -> list[StateT]:
-        """Every new state that one action leads to from this level."""
+    def expand(self, level: dict[int, StateT]) -> dict[int, StateT]:
+        """Every new state that one action leads to from this level, by its number."""
         parents, actions, apply = self.parents, self.model.actions, self.model.apply
-        fresh: list[StateT] = []
-        size = len(parents)
-        for state in level:
+        pack, fresh = self.packer.pack, dict[int, StateT]()
+        # Who reaches a state that is known has mostly a neighbour who does, too: such states are not packed again.
+        reached, count = set[StateT](), 0
+        for key, state in level.items():
             enabled = actions(state)
             if not enabled:
                 self.claims.end(state)
             for action in enabled:
                 successor = apply(state, action)
-                parents.setdefault(successor, state)
-                if (
-                    len(parents) != size
-                ):  # one look-up, where asking first would hash the state twice
-                    size += 1
-                    fresh.append(successor)
+                reached.add(successor)
+                if len(reached) != count:  # asking first would hash the state twice
+                    count += 1
+                    number = pack(successor)
+                    if number not in parents:
+                        parents[number] = key
+                        fresh[number] = successor
+            if count > _REMEMBERED:
+                reached, count = set(), 0
             self.generated += len(enabled)
             self.asked += 1
             if (
-                size >= self.max_states or not self.asked % _ASK_EVERY
+                len(parents) >= self.max_states or not self.asked % _ASK_EVERY
             ) and self.must_stop():
                 break
         return fresh
@@ -223,17 +238,20 @@ class _Search(Generic[StateT]):
 
     def trace_to(self, state: StateT) -> Trace:
         """A shortest way from the initial state."""
-        actions: list[Action] = []
-        while (parent := self.parents[state]) is not None:
-            actions.append(
-                next(
-                    action
-                    for action, reached in self.model.successors(parent)
-                    if reached == state
-                )
-            )
-            state = parent
-        return Trace.of(self.model, actions[::-1])
+        steps: list[Action] = []
+        key = self.packer.pack(state)
+        while (before := self.parents[key]) is not None:
+            parent, reached = map(self.packer.unpack, (before, key))
+            steps.append(step_between(self.model, parent, reached))
+            key = before
+        return Trace.of(self.model, steps[::-1])
+
+
+def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Action:
+    """The first action that leads from one state to the other."""
+    return next(
+        action for action, state in model.successors(parent) if state == reached
+    )
 
 
 def walk(
@@ -243,7 +261,7 @@ def walk(
 
     `choose(n)` gives a number from 0 to n - 1, from a seeded generator. Ends after `steps` or in a terminal state.
     """
-    claims, state, taken = _Claims(model), model.initial(), list[Action]()
+    claims, state, taken = Claims(model), model.initial(), list[Action]()
     claims.meet([state])
     broken = _new_violations(model, claims, taken)
     while (enabled := model.actions(state)) and len(taken) < steps:
@@ -259,7 +277,7 @@ def walk(
 
 
 def _new_violations(
-    model: Model[StateT], claims: _Claims[StateT], taken: list[Action]
+    model: Model[StateT], claims: Claims[StateT], taken: list[Action]
 ) -> tuple[Violation, ...]:
     broken, claims.broken = claims.broken, []
     return tuple(

@@ -2,7 +2,8 @@
 
 States and actions are frozen and hashable, and cheap: named tuples, built by position. A process's state says of
 every field whether it is durable or volatile, and `crash` drops exactly the volatile ones; channels and outside
-systems are environment, which a crash does not touch. A model must not know who explores or draws it, must not read
+systems are environment, which a crash does not touch. States are values, so a model compares their parts by value: a
+search may hand an equal part. A model must not know who explores or draws it, must not read
 clocks or chance, and must give its actions in an order that does not depend on hashes.
 """
 
@@ -143,6 +144,8 @@ class Model(ABC, Generic[StateT]):
     name: str
     version: int
     parameters: Mapping[str, Parameter] = MappingProxyType({})
+    row: str = ""
+    """The field of the state whose processes a search stores one by one, since they have very many combinations."""
 
     def __init__(self, values: Values) -> None:
         self.values = values

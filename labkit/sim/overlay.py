@@ -17,6 +17,7 @@ class Below(Protocol[StateT]):
     version: int
     parameters: Mapping[str, Parameter]
     values: Values
+    row: str
 
     def initial(self) -> StateT:
         """The state before any action."""
@@ -50,6 +51,7 @@ class Overlay(Model[StateT]):
         super().__init__(below.values)
         self.name, self.version = below.name, below.version
         self.parameters, self.below = below.parameters, below
+        self.row = below.row
 
     def initial(self) -> StateT:
         """The initial state of the model below."""

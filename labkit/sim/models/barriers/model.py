@@ -48,6 +48,7 @@ class Barriers(Tasks):
     """A job that takes checkpoints and can die at any step."""
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
+    row = "operators"
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)

@@ -1,0 +1,111 @@
+"""States as numbers: each different part of a state is stored once, and a state is the sum of its parts' codes.
+
+This is collapse compression (Holzmann, "State Compression in SPIN", 1997), and it is exact: a field owns bits of the
+number, as many as its different values need, so different states have different numbers and a number gives its state
+back. A number means nothing to another packer. This module must not know any model.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from operator import getitem
+from typing import Any, Generic
+
+from labkit.sim.model import Model, StateT, from_fields
+
+News = tuple[int, list[tuple[int, Any]]]
+"""Of one field the bits that it owns, and codes with their values."""
+
+
+class _Bits:
+    """Which bits of a number are taken, by all fields together."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def take(self) -> int:
+        """A bit that was free."""
+        self.taken += 1
+        return 1 << self.taken - 1
+
+
+class _Codes(dict[Any, int]):
+    """The code of each value of one field. A value that was never seen gets the next number, written in own bits."""
+
+    def __init__(self, bits: _Bits) -> None:
+        super().__init__()
+        self._bits = bits
+        self._own: list[int] = []
+        self.mask = 0
+        self.values_by_code: dict[int, Any] = {}
+
+    def __missing__(self, value: Any) -> int:
+        number = len(self)
+        if number >> len(self._own):
+            self._own.append(self._bits.take())
+            self.mask |= self._own[-1]
+        code = sum(bit for place, bit in enumerate(self._own) if number >> place & 1)
+        self[value] = code
+        self.values_by_code[code] = value
+        return code
+
+
+class Packer(Generic[StateT]):
+    """Turns states of one model, which are named tuples of one class, into numbers and back."""
+
+    def __init__(self, model: Model[StateT]) -> None:
+        initial: Any = model.initial()
+        if not hasattr(initial, "_fields"):
+            raise TypeError(f"{type(initial).__name__} is no named tuple.")
+        self._build: Any = from_fields(type(initial))
+        self._row = (
+            initial._fields.index(model.row) if model.row in initial._fields else -1
+        )
+        self._length = len(initial[self._row]) if self._row >= 0 else 0
+        bits = _Bits()
+        self._tables = [_Codes(bits) for _ in self._parts(initial)]
+
+    def _parts(self, state: Any) -> tuple[Any, ...]:
+        """The fields of a state, and in place of a row of processes the processes themselves."""
+        row = self._row
+        if row < 0:
+            return state  # type: ignore[no-any-return]  # a named tuple
+        if len(state[row]) != self._length:
+            raise TypeError(
+                f"{state._fields[row]} had {self._length} processes and has {len(state[row])}."
+            )
+        return (*state[:row], *state[row], *state[row + 1 :])
+
+    def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
+        """How many values each field has had, and of each field its mask and the values after the first `since`.
+
+        Another packer of the same model that has read all of it (`read_on`) unpacks this one's numbers.
+        """
+        counts = [len(table) for table in self._tables]
+        return counts, [
+            (table.mask, list(islice(table.values_by_code.items(), first, None)))
+            for table, first in zip(self._tables, since, strict=True)
+        ]
+
+    def read_on(self, news: Sequence[News]) -> None:
+        """Takes over another packer's codes. From then on this one only unpacks, and only the other one's numbers."""
+        for table, (mask, values) in zip(self._tables, news, strict=True):
+            table.mask = mask
+            table.values_by_code.update(values)
+
+    @property
+    def width(self) -> int:
+        """How many parts a state has."""
+        return len(self._tables)
+
+    def pack(self, state: StateT) -> int:
+        """The state's number. Raises `TypeError` where the number of processes in a row has changed."""
+        return sum(map(getitem, self._tables, self._parts(state)))
+
+    def unpack(self, key: int) -> StateT:
+        """The state of a number that `pack` gave."""
+        parts = [table.values_by_code[key & table.mask] for table in self._tables]
+        if self._row >= 0:
+            row = slice(self._row, self._row + self._length)
+            parts[row] = [tuple(parts[row])]
+        state: StateT = self._build(parts)
+        return state

@@ -1,0 +1,53 @@
+"""States as numbers: each has one of its own, and gets the state back from it."""
+
+from itertools import islice
+
+import pytest
+
+from labkit.sim import MODELS
+from labkit.sim.explore import reachable
+from labkit.sim.models.barriers.parts import State
+from labkit.sim.packing import Packer
+from labkit.sim.trace import make
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_number_gives_its_state_back_and_no_two_states_have_the_same(name: str):
+    model = make(name, {})
+    packer, states = (
+        Packer(model),
+        list(islice(reachable(model, max_states=3_000), 3_000)),
+    )
+    numbers = [packer.pack(state) for state in states]
+    assert len(set(numbers)) == len(set(states)) > 20
+    assert [packer.unpack(number) for number in numbers] == states
+    assert [packer.pack(state) for state in states] == numbers
+
+
+def test_a_field_takes_no_more_bits_than_its_values_need():
+    model = make("two_phase_commit", {"textbook": True, "participants": 3})
+    packer = Packer(model)
+    numbers = [packer.pack(state) for state in reachable(model)]
+    # 3 decisions, 52 rows of participants, 8 sets sent and 8 heard.
+    assert max(map(int.bit_length, numbers)) <= 2 + 6 + 3 + 3
+
+
+def test_another_packer_reads_the_numbers_after_it_was_told_the_news():
+    model = make("barriers", {"counts": 1})
+    states = list(reachable(model, max_states=2_000))
+    one, other = Packer(model), Packer(model)
+    told = [0] * one.width
+    for half in (states[:1_000], states[1_000:]):
+        numbers = list(map(one.pack, half))
+        told, news = one.news(told)
+        other.read_on(news)
+        assert list(map(other.unpack, numbers)) == half
+    assert one.news(told) == (told, [(mask, []) for mask, _ in one.news(told)[1]])
+
+
+def test_a_row_of_another_length_is_refused_before_it_can_be_taken_for_another_state():
+    model = make("barriers", {"counts": 1})
+    state: State = model.initial()
+    longer = state._replace(operators=(*state.operators, state.operators[0]))
+    with pytest.raises(TypeError, match=r"operators had 2 processes and has 3"):
+        Packer(model).pack(longer)
