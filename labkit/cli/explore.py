@@ -1,6 +1,7 @@
 """`labkit explore`: every schedule of a simulator, or many random ones.
 
-Clock, memory and progress are here, outside the pure core; the search itself is `labkit.sim.explore`.
+Clock, memory and progress are here, outside the pure core; the search itself is `labkit.sim.explore`, and in several
+processes `labkit.search`.
 """
 
 import gc
@@ -8,8 +9,9 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Annotated
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Annotated, Any
 
 import psutil
 import typer
@@ -18,12 +20,17 @@ from rich.console import Console
 from labkit.cli.common import Json
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
+from labkit.search.cores import on_cores
 from labkit.sim import MODELS
 from labkit.sim.explore import Exploration, Progress, Violation, walk
-from labkit.sim.explore import explore as search
+from labkit.sim.explore import explore as explore_alone
+from labkit.sim.model import Model
 from labkit.sim.trace import make
 
 _MEGABYTE = 1_000_000
+
+Search = Callable[..., Exploration]
+"""A search of one model, of `max_states` and `keep_going`."""
 
 
 def explore(
@@ -42,12 +49,16 @@ def explore(
     ] = 1_000_000,
     seconds: Annotated[float, typer.Option(help="Stop after so many seconds.")] = 300.0,
     megabytes: Annotated[
-        int, typer.Option(help="Stop when this process uses so much memory.")
+        int, typer.Option(help="Stop when the search uses so much memory in all.")
     ] = 4_000,
     walks: Annotated[int, typer.Option(help="Instead, take so many random walks.")] = 0,
     steps: Annotated[int, typer.Option(help="Steps of the longest walk.")] = 500,
     seed: Annotated[
         int, typer.Option(help="Of the walks: the same seed, the same walks.")
+    ] = 1,
+    cores: Annotated[
+        int,
+        typer.Option(help="Search in so many processes, with the same answer."),
     ] = 1,
     as_json: Json = False,
 ) -> int:
@@ -66,6 +77,7 @@ def explore(
         max_states=max_states,
         seconds=seconds,
         megabytes=megabytes,
+        cores=cores,
         as_json=as_json,
     )
 
@@ -95,6 +107,7 @@ def run_explore(
     seconds: float,
     megabytes: int,
     as_json: bool,
+    cores: int = 1,
 ) -> int:
     """Explores one configuration. 0: all claims hold; 1: one does not; 2: nothing is wrong, but not all was seen."""
     if name is None:
@@ -106,14 +119,15 @@ def run_explore(
     model = make(name, parameters)
     begun = time.perf_counter()
     limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
-    with _shown(quiet=as_json) as tell:
+    # Processes are forked first: what shows the progress is a thread, and no fork may come after one.
+    with _searching(model, cores) as search, _shown(quiet=as_json) as tell:
 
         def keep_going(progress: Progress) -> bool:
             tell(progress)
             return limit.allows()
 
         with without_collector():
-            exploration = search(model, max_states=max_states, keep_going=keep_going)
+            exploration = search(max_states=max_states, keep_going=keep_going)
     took = time.perf_counter() - begun
     if as_json:
         print(
@@ -151,9 +165,27 @@ class _Limit:
         """Whether neither limit is reached."""
         if time.perf_counter() > self._end:
             self.reason = "the time was up (--seconds)"
-        elif self._process.memory_info().rss > self._memory:
+        elif self._used() > self._memory:
             self.reason = "the memory was used up (--megabytes)"
         return not self.reason
+
+    def _used(self) -> int:
+        """Bytes of this process and of its searchers; of one that has just ended nothing is known."""
+        used = 0
+        for process in (self._process, *self._process.children()):
+            with suppress(psutil.NoSuchProcess):
+                used += process.memory_info().rss
+        return used
+
+
+@contextmanager
+def _searching(model: Model[Any], cores: int) -> Iterator[Search]:
+    """The search of a model in one process or in several. Raises `InvalidInput`."""
+    if cores == 1:
+        yield partial(explore_alone, model)
+        return
+    with on_cores(model, cores) as searchers:
+        yield searchers.explore
 
 
 @contextmanager

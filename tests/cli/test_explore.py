@@ -85,6 +85,30 @@ def test_a_limit_ends_in_2_and_says_which(option: str, value: str, reason: str):
     assert found["unique_states"] < 20_000
 
 
+def test_two_cores_answer_as_one_does():
+    line = ("explore", "pipeline", "--set", "strategy=append", "--json")
+    one, two = (labkit(*line, "--cores", cores) for cores in ("1", "2"))
+    alone, both = (json.loads(out) for _, out, _ in (one, two))
+    del alone["seconds"], both["seconds"]
+    assert (one[0], two[0]) == (1, 1)
+    assert alone == both
+    assert alone["violations"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--seconds", "0.000001", "the time was up (--seconds)"),
+        ("--megabytes", "1", "the memory was used up (--megabytes)"),
+    ],
+)
+def test_a_limit_ends_a_search_on_two_cores(option: str, value: str, reason: str):
+    line = ("explore", "two_phase_commit", "--set", "participants=6", "--cores", "2")
+    code, out, _ = labkit(*line, option, value, "--json")
+    found = json.loads(out)
+    assert (code, found["exhausted"], found["stopped"]) == (2, False, reason)
+
+
 def test_walks_are_repeatable():
     arguments = (
         "explore",
@@ -134,6 +158,7 @@ REFUSED = {
     "explore pipeline --set crashes=1 --set crashes=2": "--set crashes=2: crashes is set twice; leave one of them out.",
     "explore pipeline --set strategy=wall": "strategy=wall: did you mean 'wal'?",
     "explore pipeline --max-states 0": "--max-states, --seconds and --megabytes must be more than 0.",
+    "explore pipeline --cores 0": "--cores 0: choose 1 to 64.",
     "explore pipeline --walks -1": "--walks must be at least 1, and --steps from 1 to 10000.",
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
     "replay none.json": "none.json: cannot be read (No such file or directory); give a file that holds a trace.",

@@ -40,7 +40,7 @@ from labkit.view.scene import (
 def scene(model: KafkaLog, state: State) -> Scene:
     """The job left, what a broker keeps in the middle, readers right."""
     boxes = [_job("job", "job", state.job)]
-    if state.zombie is not NOBODY:
+    if state.zombie != NOBODY:
         boxes.append(_job("zombie", "the job thought dead", state.zombie))
     boxes.append(_coordinator(state.coordinator))
     boxes += [

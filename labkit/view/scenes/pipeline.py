@@ -76,7 +76,7 @@ def scene(model: Pipeline, state: State) -> Scene:
         _folder(model, query),
         _driver("driver", "driver", query, query.driver),
     ]
-    if zombie is not NOBODY:
+    if zombie != NOBODY:
         boxes.append(
             _driver(
                 "zombie",
@@ -91,7 +91,7 @@ def scene(model: Pipeline, state: State) -> Scene:
         Channel("keeps", "folder", "driver"),
         Channel("writes", "driver", "store"),
     ]
-    if zombie is not NOBODY:
+    if zombie != NOBODY:
         arrows.append(Channel("wakes", "zombie", "store"))
     left = may_follow(Faults._fields, faults) + (
         f"; the driver has failed {failures} times" if failures else ""

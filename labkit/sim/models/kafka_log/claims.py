@@ -39,7 +39,7 @@ def is_over(state: State) -> bool:
     job, zombie, coordinator, _, readers, _, requests, budget, _, _ = state
     if (
         job.phase is not Phase.ENDED
-        or zombie is not NOBODY
+        or zombie != NOBODY
         or requests
         or budget.others
         or not coordinator.is_up

@@ -37,7 +37,7 @@ def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
             actions.append(Action("restart", job.incarnation + 1))
     elif job.phase is not Phase.ENDED:
         _steps(rules, state, actions)
-    if state.zombie is not NOBODY and _is_reachable(rules, state, state.zombie):
+    if state.zombie != NOBODY and _is_reachable(rules, state, state.zombie):
         actions.append(Action("zombie_write", state.zombie.offset))
 
 

@@ -44,7 +44,7 @@ def refused(action: Action) -> str:
 def text(settings: Settings, state: State) -> str:
     """Job, coordinator, partitions, readers, and what may still happen."""
     parts = [_job(state.job)]
-    if state.zombie is not NOBODY:
+    if state.zombie != NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")
     parts.append(_coordinator(state.coordinator))
     parts += [

@@ -69,7 +69,7 @@ def text(settings: Settings, state: State) -> str:
         parts.append(
             f"markers {listed(f'q{generation}-b{batch}' for generation, batch in store.markers)}"
         )
-    if zombie is not NOBODY:
+    if zombie != NOBODY:
         parts.append(f"zombie {_driver(zombie)}")
     left = to_come(Faults._fields, faults)
     parts.append(

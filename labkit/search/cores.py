@@ -1,0 +1,357 @@
+"""A search in several processes of this machine, each with a part of the states (`labkit.sim.shard`).
+
+The searchers are forked, so that they hash alike and know the model; they go through the levels in step, and this
+process hands on what they say to each other. They find what one process finds: the same counts, violations and traces.
+A searcher ends when its pipe closes, whatever this process died of. This module must not look into a state.
+"""
+
+import gc
+import multiprocessing
+import pickle
+import signal
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, count
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, NamedTuple
+
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.sim.explore import (
+    MAX_STATES,
+    Exploration,
+    Progress,
+    Violation,
+    go_on,
+    step_between,
+)
+from labkit.sim.model import Model, Mood, StateT
+from labkit.sim.shard import Found, Shard, rank_of
+from labkit.sim.walk import Trace
+
+MOST_CORES = 64
+_PATIENCE = 0.2
+"""Seconds between two questions whether to go on, while the searchers are busy."""
+
+
+class _Level(NamedTuple):
+    """What each searcher is told when a level begins: orders and ranks of its states, and claims that are settled."""
+
+    orders: "array[int]"
+    ranks: "array[int]"
+    settled: frozenset[str]
+    is_last: bool
+
+
+class _Told(NamedTuple):
+    """What a searcher answers."""
+
+    met: list[Found]
+    ended: list[Found]
+    unreached: list[str]
+    generated: int
+    batches: dict[int, bytes]
+
+
+@contextmanager
+def on_cores(model: Model[StateT], cores: int) -> Iterator["Searchers[StateT]"]:
+    """Searchers for a block, in so many processes. Raises `InvalidInput`."""
+    if not 1 <= cores <= MOST_CORES:
+        raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
+    forking = multiprocessing.get_context("fork")
+    ours: list[Connection[Any, Any]] = []
+    processes = []
+    try:
+        for me in range(cores):
+            mine, theirs = forking.Pipe()
+            ours.append(mine)
+            # A searcher gets the ends of all pipes so far, and closes those that are not its own.
+            process = forking.Process(
+                target=_serve, args=(model, me, cores, theirs, list(ours)), daemon=True
+            )
+            process.start()
+            processes.append(process)
+            theirs.close()
+        yield Searchers(model, ours, processes)
+    finally:
+        for pipe in ours:
+            pipe.close()
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _serve(
+    model: Model[Any],
+    me: int,
+    cores: int,
+    pipe: "Connection[Any, Any]",
+    others: list["Connection[Any, Any]"],
+) -> None:
+    """One searcher's life: an answer to each message, until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
+    gc.disable()  # states are tuples and make no cycles
+    for other in others:
+        other.close()
+    shard = Shard(model, me, cores)
+    try:
+        while True:
+            verb, said = pickle.loads(pipe.recv_bytes())  # noqa: S301  # ours
+            pipe.send_bytes(pickle.dumps(_ANSWERS[verb](shard, said, pipe.poll), -1))
+    except (EOFError, OSError):
+        return
+
+
+def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _Told:
+    shard.cut(len(level.orders))
+    shard.claims.settle(level.settled)
+    met = shard.meet(level.orders)
+    unreached = [claim.name for claim in shard.claims.sometimes]
+    if level.is_last:
+        return _Told(met, [], unreached, 0, {})
+    ended, batches = shard.expand(level.ranks, poll)
+    return _Told(
+        met,
+        ended,
+        unreached,
+        shard.generated(len(level.ranks)),
+        {owner: pickle.dumps(batch, -1) for owner, batch in batches.items()},
+    )
+
+
+def _admit(
+    shard: Shard[Any], batches: list[tuple[int, bytes]], _poll: Callable[[], bool]
+) -> bytes:
+    read = [(sender, pickle.loads(batch)) for sender, batch in batches]  # noqa: S301  # ours
+    return shard.admit(read).tobytes()
+
+
+def _generated(shard: Shard[Any], states: int, _poll: Callable[[], bool]) -> int:
+    return shard.generated(states)
+
+
+def _stop(_shard: Shard[Any], _said: None, _poll: Callable[[], bool]) -> None:
+    return None
+
+
+def _whence(shard: Shard[Any], number: int, _poll: Callable[[], bool]) -> Any:
+    return shard.whence(number)
+
+
+_ANSWERS: dict[str, Callable[[Shard[Any], Any, Callable[[], bool]], Any]] = {
+    "level": _on_level,
+    "admit": _admit,
+    "generated": _generated,
+    "stop": _stop,
+    "whence": _whence,
+}
+
+
+class Searchers(Generic[StateT]):
+    """A group of processes that searches one model once."""
+
+    def __init__(
+        self,
+        model: Model[StateT],
+        pipes: Sequence["Connection[Any, Any]"],
+        processes: Sequence["BaseProcess"],
+    ) -> None:
+        self.model, self.processes = model, processes
+        self._pipes = pipes
+        self._keep_going: Callable[[Progress], bool] = go_on
+        self._progress = Progress(1, 0, 0)
+        self._is_told_to_stop = self._has_stopped = False
+        self._found: list[tuple[int, Found]] = []
+        self._unreached = {
+            claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES
+        }
+
+    def explore(
+        self,
+        *,
+        max_states: int = MAX_STATES,
+        keep_going: Callable[[Progress], bool] = go_on,
+    ) -> Exploration:
+        """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a searcher dies."""
+        self._keep_going = keep_going
+        everybody = range(len(self._pipes))
+        owner = hash(self.model.initial()) % len(everybody)
+        orders = [array("Q", [0] if me == owner else []) for me in everybody]
+        stopped = ""
+        while True:
+            ranks = _ranked(orders)
+            told = self._look_and_expand(orders, ranks, is_last=bool(stopped))
+            unique, generated, depth = self._progress
+            if stopped or self._is_told_to_stop:
+                generated += sum(each.generated for each in told)
+                self._progress = Progress(unique, generated, depth)
+                break
+            orders = self._admit(told)
+            if unique + sum(map(len, orders)) >= max_states:
+                stopped = f"{max_states} states were reached"
+                last = _last_rank(orders, max_states - unique)
+                orders = [_up_to(each, last) for each in orders]
+                before = [bisect_right(each, last) for each in ranks]
+                generated += sum(self._ask("generated", before))
+            else:
+                last = None
+                generated += sum(each.generated for each in told)
+            self._note_ends(told, last)
+            more = sum(map(len, orders))
+            self._progress = Progress(unique + more, generated, depth + bool(more))
+            if not more:
+                break
+        return self._result("it was told to stop" if self._is_told_to_stop else stopped)
+
+    def _look_and_expand(
+        self,
+        orders: Sequence["array[int]"],
+        ranks: Sequence["array[int]"],
+        *,
+        is_last: bool,
+    ) -> list[_Told]:
+        settled = frozenset(found.claim for _, found in self._found)
+        reached = {
+            claim.name
+            for claim in self.model.properties()
+            if claim.mood is Mood.SOMETIMES and claim.name not in self._unreached
+        }
+        told: list[_Told] = self._ask(
+            "level",
+            [
+                _Level(own, rank, settled | reached, is_last)
+                for own, rank in zip(orders, ranks, strict=True)
+            ],
+        )
+        met = _first(told, lambda each: each.met)
+        self._found += [
+            met[claim.name] for claim in self.model.properties() if claim.name in met
+        ]
+        self._unreached.intersection_update(*(each.unreached for each in told))
+        return told
+
+    def _admit(self, told: Sequence[_Told]) -> list["array[int]"]:
+        """Hands each searcher what the others reached of its states; the orders of its states of the next level."""
+        batches = [
+            [
+                (sender, each.batches[me])
+                for sender, each in enumerate(told)
+                if me in each.batches
+            ]
+            for me in range(len(told))
+        ]
+        return [array("Q", orders) for orders in self._ask("admit", batches)]
+
+    def _note_ends(self, told: Sequence[_Told], last: int | None) -> None:
+        """Keeps of each claim the first end that breaks it, as long as it is not behind the last rank that counts."""
+        names = [claim.name for claim in self.model.properties()]
+        ended = _first(told, lambda each: each.ended).values()
+        self._found += sorted(
+            (found for found in ended if last is None or found[1].order <= last),
+            key=lambda found: (found[1].order, names.index(found[1].claim)),
+        )
+
+    def _result(self, stopped: str) -> Exploration:
+        claims = {claim.name: claim for claim in self.model.properties()}
+        violations = []
+        for me, found in self._found:
+            claim = claims[found.claim]
+            state, trace = self._trace_to(me, found.number)
+            violations.append(Violation(claim.name, claim.because(state), trace))
+        return Exploration(
+            self.model.name,
+            self.model.values,
+            *self._progress,
+            stopped,
+            tuple(violations),
+            tuple(name for name in claims if name in self._unreached),
+        )
+
+    def _trace_to(self, me: int, number: int) -> tuple[StateT, Trace]:
+        """A state and a shortest way to it, which leads from searcher to searcher."""
+        steps = []
+        state, before = end, _ = self._ask_one(me, "whence", number)
+        while before is not None:
+            parent, earlier = self._ask_one(before[0], "whence", before[1])
+            steps.append(step_between(self.model, parent, state))
+            state, before = parent, earlier
+        return end, Trace.of(self.model, steps[::-1])
+
+    # What is said through the pipes.
+
+    def _ask(self, verb: str, said: Sequence[Any]) -> list[Any]:
+        """Tells each searcher something, and waits for all answers; asks meanwhile whether to go on."""
+        for me, each in enumerate(said):
+            self._send(me, verb, each)
+        answers: dict[int, Any] = {}
+        while len(answers) < len(self._pipes):
+            missing = [pipe for me, pipe in enumerate(self._pipes) if me not in answers]
+            for pipe in wait(missing, _PATIENCE):
+                me = self._pipes.index(pipe)
+                answers[me] = self._receive(me)
+            if not self._is_told_to_stop and not self._keep_going(self._progress):
+                self._is_told_to_stop = True
+                # Whoever is busy sees that something has come, stops, and answers both.
+                for me in range(len(self._pipes)):
+                    self._send(me, "stop", None)
+        if self._is_told_to_stop and not self._has_stopped:
+            self._has_stopped = True
+            for me in range(len(self._pipes)):
+                self._receive(me)
+        return [answers[me] for me in range(len(self._pipes))]
+
+    def _ask_one(self, me: int, verb: str, said: Any) -> Any:
+        self._send(me, verb, said)
+        return self._receive(me)
+
+    def _send(self, me: int, verb: str, said: Any) -> None:
+        try:
+            self._pipes[me].send_bytes(pickle.dumps((verb, said), -1))
+        except OSError:
+            raise self._died(me) from None
+
+    def _receive(self, me: int) -> Any:
+        try:
+            return pickle.loads(self._pipes[me].recv_bytes())  # noqa: S301  # ours
+        except (EOFError, OSError):
+            raise self._died(me) from None
+
+    def _died(self, me: int) -> JobFailed:
+        process = self.processes[me]
+        process.join(_PATIENCE)
+        code = process.exitcode
+        how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+        return JobFailed(
+            f"a searcher, process {process.pid}, has ended with {how}, and its states are gone: "
+            "search again, with fewer --cores or --max-states if it was memory that ran out."
+        )
+
+
+def _ranked(orders: Sequence["array[int]"]) -> list["array[int]"]:
+    """Of each searcher's states the places among all, which are in the order of all orders."""
+    place = dict(zip(sorted(chain(*orders)), count(), strict=False))
+    return [array("Q", map(place.__getitem__, each)) for each in orders]
+
+
+def _last_rank(orders: Sequence["array[int]"], missing: int) -> int:
+    """The rank of the state whose expansion brought so many new states that none is missing any more."""
+    return rank_of(sorted(chain(*orders))[missing - 1]) if missing > 0 else 0
+
+
+def _up_to(orders: "array[int]", last: int) -> "array[int]":
+    return orders[: bisect_right(orders, last, key=rank_of)]
+
+
+def _first(
+    told: Sequence[_Told], of: Callable[[_Told], list[Found]]
+) -> dict[str, tuple[int, Found]]:
+    """Of each claim that somebody saw broken the first state, with its searcher."""
+    first: dict[str, tuple[int, Found]] = {}
+    for me, each in enumerate(told):
+        for found in of(each):
+            known = first.get(found.claim)
+            if known is None or found.order < known[1].order:
+                first[found.claim] = (me, found)
+    return first

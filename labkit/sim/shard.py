@@ -1,0 +1,174 @@
+"""One of several searchers that share a search: those states that belong to it, level by level.
+
+A state belongs to the searcher that its hash names, so searchers must hash alike (forked processes do). Order is kept:
+within a level states stand in the order of the least sequence of choices that leads there, as in `labkit.sim.explore`,
+so that every number of searchers finds the same states, the same violations and the same traces. What searchers hand
+each other are values; this module must not know how they travel, and must not know any model.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple
+
+from labkit.sim.explore import Claims
+from labkit.sim.model import Model, StateT
+from labkit.sim.packing import News, Packer
+
+_CHOICES = 16
+"""Bits of an order that hold which of a state's actions was taken; those above hold the state's rank in its level."""
+
+_ASK_EVERY = 1_024
+"""States expanded between two questions whether somebody wants to stop."""
+
+
+def rank_of(order: int) -> int:
+    """The rank of the state from which a state with this order was reached."""
+    return order >> _CHOICES
+
+
+class Batch(NamedTuple):
+    """States that one searcher reached and another one owns: their numbers, orders and parents, and how to read them."""
+
+    news: list[News]
+    numbers: list[int]
+    orders: list[int]
+    parents: list[int]
+
+
+class Found(NamedTuple):
+    """A state that breaks a claim: its order, or its rank if it is an end, and its number."""
+
+    claim: str
+    order: int
+    number: int
+
+
+class _Candidate(NamedTuple, Generic[StateT]):
+    order: int
+    parent: int
+    state: StateT
+
+
+class Shard(Generic[StateT]):
+    """The states of one searcher of several. Their parents may be those of others."""
+
+    def __init__(self, model: Model[StateT], me: int, of: int) -> None:
+        self.model, self.me, self.of = model, me, of
+        self.claims = Claims(model)
+        self.packer = Packer(model)
+        self.parents: dict[int, int | None] = {}
+        self._fresh: dict[int, _Candidate[StateT]] = {}
+        self._level: list[tuple[int, StateT]] = []
+        self._enabled = array("I")
+        # Of each other searcher: how to read its numbers, and what it has been told of how to read this one's.
+        self._theirs = [Packer(model) for _ in range(of)]
+        self._told = [[0] * self.packer.width for _ in range(of)]
+        initial = model.initial()
+        if self._owner(initial) == me:
+            number = self.packer.pack(initial)
+            self.parents[number] = None
+            self._level = [(number, initial)]
+
+    def _owner(self, state: StateT) -> int:
+        return hash(state) % self.of
+
+    def cut(self, size: int) -> None:
+        """Forgets all states of the new level but the first ones."""
+        for number, _ in self._level[size:]:
+            del self.parents[number]
+        del self._level[size:]
+
+    def generated(self, states: int) -> int:
+        """How many actions the first states of the level that was expanded last have together."""
+        return sum(self._enabled[:states])
+
+    def meet(self, orders: Sequence[int]) -> list[Found]:
+        """Asks the claims about the states of the level, whose orders are given."""
+        self.claims.meet([state for _, state in self._level])
+        place = {
+            number: order
+            for (number, _), order in zip(self._level, orders, strict=True)
+        }
+        return [Found(name, place[number], number) for name, number in self._broken()]
+
+    def _broken(self) -> list[tuple[str, int]]:
+        broken, self.claims.broken = self.claims.broken, []
+        return [(claim.name, self.packer.pack(state)) for claim, state in broken]
+
+    def expand(
+        self, ranks: Sequence[int], must_stop: Callable[[], bool]
+    ) -> tuple[list[Found], dict[int, Batch]]:
+        """Takes every action in every state of the level: ends that break a claim, and states that others own."""
+        actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
+        ended: list[Found] = []
+        fresh: dict[int, _Candidate[StateT]] = {}
+        theirs: dict[int, list[_Candidate[StateT]]] = {}
+        reached, count = set[StateT](), 0
+        self._enabled = array("I")
+        for rank, (number, state) in zip(ranks, self._level, strict=True):
+            enabled = actions(state)
+            if not enabled:
+                self.claims.end(state)
+                ended += [Found(name, rank, end) for name, end in self._broken()]
+            self._enabled.append(len(enabled))
+            for choice, action in enumerate(enabled, start=rank << _CHOICES):
+                successor = apply(state, action)
+                reached.add(successor)
+                if len(reached) == count:
+                    continue
+                count += 1
+                owner = hash(successor) % self.of
+                candidate = _Candidate(choice, number, successor)
+                if owner != self.me:
+                    theirs.setdefault(owner, []).append(candidate)
+                elif (mine := pack(successor)) not in self.parents:
+                    fresh[mine] = candidate
+            if not len(self._enabled) % _ASK_EVERY and must_stop():
+                break
+        self._fresh = fresh
+        return ended, {
+            owner: self._batch(owner, found) for owner, found in theirs.items()
+        }
+
+    def _batch(self, owner: int, found: Iterable[_Candidate[StateT]]) -> Batch:
+        orders, parents, states = (list(column) for column in zip(*found, strict=True))
+        numbers = list(map(self.packer.pack, states))
+        self._told[owner], news = self.packer.news(self._told[owner])
+        return Batch(news, numbers, orders, parents)
+
+    def admit(self, batches: Iterable[tuple[int, Batch]]) -> "array[int]":
+        """Takes what others reached, by their numbers; the orders of all states of the next level, in order."""
+        fresh, known = self._fresh, self.parents
+        for sender, batch in batches:
+            self._theirs[sender].read_on(batch.news)
+            states = map(self._theirs[sender].unpack, batch.numbers)
+            for order, parent, state in zip(
+                batch.orders, batch.parents, states, strict=True
+            ):
+                number = self.packer.pack(state)
+                if number in known:
+                    continue
+                before = fresh.get(number)
+                if before is None or order < before.order:
+                    fresh[number] = _Candidate(
+                        order, self._elsewhere(sender, parent), state
+                    )
+        found = sorted(fresh.items(), key=lambda item: item[1].order)
+        known.update((number, candidate.parent) for number, candidate in found)
+        self._level = [(number, candidate.state) for number, candidate in found]
+        self._fresh = {}
+        return array("Q", (candidate.order for _, candidate in found))
+
+    def _elsewhere(self, sender: int, parent: int) -> int:
+        """A parent that another searcher owns, told from this one's own by its sign."""
+        return -1 - (parent * self.of + sender)
+
+    def whence(self, number: int) -> tuple[StateT, tuple[int, int] | None]:
+        """A state, and the searcher that owns its parent with the parent's number there; None: it is the first one."""
+        state, parent = self.packer.unpack(number), self.parents[number]
+        if parent is None:
+            return state, None
+        if parent >= 0:
+            return state, (self.me, parent)
+        there, sender = divmod(-1 - parent, self.of)
+        return state, (sender, there)

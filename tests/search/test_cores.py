@@ -1,0 +1,108 @@
+"""A search in several processes: what one process finds, and nothing left behind."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.search.cores import on_cores
+from labkit.sim.explore import Exploration, Progress, explore
+from labkit.sim.trace import make
+
+SEARCHES = {
+    "2pc": ("two_phase_commit", {}),
+    "2pc, blocked": ("two_phase_commit", {"coordinator_returns": False}),
+    "2pc, heuristic": ("two_phase_commit", {"broken": "heuristic", "crashes": 2}),
+    "2pc, early": ("two_phase_commit", {"broken": "early"}),
+    "textbook": ("two_phase_commit", {"textbook": True, "participants": 4}),
+    "pipeline, append": ("pipeline", {"strategy": "append"}),
+    "pipeline, wal": ("pipeline", {"strategy": "wal", "crashes": 2}),
+    "barriers": ("barriers", {"counts": 1}),
+    "delivery": ("delivery", {}),
+    "snapshot": ("snapshot", {}),
+    "changelog": ("changelog", {}),
+    "kafka_log": ("kafka_log", {}),
+}
+
+
+def on(cores: int, model: str, given: dict[str, object], **limits) -> Exploration:
+    with on_cores(make(model, given), cores) as searchers:
+        return searchers.explore(**limits)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_left() -> Iterator[None]:
+    yield
+    assert psutil.Process().children(recursive=True) == []
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_two_searchers_find_what_one_finds(name: str):
+    model, given = SEARCHES[name]
+    alone = explore(make(model, given), max_states=6_000)
+    assert on(2, model, given, max_states=6_000) == alone
+
+
+@pytest.mark.parametrize("cores", [1, 3, 5])
+def test_any_number_of_searchers_finds_the_same(cores: int):
+    model, given = SEARCHES["2pc, heuristic"]
+    alone = explore(make(model, given))
+    assert alone.violations
+    assert on(cores, model, given) == alone
+
+
+@pytest.mark.parametrize("most", [1, 2, 17, 500, 719, 720, 721])
+def test_a_limit_cuts_a_level_where_one_searcher_does(most: int):
+    model, given = SEARCHES["2pc, early"]
+    alone = explore(make(model, given), max_states=most)
+    assert on(2, model, given, max_states=most) == alone
+
+
+def test_a_search_that_is_told_to_stop_claims_what_it_saw():
+    asked: list[Progress] = []
+
+    def twice(progress: Progress) -> bool:
+        asked.append(progress)
+        return len(asked) < 40
+
+    found = on(2, "two_phase_commit", {"participants": 4}, keep_going=twice)
+    assert (found.exhausted, found.stopped) == (False, "it was told to stop")
+    assert found.unique_states >= asked[-1].unique > 1
+    assert found.violations == ()
+
+
+def explore_with_a_death(at_depth: int) -> Exploration:
+    """A search of which one searcher is killed on the way."""
+    with on_cores(make("two_phase_commit", {"participants": 4}), 2) as searchers:
+        victim = searchers.processes[1].pid
+        assert victim is not None
+
+        def kill(progress: Progress) -> bool:
+            if progress.depth == at_depth:
+                os.kill(victim, signal.SIGKILL)
+            return True
+
+        return searchers.explore(keep_going=kill)
+
+
+def test_a_searcher_that_is_killed_ends_the_search_with_one_sentence():
+    with pytest.raises(JobFailed, match=r"has ended with signal 9, and its states"):
+        explore_with_a_death(at_depth=5)
+
+
+def test_an_interrupt_leaves_no_searcher():
+    def interrupt(progress: Progress) -> bool:
+        if progress.depth == 5:
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        on(2, "two_phase_commit", {"participants": 4}, keep_going=interrupt)
+
+
+def test_too_many_searchers_are_refused():
+    with pytest.raises(InvalidInput, match=r"--cores 65: choose 1 to 64"):
+        on(65, "two_phase_commit", {})
