@@ -1,14 +1,15 @@
 """One of several searchers that share a search: those states that belong to it, level by level.
 
-A state belongs to the searcher that its hash names, so searchers must hash alike (forked processes do). Order is kept:
-within a level states stand in the order of the least sequence of choices that leads there, as in `labkit.sim.explore`,
-so that every number of searchers finds the same states, the same violations and the same traces. What searchers hand
-each other are values; this module must not know how they travel, and must not know any model.
+A state belongs to the searcher that the hash of its anchors names, so searchers must hash alike, as forked processes do.
+Order is kept: within a level states stand in the order of the least sequence of choices that leads there, as in
+`labkit.sim.explore`, so that every number of searchers finds the same states, the same violations and the same traces.
+What searchers hand each other are values; this module must not know how they travel, and must not know any model.
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple
 
 from labkit.sim.explore import Claims
 from labkit.sim.model import Model, StateT
@@ -43,10 +44,17 @@ class Found(NamedTuple):
     number: int
 
 
-class _Candidate(NamedTuple, Generic[StateT]):
-    order: int
-    parent: int
-    state: StateT
+_Candidate = tuple[int, int, StateT]
+"""The order of a state that may be new, its parent as `Shard.parents` has it, and the state."""
+
+
+def anchor(model: Model[StateT]) -> Callable[[StateT], Any]:
+    """What of a state decides to which searcher it belongs (Lerda and Sisto, SPIN 1999)."""
+    initial: Any = model.initial()
+    fields: tuple[str, ...] = initial._fields
+    anchors = [field for field in fields if field in model.anchors] or fields
+    part: Any = itemgetter(*map(fields.index, anchors))
+    return part  # type: ignore[no-any-return]  # states are named tuples
 
 
 class Shard(Generic[StateT]):
@@ -55,6 +63,7 @@ class Shard(Generic[StateT]):
     def __init__(self, model: Model[StateT], me: int, of: int) -> None:
         self.model, self.me, self.of = model, me, of
         self.claims = Claims(model)
+        self._anchor: Callable[[StateT], Any] = anchor(model)
         self.packer = Packer(model)
         self.parents: dict[int, int | None] = {}
         self._fresh: dict[int, _Candidate[StateT]] = {}
@@ -70,7 +79,7 @@ class Shard(Generic[StateT]):
             self._level = [(number, initial)]
 
     def _owner(self, state: StateT) -> int:
-        return hash(state) % self.of
+        return hash(self._anchor(state)) % self.of
 
     def cut(self, size: int) -> None:
         """Forgets all states of the new level but the first ones."""
@@ -85,11 +94,14 @@ class Shard(Generic[StateT]):
     def meet(self, orders: Sequence[int]) -> list[Found]:
         """Asks the claims about the states of the level, whose orders are given."""
         self.claims.meet([state for _, state in self._level])
-        place = {
-            number: order
-            for (number, _), order in zip(self._level, orders, strict=True)
-        }
-        return [Found(name, place[number], number) for name, number in self._broken()]
+        broken = self._broken()
+        if not broken:
+            return []
+        numbers = [number for number, _ in self._level]
+        return [
+            Found(name, orders[numbers.index(number)], number)
+            for name, number in broken
+        ]
 
     def _broken(self) -> list[tuple[str, int]]:
         broken, self.claims.broken = self.claims.broken, []
@@ -100,9 +112,10 @@ class Shard(Generic[StateT]):
     ) -> tuple[list[Found], dict[int, Batch]]:
         """Takes every action in every state of the level: ends that break a claim, and states that others own."""
         actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
+        part, me, of, parents = self._anchor, self.me, self.of, self.parents
         ended: list[Found] = []
         fresh: dict[int, _Candidate[StateT]] = {}
-        theirs: dict[int, list[_Candidate[StateT]]] = {}
+        theirs: list[list[_Candidate[StateT]]] = [[] for _ in range(of)]
         reached, count = set[StateT](), 0
         self._enabled = array("I")
         for rank, (number, state) in zip(ranks, self._level, strict=True):
@@ -117,17 +130,18 @@ class Shard(Generic[StateT]):
                 if len(reached) == count:
                     continue
                 count += 1
-                owner = hash(successor) % self.of
-                candidate = _Candidate(choice, number, successor)
-                if owner != self.me:
-                    theirs.setdefault(owner, []).append(candidate)
-                elif (mine := pack(successor)) not in self.parents:
-                    fresh[mine] = candidate
+                owner = hash(part(successor)) % of
+                if owner != me:
+                    theirs[owner].append((choice, number, successor))
+                elif (mine := pack(successor)) not in parents:
+                    fresh[mine] = (choice, number, successor)
             if not len(self._enabled) % _ASK_EVERY and must_stop():
                 break
         self._fresh = fresh
         return ended, {
-            owner: self._batch(owner, found) for owner, found in theirs.items()
+            owner: self._batch(owner, found)
+            for owner, found in enumerate(theirs)
+            if found
         }
 
     def _batch(self, owner: int, found: Iterable[_Candidate[StateT]]) -> Batch:
@@ -149,15 +163,14 @@ class Shard(Generic[StateT]):
                 if number in known:
                     continue
                 before = fresh.get(number)
-                if before is None or order < before.order:
-                    fresh[number] = _Candidate(
-                        order, self._elsewhere(sender, parent), state
-                    )
-        found = sorted(fresh.items(), key=lambda item: item[1].order)
-        known.update((number, candidate.parent) for number, candidate in found)
-        self._level = [(number, candidate.state) for number, candidate in found]
+                if before is None or order < before[0]:
+                    fresh[number] = (order, self._elsewhere(sender, parent), state)
+        # Orders differ, so nothing else is compared.
+        found = sorted(fresh, key=fresh.__getitem__)
+        known.update((number, fresh[number][1]) for number in found)
+        self._level = [(number, fresh[number][2]) for number in found]
         self._fresh = {}
-        return array("Q", (candidate.order for _, candidate in found))
+        return array("Q", [fresh[number][0] for number in found])
 
     def _elsewhere(self, sender: int, parent: int) -> int:
         """A parent that another searcher owns, told from this one's own by its sign."""

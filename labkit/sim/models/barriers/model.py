@@ -49,6 +49,7 @@ class Barriers(Tasks):
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
     row = "operators"
+    anchors = ("coordinator", "faults")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)

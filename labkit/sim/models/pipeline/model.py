@@ -67,6 +67,7 @@ class Pipeline(Environment):
     """One configuration of the pipeline."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
+    anchors = ("store",)
 
     def initial(self) -> State:
         """Nothing was planned, and no driver runs."""
