@@ -60,6 +60,13 @@ def explore(
         int,
         typer.Option(help="Search in so many processes, with the same answer."),
     ] = 1,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Search as tasks of Spark, with states in files: for what no memory holds. local[4], spark://HOST:PORT.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Visit every schedule of a simulator and say which claims do not hold, each with a shortest way to see it.
@@ -78,6 +85,7 @@ def explore(
         seconds=seconds,
         megabytes=megabytes,
         cores=cores,
+        master=master,
         as_json=as_json,
     )
 
@@ -108,6 +116,7 @@ def run_explore(
     megabytes: int,
     as_json: bool,
     cores: int = 1,
+    master: str | None = None,
 ) -> int:
     """Explores one configuration. 0: all claims hold; 1: one does not; 2: nothing is wrong, but not all was seen."""
     if name is None:
@@ -116,11 +125,15 @@ def run_explore(
         raise InvalidInput(
             "--max-states, --seconds and --megabytes must be more than 0."
         )
+    if master is not None and cores != 1:
+        raise InvalidInput(
+            "--cores and --master exclude each other: Spark's master says how many tasks run at once."
+        )
     model = make(name, parameters)
     begun = time.perf_counter()
     limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
     # Processes are forked first: what shows the progress is a thread, and no fork may come after one.
-    with _searching(model, cores) as search, _shown(quiet=as_json) as tell:
+    with _searching(model, cores, master) as search, _shown(quiet=as_json) as tell:
 
         def keep_going(progress: Progress) -> bool:
             tell(progress)
@@ -179,8 +192,13 @@ class _Limit:
 
 
 @contextmanager
-def _searching(model: Model[Any], cores: int) -> Iterator[Search]:
-    """The search of a model in one process or in several. Raises `InvalidInput`."""
+def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Search]:
+    """The search of a model in one process, in several, or on Spark. Raises `InvalidInput`."""
+    if master is not None:
+        from labkit.search.on_spark import explore_on_spark
+
+        yield partial(explore_on_spark, model, master)
+        return
     if cores == 1:
         yield partial(explore_alone, model)
         return

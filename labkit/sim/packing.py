@@ -35,10 +35,13 @@ class _Codes(dict[Any, int]):
         super().__init__()
         self._bits = bits
         self._own: list[int] = []
+        self.is_closed = False
         self.mask = 0
         self.values_by_code: dict[int, Any] = {}
 
     def __missing__(self, value: Any) -> int:
+        if self.is_closed:
+            raise KeyError(value)
         number = len(self)
         if number >> len(self._own):
             self._own.append(self._bits.take())
@@ -75,6 +78,18 @@ class Packer(Generic[StateT]):
             )
         return (*state[:row], *state[row], *state[row + 1 :])
 
+    def unknown(self, state: StateT) -> list[tuple[int, Any]]:
+        """The values of a state that have no code yet, each with the number of its field."""
+        return [
+            (field, value)
+            for field, value in enumerate(self._parts(state))
+            if value not in self._tables[field]
+        ]
+
+    def learn(self, field: int, value: Any) -> None:
+        """Gives a value its code, if it has none."""
+        self._tables[field][value]  # a value that is missing gets its code
+
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
         """How many values each field has had, and of each field its mask and the values after the first `since`.
 
@@ -87,10 +102,14 @@ class Packer(Generic[StateT]):
         ]
 
     def read_on(self, news: Sequence[News]) -> None:
-        """Takes over another packer's codes. From then on this one only unpacks, and only the other one's numbers."""
+        """Takes over another packer's codes. From then on this one reads and writes that one's numbers alone.
+
+        To pack a state with a value that the other one has not told raises `KeyError`.
+        """
         for table, (mask, values) in zip(self._tables, news, strict=True):
-            table.mask = mask
+            table.mask, table.is_closed = mask, True
             table.values_by_code.update(values)
+            table.update((value, code) for code, value in values)
 
     @property
     def width(self) -> int:

@@ -10,12 +10,13 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
-from labkit.core.errors import ServiceUnavailable
+from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.class_data import USED, find_archive, spark_jars
 from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 START_PATIENCE = 120.0
 """Seconds until a JVM that does not answer is given up."""
+
+END_PATIENCE = 30.0
+"""Seconds that a JVM has to end by itself when nobody needs it any more."""
 
 _OPEN_PACKAGES = [
     "java.lang",
@@ -155,10 +159,75 @@ def start_session(
     `profile`: by its name in `PROFILES`, or as it is; or `stock`. `archive`: whether to use the class-data archive, if
     there is one and LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found, or no JVM comes up.
     """
-    allowed = fast_start()
-    java = find_java()
     if profile == "stock":
-        return _stock_session(java, master, scratch, partitions)
+        return _stock_session(find_java(), master, scratch, partitions)
+    return _started(master, scratch, partitions, log, profile, archive=archive)[1]
+
+
+@contextmanager
+def session_for_a_block(
+    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str
+) -> Iterator["SparkSession"]:
+    """A session as `start_session` gives, whose JVM has ended and whose environment is gone behind the block.
+
+    An interrupt from a terminal does not reach the JVM. Raises `ServiceUnavailable`.
+    """
+    before = dict(os.environ)
+    try:
+        process, spark = _started(master, scratch, partitions, log, profile, apart=True)
+        try:
+            yield spark
+        finally:
+            _end(process, spark)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def failures_in_one_sentence(what: str) -> Iterator[None]:
+    """Raises `JobFailed` in place of what Spark raises in a block; `what` begins the sentence."""
+    from py4j.protocol import Py4JError
+
+    try:
+        yield
+    except Py4JError as error:
+        said = str(getattr(error, "java_exception", error)).strip().splitlines()
+        raise JobFailed(
+            f"{what}: {said[0] if said else 'no reason was given'}"
+        ) from None
+
+
+def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
+    """Ends a session with its JVM, and forgets both, so that another one can be started."""
+    context = type(spark.sparkContext)
+    with suppress(Exception):  # a JVM that has died cannot be asked to stop
+        spark.stop()
+    gateway: Any = context._gateway  # noqa: SLF001 - no public name
+    with suppress(Exception):
+        gateway.shutdown()
+    context._gateway = context._jvm = None  # noqa: SLF001
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(END_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _started(
+    master: str,
+    scratch: Path,
+    partitions: int,
+    log: IO[bytes],
+    profile: str | Profile,
+    *,
+    archive: bool = True,
+    apart: bool = False,
+) -> "tuple[subprocess.Popen[bytes], SparkSession]":
+    """A JVM, and the session in it."""
+    allowed, java = fast_start(), find_java()
     # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
         os.environ.update(linked_home(scratch))
@@ -174,12 +243,10 @@ def start_session(
             map(str, sorted(CONNECTOR.find(java).glob("*.jar")))
         )
     python = interpreter(scratch) if chosen.forks and is_local(master) else {}
-    return connect(
-        start_jvm(java, scratch, chosen, configuration, log, python=python),
-        scratch,
-        java,
-        python,
+    process = start_jvm(
+        java, scratch, chosen, configuration, log, python=python, apart=apart
     )
+    return process, connect(process, scratch, java, python)
 
 
 def _stock_session(

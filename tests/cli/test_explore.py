@@ -159,6 +159,10 @@ REFUSED = {
     "explore pipeline --set strategy=wall": "strategy=wall: did you mean 'wal'?",
     "explore pipeline --max-states 0": "--max-states, --seconds and --megabytes must be more than 0.",
     "explore pipeline --cores 0": "--cores 0: choose 1 to 64.",
+    "explore pipeline --master local[2] --cores 2": "--cores and --master exclude each other: Spark's master says how "
+    "many tasks run at once.",
+    "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, or spark://HOST:PORT "
+    "for a cluster.",
     "explore pipeline --walks -1": "--walks must be at least 1, and --steps from 1 to 10000.",
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
     "replay none.json": "none.json: cannot be read (No such file or directory); give a file that holds a trace.",
