@@ -143,7 +143,7 @@ def _concluded(
         frozenset(showing(glances_taken, effects)),
         replacing,
         (*notes, *_left_notes(start)),
-        tuple(taken),
+        tuple(glances_taken),
     )
 
 
