@@ -16,7 +16,7 @@ PRODUCERS = []
 def write_batch(df, batch_id):
     """A foreachBatch function."""
     if not PRODUCERS:
-        PRODUCERS.append(KafkaProducer(bootstrap_servers=SERVER, linger_ms=300))
+        PRODUCERS.append(KafkaProducer(bootstrap_servers=SERVER, linger_ms=2000))
     for row in df.collect():
         PRODUCERS[0].send(TOPIC, json.dumps(row.asDict()).encode(), partition=0)
 
