@@ -86,6 +86,7 @@ def _bounded(run: Run, known: moments.Moments) -> list[Shown]:
         # Batches of a deleted checkpoint bear the numbers of others.
         checkpoint=Checkpoint(run.folder.checkpoint) if kept else None,
         strategy=run.scenario.strategy,
+        started=run.started,
     )
     rows = _rows(run)
     return [

@@ -69,6 +69,8 @@ class DriverEvents:
 
     def _note_of_query(self, run: Run, event: QueryEvent) -> None:
         now = time.monotonic()
+        if isinstance(event, Recovered):
+            run.started[run.drivers] = time.time()
         match event:
             case Begun():
                 self._begun[run.name] = now

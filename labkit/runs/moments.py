@@ -1,8 +1,9 @@
 """When the rows of a run became visible: what the store knows exactly, else bounds from what was read and written.
 
 Rows that were there when everything was dead became visible before that kill, the others after it; a row of batch N
-not before `offsets/N`; where rows are visible at once, not after `commits/N`. Moments are seconds since the epoch, by
-the clocks of this machine and of the store's server. This module must not judge, and must not open a store.
+not before `offsets/N`, and not before the query of its driver started; where rows are visible at once, not after
+`commits/N`. Moments are seconds since the epoch, by the clocks of this machine and of the store's server. This module
+must not judge, and must not open a store.
 """
 
 import json
@@ -69,6 +70,8 @@ class Frame:
     """When `offsets/N` was written, by batch."""
     noted: Mapping[int, float]
     """When `commits/N` was written, by batch; empty where a row may become visible after it."""
+    started: Mapping[int, float] = field(default_factory=dict)
+    """When the query of each driver started, by number. An incarnation never starts before the driver of its number."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
         """What is known of a row, whose place in the history counts from 0."""
@@ -78,6 +81,7 @@ class Frame:
     def _between(self, place: int, row: Observation) -> Span | None:
         kills = [(rows, at) for rows, at in self.kills if at is not None]
         before = [self.begun, self.planned.get(row.batch)]
+        before.append(self.started.get(row.incarnation))
         before += [at for rows, at in kills if place >= rows]
         after = [self.ended, self.noted.get(row.batch, self.ended)]
         after += [at for rows, at in kills if place < rows]
@@ -95,6 +99,7 @@ def frame(
     crashes: Sequence[Mapping[str, object]],
     checkpoint: Checkpoint | None,
     strategy: Strategy,
+    started: Mapping[int, float],
 ) -> Frame:
     """The frame of a run that has ended. A crash without a reading, of an executor, bounds nothing.
 
@@ -111,7 +116,7 @@ def frame(
         planned = _written(checkpoint.folder / "offsets", checkpoint.offset_log())
         if strategy in AT_ONCE:
             noted = _written(checkpoint.folder / "commits", checkpoint.commit_log())
-    return Frame(begun, ended, kills, planned, noted)
+    return Frame(begun, ended, kills, planned, noted, started)
 
 
 def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:

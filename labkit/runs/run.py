@@ -48,6 +48,8 @@ class Run:
     readings: list[tuple[str, int]] = field(default_factory=list)
     ready: dict[int, Span] = field(default_factory=dict)
     """Of records whose rows were pre-committed when a crash was looked at, when that was; by offset."""
+    started: dict[int, float] = field(default_factory=dict)
+    """When the query of each driver started, after its recovery, in seconds since the epoch; by the driver's number."""
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
@@ -187,6 +189,8 @@ def resume(folder: Path) -> Run:
         # Not in the evidence of a run that an earlier version has begun.
         ready = evidence.get("ready", {}).items()
         run.ready = {int(offset): Span(*span) for offset, span in ready}
+        started = evidence.get("started", {}).items()
+        run.started = {int(driver): at for driver, at in started}
     put_aside(run)
     return run
 
@@ -232,6 +236,7 @@ def keep_evidence(run: Run) -> None:
         "crashes": run.crashes,
         "readings": run.readings,
         "ready": run.ready,
+        "started": run.started,
         "ended": run.ended,
         "seconds": run.seconds,
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from labkit.core.exposure import Span
 from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation, Record
 from labkit.host.durable import replace
+from labkit.host.processes.events import Begun, Recovered
 from labkit.runs import moments, run
+from labkit.runs.driver_events import DriverEvents
 from labkit.runs.layout import RunFolder
 from labkit.runs.lifecycle import judged
 from labkit.runs.moments import Frame
@@ -33,6 +36,28 @@ def test_a_row_lies_between_the_kills_and_the_logs_of_its_batch(
 ) -> None:
     row = ROWS[0]._replace(batch=batch)
     assert FRAME.bound(place, row, Shown()) == Shown(Span(*at))
+
+
+def test_a_row_comes_after_the_start_of_its_drivers_query() -> None:
+    frame = Frame(50.0, 200.0, [(1, KILL)], {}, {}, {1: 55.0, 2: 130.0})
+    later = ROWS[1]._replace(incarnation=2)
+    assert frame.bound(0, ROWS[0], Shown()).at == Span(55, 100)
+    assert frame.bound(1, later, Shown()).at == Span(130, 200)
+    assert frame.bound(1, later._replace(incarnation=3), Shown()).at == Span(100, 200)
+
+
+def test_the_start_of_each_query_is_noted_and_kept(tmp_path: Path) -> None:
+    found = ended(tmp_path, [])
+    found.crashes.clear()
+    begun = time.time()
+    found.drivers = 0
+    events = DriverEvents([found], lambda _: None)
+    events.note(Begun(found.name))
+    events.note(Recovered(found.name, []))
+    assert begun <= found.started[1] <= time.time()
+    run.keep_evidence(found)
+    evidence = json.loads(found.folder.evidence.read_text())
+    assert evidence["started"] == {"1": found.started[1]}
 
 
 def test_what_the_store_knows_is_kept() -> None:
@@ -127,7 +152,9 @@ def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path) -> N
     assert found.ready == {0: Span(1, 1)}, "the first time counts"
 
 
-@pytest.mark.parametrize("kept", [{"ready": {"0": [3.0, 4.0]}}, {}])
+@pytest.mark.parametrize(
+    "kept", [{"ready": {"0": [3.0, 4.0]}, "started": {"1": 2.0}}, {}]
+)
 def test_a_run_is_resumed_with_or_without_what_was_ready(
     tmp_path: Path, kept: Mapping[str, object]
 ) -> None:
@@ -135,7 +162,9 @@ def test_a_run_is_resumed_with_or_without_what_was_ready(
     replace(begun.folder.config, json.dumps({"scenario": begun.scenario.to_json()}))
     evidence = {"crashes": [], "readings": [], **kept}
     replace(begun.folder.evidence, json.dumps(evidence))
-    assert run.resume(tmp_path).ready == ({0: Span(3, 4)} if kept else {})
+    resumed = run.resume(tmp_path)
+    assert resumed.ready == ({0: Span(3, 4)} if kept else {})
+    assert resumed.started == ({1: 2.0} if kept else {})
 
 
 def test_a_log_outside_of_the_store_holds_back_for_nobody_knows_how_long() -> None:
