@@ -22,6 +22,9 @@ from labkit.stores.contract import Clocked, Shown, Store
 MOST_ROWS = 100_000
 """Rows whose moments are kept; of a longer history nothing is said."""
 
+MOST_WAITING = 10_000
+"""Rows that wait at a crash whose moments are kept."""
+
 AT_ONCE = (Strategy.APPEND, Strategy.IDEMPOTENT)
 """The sinks that keep nothing back of their own before they hand rows to the store."""
 
@@ -125,13 +128,15 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 def waiting(
     store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]
-) -> dict[int, Span]:
-    """Of records whose rows are pre-committed and not visible now, when that was; by offset."""
+) -> dict[int, Span] | None:
+    """Of records whose rows are pre-committed and not visible now, when that was, by offset; None where nobody knows."""
     if not isinstance(store, Clocked):
-        return {}
-    some = list(islice(store.waiting(), MOST_ROWS))
+        return None
+    some = list(islice(store.waiting(), MOST_WAITING + 1))
+    if len(some) > MOST_WAITING:
+        return None
     found: dict[int, Span] = {}
-    rows = numbered(row for row, _ in some)
+    rows = numbered(row for row, _ in some) if some else iter(())
     for row, (_, ready) in zip(rows, some, strict=True):
         found[row.offset] = min(ready, found.get(row.offset, ready))
     return found
@@ -142,16 +147,19 @@ def exposed(
     rows: Iterable[Observation],
     shown: Sequence[Shown],
     ended: float,
-    ready: Mapping[int, Span],
+    ready: Mapping[int, Span] | None,
     *,
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """What readers of the run's keys went through. `shown` are the bounded moments of the rows."""
-    own = strategy in (*AT_ONCE, Strategy.TWO_PHASE, Strategy.BATCH_MARKER)
+    """What readers of the run's keys went through. `shown` are the bounded moments of the rows.
+
+    `ready`: None where nobody knows what had been pre-committed before a crash; then no wait is known either.
+    """
+    # A write-ahead log holds rows back outside of the store, which knows nothing of that.
+    is_told = strategy is not Strategy.WAL and ready is not None
     sights = (
-        # A write-ahead log holds rows back outside of the store, which knows nothing of that.
-        Sight(row, each.at, each.ready if own else None)
+        Sight(row, each.at, each.ready if is_told else None)
         for row, each in zip(rows, shown, strict=True)
     )
     return exposure(

@@ -46,8 +46,8 @@ class Run:
     drivers: int = 0
     crashes: list[dict[str, Any]] = field(default_factory=list)
     readings: list[tuple[str, int]] = field(default_factory=list)
-    ready: dict[int, Span] = field(default_factory=dict)
-    """Of records whose rows were pre-committed when a crash was looked at, when that was; by offset."""
+    ready: dict[int, Span] | None = field(default_factory=dict)
+    """Of records whose rows were pre-committed when a crash was looked at, when that was, by offset; None: not known."""
     started: dict[int, float] = field(default_factory=dict)
     """When the query of each driver started, after its recovery, in seconds since the epoch; by the driver's number."""
     error: LabError | None = None
@@ -187,8 +187,10 @@ def resume(folder: Path) -> Run:
             [tuple(pair) for pair in evidence["readings"]],
         )
         # Not in the evidence of a run that an earlier version has begun.
-        ready = evidence.get("ready", {}).items()
-        run.ready = {int(offset): Span(*span) for offset, span in ready}
+        ready = evidence.get("ready", None if run.crashes else {})
+        run.ready = ready and {
+            int(offset): Span(*span) for offset, span in ready.items()
+        }
         started = evidence.get("started", {}).items()
         run.started = {int(driver): at for driver, at in started}
     put_aside(run)
@@ -267,4 +269,6 @@ def note_waiting(run: Run) -> None:
     """Notes what is pre-committed and not visible now; of a record, the first time counts."""
     with closing(open_store_of(run)) as store:
         found = moments.waiting(store, run.scenario.count.numbered)
-    run.ready = found | run.ready
+    run.ready = (
+        {**found, **run.ready} if found is not None and run.ready is not None else None
+    )

@@ -84,7 +84,7 @@ class Clocked(Protocol):
         """The rows of `history`, each behind what was told of it; of rows that follow each other, once."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The hidden rows that were pre-committed, each with the moment of that."""
+        """The hidden rows that were pre-committed, each with the moment of that; where nobody knows, all, when written."""
 
 
 @runtime_checkable

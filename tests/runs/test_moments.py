@@ -132,7 +132,9 @@ def test_a_history_that_is_too_long_has_no_moments(
     assert not RunFolder(tmp_path).moments.exists()
 
 
-def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path) -> None:
+def test_what_was_pre_committed_at_a_crash_has_waited_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = ended(tmp_path, [])
     store = open_store("files", found.folder.store("files"))
     for number in (1, 2):
@@ -147,36 +149,50 @@ def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path) -> N
     assert found.ready == {0: Span(10, 10)}
     run.keep_evidence(found)
     assert json.loads(found.folder.evidence.read_text())["ready"] == {"0": [10.0, 10.0]}
-    found.ready[0] = Span(1, 1)
+    found.ready = {0: Span(1, 1)}
     run.note_waiting(found)
     assert found.ready == {0: Span(1, 1)}, "the first time counts"
+    monkeypatch.setattr(moments, "MOST_WAITING", 1)
+    run.note_waiting(found)
+    assert found.ready is None, "two rows are one too many"
 
 
 @pytest.mark.parametrize(
-    "kept", [{"ready": {"0": [3.0, 4.0]}, "started": {"1": 2.0}}, {}]
+    ("kept", "ready"),
+    [
+        ({"ready": {"0": [3.0, 4.0]}, "started": {"1": 2.0}}, {0: Span(3, 4)}),
+        ({"ready": None}, None),
+        ({"ready": {}}, {}),
+        ({}, None),
+    ],
 )
 def test_a_run_is_resumed_with_or_without_what_was_ready(
-    tmp_path: Path, kept: Mapping[str, object]
+    tmp_path: Path, kept: Mapping[str, object], ready: dict[int, Span] | None
 ) -> None:
     begun = ended(tmp_path, [])
     replace(begun.folder.config, json.dumps({"scenario": begun.scenario.to_json()}))
-    evidence = {"crashes": [], "readings": [], **kept}
+    evidence = {"crashes": [CRASH], "readings": [["crash 1", 0]], **kept}
     replace(begun.folder.evidence, json.dumps(evidence))
     resumed = run.resume(tmp_path)
-    assert resumed.ready == ({0: Span(3, 4)} if kept else {})
-    assert resumed.started == ({1: 2.0} if kept else {})
+    assert resumed.ready == ready
+    assert resumed.started == ({1: 2.0} if "started" in kept else {})
 
 
 def test_a_log_outside_of_the_store_holds_back_for_nobody_knows_how_long() -> None:
     at = Span(1, 1)
     expected = [Record(0, "hello", 1)]
-    for strategy, held in ((Strategy.WAL, None), (Strategy.APPEND, Span(0, 0))):
+    wal, append = Strategy.WAL, Strategy.APPEND
+    for strategy, ready, held in (
+        (wal, {}, None),
+        (append, {}, Span(0, 0)),
+        (append, None, None),
+    ):
         found = moments.exposed(
             expected,
             ROWS[:1],
             [Shown(at, at, at_once=True)],
             9.0,
-            {},
+            ready,
             strategy=strategy,
         )
         assert found.keys["hello"].held == held

@@ -84,8 +84,11 @@ class KafkaStore:
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Nothing: the log does not say which of its open transactions have voted."""
-        return iter(())
+        """The hidden rows, with the moments at which producers made them: the log does not say which have voted."""
+        if self.topic.find() is not None:
+            for entry in self._undecided():
+                if entry.sent is not None:
+                    yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
         """Rows beyond the last stable offset that are not aborted: undecided, or waiting behind what is undecided."""
