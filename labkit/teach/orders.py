@@ -14,7 +14,7 @@ from labkit.sim.models.orders.claims import MEANWHILE
 from labkit.sim.models.orders.settings import World
 from labkit.sim.orders import cheapest as changes
 from labkit.sim.orders.cheapest import Change
-from labkit.sim.orders.killing import OUTCOMES, killing
+from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named, names_of
 from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.orders.table import every, without_plan
@@ -31,6 +31,12 @@ IN_WORDS = {
     World.OTHER: "a repeated step may get other rows",
 }
 """The worlds in which each design is searched."""
+
+ON_THE_WAY = {
+    "no_regression": "a value jumps back",
+    "no_fractured_read": "part of a step is seen",
+}
+"""What a reader may meet, by the claim that is broken, in the words of `lab.chains`."""
 
 CRASHES = 2
 """Crashes of the longest schedule that is tried."""
@@ -88,7 +94,7 @@ class Order:
     def meanwhile(self) -> list[str]:
         """What a reader may see on the way although the end may be right."""
         found = self.found[World.SAME].witnesses
-        return [OUTCOMES[name] for name in MEANWHILE if name in found]
+        return [said for name, said in ON_THE_WAY.items() if name in found]
 
     @property
     def killing(self) -> str:

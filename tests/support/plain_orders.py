@@ -55,7 +55,18 @@ def run(design, choices, asked, same_rows, rows, crashes):
     first = True
     while True:
         try:
-            live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, first)
+            live(
+                sets,
+                output,
+                reads,
+                disk,
+                saw,
+                may_crash,
+                choose,
+                same_rows,
+                rows,
+                first,
+            )
         except Crashed:
             first = False
         else:
@@ -89,7 +100,7 @@ def live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, fir
 
 def make(writes, step, output, disk, saw, may_crash, marked):
     """The writes of one atomic set."""
-    number, start, end, count = step
+    _, start, end, count = step
     if "visible" in writes and not marked:
         if output != "transaction":
             for nth in range(start, end):
@@ -100,32 +111,35 @@ def make(writes, step, output, disk, saw, may_crash, marked):
         saw.extend((nth, count + nth - start + 1) for nth in range(start, end))
         disk["staged"] = None
     for write in writes:
-        if write == "plan":
-            disk["plans"] = {n: p for n, p in disk["plans"].items() if n < number}
-            disk["plans"][number] = (start, end)
-        if write == "state":
-            disk["states"] = [each for each in disk["states"] if each[0] < number]
-            disk["states"].append((number, end, count + end - start))
-        if write == "staged":
-            disk["staged"] = step
-        if write == "clean":
-            disk["staged"] = None
-        if write == "decision" or (write == "marker" and not (marked and "visible" in writes)):
-            disk[write] = (number, end)
+        note(write, step, disk, kept=marked and "visible" in writes)
+
+
+def note(write, step, disk, kept):
+    """One write beside visible output; `kept`: the marker stays as it is, since the store knows the step."""
+    number, start, end, count = step
+    if write == "plan":
+        disk["plans"] = {n: p for n, p in disk["plans"].items() if n < number}
+        disk["plans"][number] = (start, end)
+    if write == "state":
+        disk["states"] = [each for each in disk["states"] if each[0] < number]
+        disk["states"].append((number, end, count + end - start))
+    if write == "staged":
+        disk["staged"] = step
+    if write == "clean":
+        disk["staged"] = None
+    if write == "decision" or (write == "marker" and not kept):
+        disk[write] = (number, end)
 
 
 def finish(sets, output, reads, disk, saw, may_crash):
     """What a restart does with staged output: finishes it, or drops it."""
     staged = disk["staged"]
     if staged is None:
-        goes_on = False
-    else:
-        runs_again = staged[0] >= where(sets, reads, disk)[0]
-        if "finishes staged" in reads:
-            goes_on = True
-        else:
-            goes_on = "finishes decided" in reads and not runs_again
-    if not goes_on:
+        return
+    runs_again = staged[0] >= where(sets, reads, disk)[0]
+    if "finishes staged" not in reads and (
+        "finishes decided" not in reads or runs_again
+    ):
         disk["staged"] = None
         return
     marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= staged[0]
@@ -158,13 +172,15 @@ def where(sets, reads, disk):
 
 def designs(most):
     """The texts of all designs of at most so many writes, as a set."""
-    return {
-        f"{order}; {output}; {recovery}"
-        for order in orders(most)
-        for output in OUTPUTS
-        for recovery in recoveries()
-        if is_sensible(order, output, recovery)
-    }
+    found = set()
+    for order in orders(most):
+        for output in OUTPUTS:
+            if not fits(order, output):
+                continue
+            for recovery in recoveries():
+                if is_read(order, recovery):
+                    found.add(f"{order}; {output}; {recovery}")
+    return found
 
 
 def orders(most):
@@ -189,21 +205,31 @@ def recoveries():
                     yield ", ".join(each for each in said if each)
 
 
-def is_sensible(order, output, recovery):
-    """The rules of `docs/order_of_writes.md`, told again."""
-    sets = order.split(" > ")
-    place = {write: n for n, each in enumerate(sets) for write in each.split("+")}
-    start = recovery.split(", ")[0].removeprefix("from ")
+def places(order):
+    return {w: n for n, each in enumerate(order.split(" > ")) for w in each.split("+")}
+
+
+def fits(order, output):
+    """The rules of `docs/order_of_writes.md` that speak of writes alone, told again."""
+    place, sets = places(order), order.split(" > ")
     if "visible" not in place:
         return False
-    alone = sets[place["visible"]] == "visible"
     no = [
-        not alone and output != "transaction",
+        sets[place["visible"]] != "visible" and output != "transaction",
         "staged" in place and place["staged"] >= place["visible"],
         "clean" in place and "staged" not in place,
         "clean" in place and place["clean"] < place["visible"],
         "clean" in place and output == "transaction",
         "plan" in place and sets[0] != "plan",
+    ]
+    return not any(no)
+
+
+def is_read(order, recovery):
+    """Whether a restart reads all that is written and nothing else."""
+    place = places(order)
+    start = recovery.split(", ")[0].removeprefix("from ")
+    no = [
         start != "beginning" and start not in place,
         "newest" in recovery and ("state" not in place or start == "state"),
         "skips" in recovery and "marker" not in place,

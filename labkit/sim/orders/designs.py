@@ -6,6 +6,7 @@ This module must not run a design.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 
 from labkit.sim.orders.writes import (
@@ -17,6 +18,7 @@ from labkit.sim.orders.writes import (
     Start,
     Write,
     nonsense,
+    unwritten,
 )
 
 RULES = (
@@ -84,18 +86,33 @@ def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]
 
 
 def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
+    recoveries = _recoveries(frozenset(write for each in steps for write in each))
     for output in Output:
-        for recovery in RECOVERIES:
-            design = Design(steps, output, recovery)
-            if not why_not(design):
-                yield design
+        if not _why_not_written(Design(steps, output, Recovery())):
+            yield from (Design(steps, output, recovery) for recovery in recoveries)
+
+
+@cache
+def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
+    """Every way to restart that reads these writes, all of them and no other."""
+    return tuple(
+        recovery
+        for recovery in RECOVERIES
+        if not (unwritten(writes, recovery) or unread(writes, recovery))
+    )
 
 
 def why_not(design: Design) -> str:
     """Why a design is not searched, as the end of a sentence; empty: it is searched."""
-    if reason := nonsense(design):
-        return reason
+    reason = nonsense(design) or _why_not_written(design)
+    return reason or unread(design.writes, design.recovery)
+
+
+def _why_not_written(design: Design) -> str:
+    """Why writes and output of a design are not searched, whatever recovery reads."""
     writes = design.writes
+    if reason := nonsense(design._replace(recovery=Recovery())):
+        return reason
     if Write.PLAN in writes and design.steps[0] != (Write.PLAN,):
         return "the plan does not come first and alone"
     if sum(len(each) > 1 for each in design.steps) > 1:
@@ -104,12 +121,12 @@ def why_not(design: Design) -> str:
         return "a notice stands for a decision"
     if Write.CLEAN in writes and design.output is Output.TRANSACTION:
         return "a commit leaves nothing to remove"
-    return unread(design)
+    return ""
 
 
-def unread(design: Design) -> str:
+def unread(writes: frozenset[Write], recovery: Recovery) -> str:
     """The write that nobody reads, as the end of a sentence; empty: all are read."""
-    writes, (start, newest, skips, leftover) = design.writes, design.recovery
+    start, newest, skips, leftover = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {
         "nobody reads the decision": Write.DECISION in writes

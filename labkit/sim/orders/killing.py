@@ -21,17 +21,17 @@ OUTCOMES = {
 
 _DONE = {
     "take": "taking its input",
-    "show": "showing a row",
+    "show": "a row of its output",
     "skip": "leaving out its output",
-    "restart": "restarting",
+    "restart": "its restart",
     Write.PLAN: "its plan",
     Write.STATE: "its state",
-    Write.STAGED: "staging its output",
+    Write.STAGED: "its staged output",
     Write.VISIBLE: "its output",
     Write.MARKER: "its marker",
     Write.DECISION: "its decision",
     Write.NOTICE: "its notice",
-    Write.CLEAN: "removing what it staged",
+    Write.CLEAN: "the removal of what it staged",
 }
 
 
@@ -75,7 +75,7 @@ def _behind(actions: list[Action]) -> str:
     if not actions:
         return "at the beginning"
     last = actions[-1]
-    return f"behind {_DONE[last.name]}"
+    return f"after {_DONE[last.name]}"
 
 
 def _said(model: object, action: Action) -> str:

@@ -5,7 +5,7 @@ fewest crashes that breaks it. This module must not count a lost or repeated row
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -47,8 +47,12 @@ class Found(NamedTuple):
     @property
     def digest(self) -> str:
         """A short name of what readers can have seen: equal for two designs only if no reader tells them apart."""
-        said = repr(sorted(self.readers)).encode()
-        return hashlib.sha256(said).hexdigest()[:16]
+        return digest(self.readers)
+
+
+def digest(readers: Iterable[ReaderSaw]) -> str:
+    """A short name of what readers can have seen, the same in every process."""
+    return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:

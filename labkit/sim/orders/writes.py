@@ -261,10 +261,10 @@ def nonsense(design: Design) -> str:
         return "clean removes staged output, and nothing is staged"
     if Write.CLEAN in writes and place(Write.CLEAN) < place(Write.VISIBLE):
         return "clean would remove what visible still needs"
-    return _unread(writes, recovery)
+    return unwritten(writes, recovery)
 
 
-def _unread(writes: frozenset[Write], recovery: Recovery) -> str:
+def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
     """The part of recovery that reads what was never written, as the end of a sentence."""
     needed = _READS.get(recovery.start)
     if needed is not None and needed not in writes:

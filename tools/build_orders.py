@@ -1,0 +1,96 @@
+"""The tables of `docs/order_of_writes.md`: `python tools/build_orders.py` searches and writes them, `--check` compares."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from build_sinks import between
+
+from labkit.core.verdict import Guarantee
+from labkit.sim.orders.designs import RULES
+from labkit.sim.orders.named import NAMED
+from labkit.sim.orders.table import BLOCKS, COLUMNS, ROWS
+from labkit.teach.orders import Order, orders
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "order_of_writes.md"
+WHO = "written by tools/build_orders.py"
+END = "<!-- end -->"
+
+
+def grid() -> str:
+    """The table of orders, a table a block."""
+    squares = orders().grid.squares
+    lines = []
+    for block in BLOCKS:
+        lines += [f"**{block.capitalize()}**", ""]
+        lines += [f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+        for row in ROWS:
+            said = [_word(squares[block, row, each].guarantee) for each in COLUMNS]
+            lines.append(f"| {row} | {' | '.join(said)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _word(guarantee: str) -> str:
+    return "-" if guarantee not in list(Guarantee) else guarantee
+
+
+def kills() -> str:
+    """Every square that is not exactly-once and quiet, with the crash that shows it."""
+    lines = ["| design | left | crash |", "|---|---|---|"]
+    lines += [
+        f"| `{order.design}` | {order.guarantee} | {order.killing} |"
+        for order in orders().squares.values()
+        if order and order.found_broken
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def built() -> str:
+    """Every design that somebody built, with its verdicts, what a reader may see, and its source."""
+    lines = [
+        "| name | who | order | same rows | other rows | meanwhile | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, each in NAMED.items():
+        order = Order(each.design)
+        meanwhile = ", ".join(order.meanwhile)
+        lines.append(
+            f"| `{name}` | {each.who} | `{each.design}` | {order.guarantee} | {order.guarantee_with_other_rows} "
+            f"| {meanwhile or '-'} | {each.source} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def rules() -> str:
+    """What a design must fulfil to be searched."""
+    return "".join(f"{number}. {rule}\n" for number, rule in enumerate(RULES, 1))
+
+
+PARTS = {"grid": grid, "rules": rules, "built": built, "kills": kills}
+
+
+def page(text: str) -> str:
+    """The page with its tables as they are now."""
+    for name, made in PARTS.items():
+        text = between(text, f"<!-- {name}: {WHO} -->\n", made(), END)
+    return text
+
+
+def main() -> int:
+    """Writes the page, or compares it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only compare")
+    known = PAGE.read_text(encoding="utf-8")
+    made = page(known)
+    if parser.parse_args().check:
+        if made != known:
+            print(f"{PAGE.name} is out of step: python tools/build_orders.py")
+        return int(made != known)
+    PAGE.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
