@@ -309,7 +309,11 @@ def test_what_somebody_built_guarantees_what_was_expected():
     assert told == KNOWN
 
 
-@pytest.mark.parametrize("name", NAMED)
+HEALED = "plan > decision > marker > visible; upsert; from decision, skips marked"
+"""A later upsert heals a lost one, so that the run with the fewest steps that loses has two crashes."""
+
+
+@pytest.mark.parametrize("name", [*NAMED, HEALED])
 def test_each_witness_replays_breaks_its_claim_and_uses_the_fewest_crashes(name: str):
     for world in WORLDS:
         design = named(name)
