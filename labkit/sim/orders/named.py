@@ -81,12 +81,12 @@ NAMED: dict[str, Built] = {
     "kafka-transaction": _built(
         "visible+notice; transaction; from notice",
         "A Kafka consumer that sends its offsets in the producer's transaction",
-        "KIP-98, KIP-447: sendOffsetsToTransaction",
+        "KIP-447: sendOffsetsToTransaction",
     ),
     "kafka-streams": _built(
         "state+visible+notice; transaction; from notice",
         "Kafka Streams with exactly_once_v2: changelog, output and offsets in one transaction",
-        "KIP-129, KIP-892 (motivation)",
+        "KIP-447 (offsets in the transaction), KIP-892 (motivation: stores and their changelog)",
     ),
     "consumer-late": _built(
         "visible > notice; append; from notice",
@@ -101,7 +101,7 @@ NAMED: dict[str, Built] = {
     "offsets-in-store": _built(
         "visible+marker; transaction; from marker",
         "A consumer that keeps its offsets in the output's own database",
-        "Kafka's documentation, storing offsets outside Kafka",
+        "KafkaConsumer's javadoc, storing offsets outside Kafka",
     ),
     "outbox": _built(
         "state+staged > visible > clean; append; from state, finishes decided",
