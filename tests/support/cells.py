@@ -40,6 +40,8 @@ class Cell(NamedTuple):
     """Places where a kill gives another verdict than the table: the verdict and, behind a colon, why."""
     beyond: str
     """Why the pipeline is weaker than its cell, by something that no kill does; empty: it is not."""
+    measured: dict[str, str]
+    """Of an engine: the guarantee that was left by kills before other effects than the telling one."""
     built: str
     """The name that the table has for what readers see of this design; empty: none."""
 
@@ -57,6 +59,7 @@ def cells(kind: str) -> dict[str, Cell]:
             said.get("points", {}),
             said.get("differs", {}),
             said.get("beyond", ""),
+            said.get("measured", {}),
             said.get("built", ""),
         )
         for name, said in told[kind].items()
