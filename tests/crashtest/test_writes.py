@@ -128,6 +128,16 @@ def test_interleaved_writes_have_no_order() -> None:
         told(names, ends="rename plan")
 
 
+def test_a_refusal_stays_short() -> None:
+    names = numbered(*(("write data", "write data", "write done") * 500))
+    with pytest.raises(
+        InvalidInput,
+        match="visible > marker > visible > marker > visible > marker > [.]{3}",
+    ) as error:
+        told(names, ends="rename plan")
+    assert len(str(error.value)) < 200
+
+
 def test_a_write_in_two_sets_of_a_step_has_no_order() -> None:
     table = {"write data": "visible", "write both": "visible+marker"}
     with pytest.raises(InvalidInput, match="interleaved"):

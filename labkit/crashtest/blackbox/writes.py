@@ -9,6 +9,7 @@ import fnmatch
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import groupby
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
@@ -27,6 +28,9 @@ NOTHING = "nothing"
 
 COMMITS = "commits"
 """The meaning of the effect that ends a transaction of the store."""
+
+SHOWN = 6
+"""Turns of writes that a refusal shows."""
 
 OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
@@ -260,21 +264,19 @@ def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[
 
 def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
     step: list[_Event] = []
+    made: set[Write] = set()
     for event in events:
-        if ends is None and _begins_again(step, event):
+        again = bool(made & set(event.writes)) and step[-1].writes != event.writes
+        if ends is None and again:
             yield step
-            step = []
+            step, made = [], set()
         step.append(event)
+        made |= set(event.writes)
         if ends is not None and Meaning(ends, frozenset()).fits(event.name):
             yield step
-            step = []
+            step, made = [], set()
     if step:
         yield step
-
-
-def _begins_again(step: Sequence[_Event], event: _Event) -> bool:
-    made = {write for each in step for write in each.writes}
-    return bool(made & set(event.writes)) and step[-1].writes != event.writes
 
 
 def _step(events: Sequence[_Event]) -> Step:
@@ -286,7 +288,9 @@ def _step(events: Sequence[_Event]) -> Step:
     first = list(effects)
     writes = [write for each in first for write in each]
     if len(writes) > len(set(writes)) or sorted(first, key=last.__getitem__) != first:
-        said = order_text(event.writes for event in events)
+        turns = [writes for writes, _ in groupby(event.writes for event in events)]
+        more = " > ..." if len(turns) > SHOWN else ""
+        said = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
             f"the writes of a step are interleaved, so they have no order: {said}."
         )
