@@ -129,12 +129,10 @@ def test_interleaved_writes_have_no_order() -> None:
 
 
 def test_a_refusal_stays_short() -> None:
-    names = numbered(*(("write data", "write data", "write done") * 500))
-    with pytest.raises(
-        InvalidInput,
-        match="visible > marker > visible > marker > visible > marker > [.]{3}",
-    ) as error:
+    names = numbered(*("write data", "write data", "write done") * 500, "write data")
+    with pytest.raises(InvalidInput, match="interleaved") as error:
         told(names, ends="rename plan")
+    assert str(error.value).endswith("marker > visible > marker, and so on.")
     assert len(str(error.value)) < 200
 
 

@@ -289,7 +289,7 @@ def _step(events: Sequence[_Event]) -> Step:
     writes = [write for each in first for write in each]
     if len(writes) > len(set(writes)) or sorted(first, key=last.__getitem__) != first:
         turns = [writes for writes, _ in groupby(event.writes for event in events)]
-        more = " > ..." if len(turns) > SHOWN else ""
+        more = ", and so on" if len(turns) > SHOWN else ""
         said = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
             f"the writes of a step are interleaved, so they have no order: {said}."
