@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from build_sinks import between
+from seen_orders import seen
 
 from labkit.core.verdict import Guarantee
 from labkit.sim.orders.designs import RULES
@@ -68,7 +69,13 @@ def rules() -> str:
     return "".join(f"{number}. {rule}\n" for number, rule in enumerate(RULES, 1))
 
 
-PARTS = {"grid": grid, "rules": rules, "built": built, "kills": kills}
+PARTS = {
+    "grid": grid,
+    "rules": rules,
+    "built": built,
+    "seen": seen,
+    "kills": kills,
+}
 
 
 def page(text: str) -> str:
