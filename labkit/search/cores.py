@@ -28,7 +28,7 @@ from labkit.sim.explore import (
     step_between,
 )
 from labkit.sim.model import Model, Mood, StateT
-from labkit.sim.shard import Found, Shard, anchor, rank_of
+from labkit.sim.shard import Found, Shard, first_owner, rank_of
 from labkit.sim.walk import Trace
 
 MOST_CORES = 64
@@ -177,7 +177,7 @@ class Searchers(Generic[StateT]):
         """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a searcher dies."""
         self._keep_going = keep_going
         everybody = range(len(self._pipes))
-        owner = hash(anchor(self.model)(self.model.initial())) % len(everybody)
+        owner = first_owner(self.model, len(everybody))
         orders = [array("Q", [0] if me == owner else []) for me in everybody]
         stopped = ""
         while True:

@@ -15,6 +15,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -30,7 +31,7 @@ from labkit.sim.explore import (
 )
 from labkit.sim.model import Model, Mood
 from labkit.sim.packing import Packer
-from labkit.sim.shard import anchor
+from labkit.sim.shard import anchors
 from labkit.sim.trace import make
 from labkit.sim.walk import Trace
 from labkit.spark.cluster import await_slots
@@ -237,7 +238,7 @@ class _Tools:
         self.model = make(search.model, dict(search.values))
         self.packer = Packer(self.model)
         self._read = 0
-        self._anchor = anchor(self.model)
+        self._anchor: Any = itemgetter(*anchors(self.model))
         self._owners: dict[Any, int] = {}
 
     def at(self, level: int) -> "_Tools":

@@ -5,7 +5,7 @@ number, as many as its different values need, so different states have different
 back. A number means nothing to another packer. This module must not know any model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import getitem
 from typing import Any, Generic
@@ -16,7 +16,7 @@ News = tuple[int, list[tuple[int, Any]]]
 """Of one field the bits that it owns, and codes with their values."""
 
 
-class _Bits:
+class Bits:
     """Which bits of a number are taken, by all fields together."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class _Bits:
 class _Codes(dict[Any, int]):
     """The code of each value of one field. A value that was never seen gets the next number, written in own bits."""
 
-    def __init__(self, bits: _Bits) -> None:
+    def __init__(self, bits: Bits) -> None:
         super().__init__()
         self._bits = bits
         self._own: list[int] = []
@@ -64,8 +64,8 @@ class Packer(Generic[StateT]):
             initial._fields.index(model.row) if model.row in initial._fields else -1
         )
         self._length = len(initial[self._row]) if self._row >= 0 else 0
-        bits = _Bits()
-        self._tables = [_Codes(bits) for _ in self._parts(initial)]
+        self.bits = Bits()
+        self._tables = [_Codes(self.bits) for _ in self._parts(initial)]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
         """The fields of a state, and in place of a row of processes the processes themselves."""
@@ -78,6 +78,19 @@ class Packer(Generic[StateT]):
             )
         return (*state[:row], *state[row], *state[row + 1 :])
 
+    def mask(self, fields: Iterable[int]) -> int:
+        """The bits that these fields of a state own by now; others may follow."""
+        return sum(
+            table.mask for field in fields for table in self._tables[self._slice(field)]
+        )
+
+    def _slice(self, field: int) -> slice:
+        """Where the parts of a field stand among all parts."""
+        row, more = self._row, self._length - 1
+        if row < 0 or field < row:
+            return slice(field, field + 1)
+        return slice(field + more * (field > row), field + more + 1)
+
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
         """The values of a state that have no code yet, each with the number of its field."""
         return [
@@ -86,9 +99,9 @@ class Packer(Generic[StateT]):
             if value not in self._tables[field]
         ]
 
-    def learn(self, field: int, value: Any) -> None:
-        """Gives a value its code, if it has none."""
-        self._tables[field][value]  # a value that is missing gets its code
+    def learn(self, field: int, value: Any) -> int:
+        """The code of a value, which it is given if it has none."""
+        return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
         """How many values each field has had, and of each field its mask and the values after the first `since`.
@@ -128,3 +141,24 @@ class Packer(Generic[StateT]):
             parts[row] = [tuple(parts[row])]
         state: StateT = self._build(parts)
         return state
+
+
+class Translation(Generic[StateT]):
+    """Another packer's numbers as those of this one, without the states."""
+
+    def __init__(self, packer: Packer[StateT]) -> None:
+        self._packer = packer
+        self._masks = [0] * packer.width
+        self._codes: list[dict[int, int]] = [{} for _ in self._masks]
+
+    def read_on(self, news: Sequence[News]) -> None:
+        """Takes over what the other packer told (`Packer.news`)."""
+        for field, (mask, values) in enumerate(news):
+            self._masks[field] = mask
+            self._codes[field].update(
+                (code, self._packer.learn(field, value)) for code, value in values
+            )
+
+    def read(self, number: int) -> int:
+        """This packer's number of the state to which the other one gave that number."""
+        return sum(map(getitem, self._codes, map(number.__and__, self._masks)))

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple
 
 from labkit.sim.explore import Claims
 from labkit.sim.model import Model, StateT
-from labkit.sim.packing import News, Packer
+from labkit.sim.packing import News, Packer, Translation
 
 _CHOICES = 16
 """Bits of an order that hold which of a state's actions was taken; those above hold the state's rank in its level."""
@@ -44,17 +44,20 @@ class Found(NamedTuple):
     number: int
 
 
-_Candidate = tuple[int, int, StateT]
-"""The order of a state that may be new, its parent as `Shard.parents` has it, and the state."""
+_Candidate = tuple[int, int, StateT | None]
+"""The order of a state that may be new, its parent as `Shard.parents` has it, and the state, if it is at hand."""
 
 
-def anchor(model: Model[StateT]) -> Callable[[StateT], Any]:
-    """What of a state decides to which searcher it belongs (Lerda and Sisto, SPIN 1999)."""
-    initial: Any = model.initial()
-    fields: tuple[str, ...] = initial._fields
-    anchors = [field for field in fields if field in model.anchors] or fields
-    part: Any = itemgetter(*map(fields.index, anchors))
-    return part  # type: ignore[no-any-return]  # states are named tuples
+def anchors(model: Model[Any]) -> list[int]:
+    """The fields of a state that decide to which searcher it belongs (Lerda and Sisto, SPIN 1999)."""
+    fields: tuple[str, ...] = model.initial()._fields
+    chosen = [place for place, name in enumerate(fields) if name in model.anchors]
+    return chosen or list(range(len(fields)))
+
+
+def first_owner(model: Model[Any], of: int) -> int:
+    """To which of several searchers the initial state belongs."""
+    return hash(itemgetter(*anchors(model))(model.initial())) % of
 
 
 class Shard(Generic[StateT]):
@@ -63,23 +66,23 @@ class Shard(Generic[StateT]):
     def __init__(self, model: Model[StateT], me: int, of: int) -> None:
         self.model, self.me, self.of = model, me, of
         self.claims = Claims(model)
-        self._anchor: Callable[[StateT], Any] = anchor(model)
+        self._anchors = anchors(model)
+        self._anchor: Any = itemgetter(*self._anchors)
+        self._owners: dict[int, int] = {}
+        self._taken = self._mask = 0
         self.packer = Packer(model)
         self.parents: dict[int, int | None] = {}
         self._fresh: dict[int, _Candidate[StateT]] = {}
         self._level: list[tuple[int, StateT]] = []
         self._enabled = array("I")
         # Of each other searcher: how to read its numbers, and what it has been told of how to read this one's.
-        self._theirs = [Packer(model) for _ in range(of)]
+        self._theirs = [Translation(self.packer) for _ in range(of)]
         self._told = [[0] * self.packer.width for _ in range(of)]
         initial = model.initial()
-        if self._owner(initial) == me:
-            number = self.packer.pack(initial)
+        number = self.packer.pack(initial)
+        if self._owner(number, initial) == me:
             self.parents[number] = None
             self._level = [(number, initial)]
-
-    def _owner(self, state: StateT) -> int:
-        return hash(self._anchor(state)) % self.of
 
     def cut(self, size: int) -> None:
         """Forgets all states of the new level but the first ones."""
@@ -112,63 +115,80 @@ class Shard(Generic[StateT]):
     ) -> tuple[list[Found], dict[int, Batch]]:
         """Takes every action in every state of the level: ends that break a claim, and states that others own."""
         actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
-        part, me, of, parents = self._anchor, self.me, self.of, self.parents
+        me, parents, owner_of = self.me, self.parents, self._owner
         ended: list[Found] = []
         fresh: dict[int, _Candidate[StateT]] = {}
-        theirs: list[list[_Candidate[StateT]]] = [[] for _ in range(of)]
+        theirs = [Batch([], [], [], []) for _ in range(self.of)]
         reached, count = set[StateT](), 0
-        self._enabled = array("I")
+        enabled_by_state = self._enabled = array("I")
         for rank, (number, state) in zip(ranks, self._level, strict=True):
             enabled = actions(state)
             if not enabled:
                 self.claims.end(state)
                 ended += [Found(name, rank, end) for name, end in self._broken()]
-            self._enabled.append(len(enabled))
+            enabled_by_state.append(len(enabled))
             for choice, action in enumerate(enabled, start=rank << _CHOICES):
                 successor = apply(state, action)
                 reached.add(successor)
                 if len(reached) == count:
                     continue
                 count += 1
-                owner = hash(part(successor)) % of
-                if owner != me:
-                    theirs[owner].append((choice, number, successor))
-                elif (mine := pack(successor)) not in parents:
-                    fresh[mine] = (choice, number, successor)
-            if not len(self._enabled) % _ASK_EVERY and must_stop():
+                new = pack(successor)
+                if new in parents:
+                    continue
+                owner = owner_of(new, successor)
+                if owner == me:
+                    fresh[new] = (choice, number, successor)
+                else:
+                    _, numbers, orders, before = theirs[owner]
+                    numbers.append(new)
+                    orders.append(choice)
+                    before.append(number)
+            if not len(enabled_by_state) % _ASK_EVERY and must_stop():
                 break
         self._fresh = fresh
         return ended, {
-            owner: self._batch(owner, found)
-            for owner, found in enumerate(theirs)
-            if found
+            owner: batch._replace(news=self._news(owner))
+            for owner, batch in enumerate(theirs)
+            if batch.numbers
         }
 
-    def _batch(self, owner: int, found: Iterable[_Candidate[StateT]]) -> Batch:
-        orders, parents, states = (list(column) for column in zip(*found, strict=True))
-        numbers = list(map(self.packer.pack, states))
+    def _owner(self, number: int, state: StateT) -> int:
+        """Whose a state is. It is worked out once for all states that agree in their anchors."""
+        if not self.model.anchors:
+            return hash(self._anchor(state)) % self.of
+        packer = self.packer
+        if packer.bits.taken != self._taken:
+            self._taken, self._mask = packer.bits.taken, packer.mask(self._anchors)
+        anchors = number & self._mask
+        owner = self._owners.get(anchors)
+        if owner is None:
+            owner = self._owners[anchors] = hash(self._anchor(state)) % self.of
+        return owner
+
+    def _news(self, owner: int) -> list[News]:
         self._told[owner], news = self.packer.news(self._told[owner])
-        return Batch(news, numbers, orders, parents)
+        return news
 
     def admit(self, batches: Iterable[tuple[int, Batch]]) -> "array[int]":
         """Takes what others reached, by their numbers; the orders of all states of the next level, in order."""
-        fresh, known = self._fresh, self.parents
+        fresh, known, unpack = self._fresh, self.parents, self.packer.unpack
         for sender, batch in batches:
             self._theirs[sender].read_on(batch.news)
-            states = map(self._theirs[sender].unpack, batch.numbers)
-            for order, parent, state in zip(
-                batch.orders, batch.parents, states, strict=True
+            numbers = map(self._theirs[sender].read, batch.numbers)
+            for number, order, parent in zip(
+                numbers, batch.orders, batch.parents, strict=True
             ):
-                number = self.packer.pack(state)
                 if number in known:
                     continue
                 before = fresh.get(number)
                 if before is None or order < before[0]:
+                    state = None if before is None else before[2]
                     fresh[number] = (order, self._elsewhere(sender, parent), state)
         # Orders differ, so nothing else is compared.
         found = sorted(fresh, key=fresh.__getitem__)
         known.update((number, fresh[number][1]) for number in found)
-        self._level = [(number, fresh[number][2]) for number in found]
+        self._level = [(number, fresh[number][2] or unpack(number)) for number in found]
         self._fresh = {}
         return array("Q", [fresh[number][0] for number in found])
 

@@ -7,7 +7,7 @@ import pytest
 from labkit.sim import MODELS
 from labkit.sim.explore import reachable
 from labkit.sim.models.barriers.parts import State
-from labkit.sim.packing import Packer
+from labkit.sim.packing import Packer, Translation
 from labkit.sim.trace import make
 
 
@@ -42,7 +42,46 @@ def test_another_packer_reads_the_numbers_after_it_was_told_the_news():
         told, news = one.news(told)
         other.read_on(news)
         assert list(map(other.unpack, numbers)) == half
+        assert list(map(other.pack, half)) == numbers
     assert one.news(told) == (told, [(mask, []) for mask, _ in one.news(told)[1]])
+
+
+def test_a_packer_that_reads_another_one_s_numbers_gives_none_away():
+    model = make("two_phase_commit", {})
+    first, *others = reachable(model)
+    one, other = Packer(model), Packer(model)
+    one.pack(first)
+    other.read_on(one.news([0] * one.width)[1])
+    assert other.pack(first) == one.pack(first)
+    with pytest.raises(KeyError):
+        other.pack(others[0])
+    assert [field for field, _ in other.unknown(others[0])]
+
+
+def test_numbers_are_translated_without_their_states():
+    model = make("barriers", {"counts": 1})
+    states = list(reachable(model, max_states=2_000))
+    one, other = Packer(model), Packer(model)
+    mine = list(map(other.pack, reversed(states)))[::-1]
+    theirs = list(map(one.pack, states))
+    assert mine != theirs
+    translation = Translation(other)
+    translation.read_on(one.news([0] * one.width)[1])
+    assert list(map(translation.read, theirs)) == mine
+
+
+def test_the_bits_of_a_field_tell_its_values_apart_and_no_others():
+    model = make("barriers", {"counts": 1})
+    packer, states = Packer(model), list(reachable(model, max_states=2_000))
+    numbers = list(map(packer.pack, states))
+    for place, field in enumerate(states[0]._fields):
+        mask = packer.mask([place])
+        by_bits = {}
+        for number, state in zip(numbers, states, strict=True):
+            by_bits.setdefault(number & mask, set()).add(getattr(state, field))
+        assert {len(values) for values in by_bits.values()} == {1}
+        assert len(by_bits) == len({getattr(state, field) for state in states})
+    assert packer.mask(range(len(states[0]))).bit_count() == packer.bits.taken
 
 
 def test_a_row_of_another_length_is_refused_before_it_can_be_taken_for_another_state():

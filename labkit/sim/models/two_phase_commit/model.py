@@ -37,6 +37,7 @@ class TwoPhaseCommit(Guards):
     """A coordinator and participants that can fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
+    anchors = ("outward", "promised")
 
     def initial(self) -> State:
         """Everybody works; nothing was asked."""
