@@ -39,6 +39,8 @@ class Change(NamedTuple):
     """The claims that a reader may still find broken on the way."""
 
     def __str__(self) -> str:
+        if not self.edits:
+            return "no edit: the design is exactly-once already"
         cost = f"{len(self.edits)} edit{'s' * (len(self.edits) != 1)}"
         return f"{cost}: {'; '.join(self.edits)}"
 

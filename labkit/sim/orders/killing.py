@@ -67,7 +67,7 @@ def _death(walk: Replay, place: int) -> str:
         return f"{before}, when all is done"
     follows = enabled[0]
     if follows.name == "take":
-        return f"{before}, before step {job.step} takes its input"
+        return f"{before} and before step {job.step} takes its input"
     return f"{before} and before {_said(model, follows)} in step {job.step}"
 
 
