@@ -56,11 +56,11 @@ def test_a_marker_needs_a_plan_and_offsets_need_none(orders):
         square.because
     )
     assert orders["offsets-in-store"].is_exactly_once
-    assert not orders["trident-transactional"].is_exactly_once
+    assert not orders["trident-mixed"].is_exactly_once
 
 
 def test_no_reader_tells_the_quiet_ones_apart():
-    """Two-phase commit, Kafka's transactions, Delta under a plan, offsets in the store."""
+    """Two-phase commit, Kafka's transactions, Delta under a plan, offsets in the store, receivers that know ids."""
     found = {name: verdicts(each.design) for name, each in NAMED.items()}
     quiet = {
         name
@@ -70,6 +70,7 @@ def test_no_reader_tells_the_quiet_ones_apart():
     assert quiet == {
         *("spark-marker", "delta-txn", "spark-files", "flink-two-phase"),
         *("kafka-transaction", "kafka-streams", "offsets-in-store"),
+        *("outbox-idempotent", "millwheel", "trident-transactional"),
     }
     assert len({found[name].key for name in quiet}) == 1
 
@@ -150,7 +151,7 @@ def test_the_command_prints_json():
     code, out, _ = labkit("orders", "--design", "spark-marker", "--json")
     assert code == 0
     found = json.loads(out)
-    assert found["built"] == ["spark-marker", "delta-txn"]
+    assert found["built"] == ["spark-marker", "delta-txn", "trident-transactional"]
     assert found["worlds"]["same"] == {"guarantee": ONCE, "broken": {}}
     code, out, _ = labkit("orders", "--json")
     assert code == 0

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from textwrap import wrap
 
 from build_sinks import between
 from seen_orders import seen
@@ -11,7 +12,7 @@ from labkit.core.verdict import Guarantee
 from labkit.sim.orders.designs import RULES
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.table import BLOCKS, COLUMNS, ROWS
-from labkit.teach.orders import Order, orders
+from labkit.teach.orders import GRANTED, Order, orders
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "order_of_writes.md"
@@ -51,14 +52,17 @@ def kills() -> str:
 def built() -> str:
     """Every design that somebody built, with its verdicts, what a reader may see, and its source."""
     lines = [
+        *wrap(GRANTED, 120),
+        "",
         "| name | who | order | same rows | other rows | meanwhile | source |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, each in NAMED.items():
         order = Order(each.design)
         meanwhile = ", ".join(order.meanwhile)
+        who = " ".join(filter(None, (f"{each.who}.", each.limit)))
         lines.append(
-            f"| `{name}` | {each.who} | `{each.design}` | {order.guarantee} | {order.guarantee_with_other_rows} "
+            f"| `{name}` | {who} | `{each.design}` | {order.guarantee} | {order.guarantee_with_other_rows} "
             f"| {meanwhile or '-'} | {each.source} |"
         )
     return "\n".join(lines) + "\n"

@@ -139,6 +139,8 @@ def _table(*, as_json: bool) -> int:
     print("\nDesigns that somebody built, for --design:")
     for name, built in NAMED.items():
         print(f"  {name}: {built.who}\n    {built.design}")
+        if built.limit:
+            print(f"    {built.limit}")
     return 0
 
 
@@ -146,7 +148,12 @@ def _named() -> dict[str, Any]:
     from labkit.sim.orders.named import NAMED
 
     return {
-        name: {"design": str(each.design), "who": each.who, "source": each.source}
+        name: {
+            "design": str(each.design),
+            "who": each.who,
+            "source": each.source,
+            "limit": each.limit,
+        }
         for name, each in NAMED.items()
     }
 

@@ -28,7 +28,7 @@ __all__ = ["Order", "Orders", "orders"]
 
 IN_WORDS = {
     World.SAME: "a repeated step gets the same rows",
-    World.OTHER: "a repeated step may get other rows",
+    World.OTHER: "a repeated step may get other rows, unless a plan says which",
 }
 """The worlds in which each design is searched."""
 
@@ -37,6 +37,12 @@ ON_THE_WAY = {
     "no_fractured_read": "part of a step is seen",
 }
 """What a reader may meet, by the claim that is broken, in the words of `lab.chains`."""
+
+GRANTED = (
+    "Taken for granted: the input can be read again, a row has the same key and value each time, what is staged never "
+    "expires, and only one process runs."
+)
+"""What the simulator never breaks, though a real system may."""
 
 CRASHES = 2
 """Crashes of the longest schedule that is tried."""
@@ -145,13 +151,17 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """Who built exactly this."""
-        return [f"{NAMED[name].who} ({name})" for name in names_of(self.design)]
+        """Who built this order, and where the system differs from the design or asks for more."""
+        return [
+            " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
+            for name, each in NAMED.items()
+            if name in names_of(self.design)
+        ]
 
     def __str__(self) -> str:
         lines = [str(self.design), *(f"built: {who}" for who in self.built)]
         lines += [f"  {world}: {word}. {said}" for world, word, said in self.rows()]
-        return card.text(lines)
+        return card.text([*lines, GRANTED])
 
     __repr__ = __str__
 
@@ -163,7 +173,7 @@ class Order:
             *([card.items(self.built)] if self.built else []),
             title=str(self.design),
             tone=card.GOOD if once else card.BAD,
-            under=f"Simulated: every schedule with at most {CRASHES} crashes.",
+            under=f"Simulated: every schedule with at most {CRASHES} crashes. {GRANTED}",
             plain=str(self).splitlines(),
         )
         return made._repr_mimebundle_()  # IPython's protocol, handed on
@@ -191,7 +201,7 @@ class Orders:
         return iter(NAMED)
 
     def __str__(self) -> str:
-        return str(self.grid)
+        return f"{self.grid}\n\n{LEGEND}\n{GRANTED}"
 
     __repr__ = __str__
 
@@ -199,16 +209,25 @@ class Orders:
         return self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
 
 
+LEGEND = """\
+output: rows become visible to readers.
+decision: the engine notes that the step is done.
+marker: the store notes the last step that it holds; a restart leaves the output of a marked step out.
+staged: output is first written where nobody reads; a restart drops it, or finishes it (makes it visible).
+cannot be: a note about a whole step cannot be atomic with rows that come one by one; a transaction joins them."""
+"""The words of rows, columns and squares."""
+
 _IMPOSSIBLE = Square(
     "cannot be",
     "Nothing to simulate.",
-    "Rows that come one by one are atomic with no other write; only a transaction joins them.",
+    "A note about a whole step cannot be atomic with rows that come one by one; only a transaction joins them. A row "
+    "can carry its own id: then it replaces the row of its key.",
     'lab.orders()["visible+marker; transaction"]',
 )
 
 
 def _square(order: Order) -> Square:
-    built = f" Built: {'; '.join(order.built)}." if order.built else ""
+    built = f" Built: {' '.join(order.built)}" if order.built else ""
     return Square(
         guarantee=order.guarantee.value,
         origin=f"Simulated: every schedule with at most {CRASHES} crashes.{built}",

@@ -292,9 +292,11 @@ KNOWN = {
     "consumer-early": (LESS, LESS),
     "offsets-in-store": (ONCE, ONCE),
     "outbox": (MORE, MORE),
+    "outbox-upsert": (ONCE, ONCE),
     "outbox-idempotent": (ONCE, ONCE),
     "millwheel": (ONCE, ONCE),
-    "trident-transactional": (ONCE, NONE),
+    "trident-transactional": (ONCE, ONCE),
+    "trident-mixed": (ONCE, NONE),
     "trident-opaque": (ONCE, ONCE),
     "database-log": (ONCE, ONCE),
 }
@@ -385,7 +387,7 @@ CHEAPEST = [
         },
     ),
     ("flink-log", {"quietly": True}, {"make the output transaction"}),
-    ("trident-transactional", {}, {"add plan before visible+marker"}),
+    ("trident-mixed", {}, {"add plan before visible+marker"}),
     ("spark-marker", {}, set()),
 ]
 

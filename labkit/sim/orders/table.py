@@ -12,7 +12,7 @@ from labkit.sim.orders.writes import Design, Output, Write
 
 BLOCKS: Mapping[str, Output] = {
     "rows are added one by one": Output.APPEND,
-    "rows replace those of their key": Output.UPSERT,
+    "rows replace those of their key, one by one": Output.UPSERT,
     "rows of a step come in one transaction": Output.TRANSACTION,
 }
 

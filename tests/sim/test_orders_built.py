@@ -1,0 +1,89 @@
+"""Designs that somebody built against what their sources say, and the words in which the table says it."""
+
+import pytest
+
+from labkit import lab
+from labkit.core.verdict import Guarantee
+from labkit.sim.models.orders.settings import World
+from labkit.sim.orders.cheapest import cheapest
+from labkit.sim.orders.killing import killing
+from labkit.sim.orders.named import NAMED, named
+from labkit.sim.orders.outcomes import find
+from labkit.sim.orders.writes import Write
+from labkit.teach.orders import GRANTED, Order
+
+BY_SOURCE = {
+    "trident-transactional": (Guarantee.EXACTLY_ONCE, Guarantee.EXACTLY_ONCE),
+    "trident-mixed": (Guarantee.EXACTLY_ONCE, Guarantee.NONE),
+    "trident-opaque": (Guarantee.EXACTLY_ONCE, Guarantee.EXACTLY_ONCE),
+}
+"""Storm's documentation, Trident state: which state is exactly-once behind which spout."""
+
+
+@pytest.mark.parametrize("name", BY_SOURCE)
+def test_a_trident_state_is_exactly_once_behind_the_spouts_of_the_documentation(
+    name: str,
+):
+    found = tuple(
+        find(named(name), world).guarantee for world in (World.SAME, World.OTHER)
+    )
+    assert found == BY_SOURCE[name]
+
+
+@pytest.mark.parametrize("name", ["millwheel", "outbox-idempotent"])
+def test_receivers_that_know_ids_never_see_a_value_go_back(name: str):
+    """A known id is dropped, not written again: that is the difference to an upsert."""
+    for world in (World.SAME, World.OTHER):
+        assert not find(named(name), world).witnesses
+
+
+def test_millwheel_acknowledges_after_its_atomic_write_and_before_it_sends():
+    design = named("millwheel")
+    assert design.place(Write.STATE) == design.place(Write.STAGED)
+    assert (
+        design.place(Write.STATE)
+        < design.place(Write.NOTICE)
+        < design.place(Write.VISIBLE)
+    )
+
+
+TAKEN_FOR_GRANTED = {
+    "flink-two-phase": "expires",
+    "flink-log": "next completed checkpoint",
+    "spark-files": "_spark_metadata",
+    "spark-marker": "new checkpoint",
+    "delta-txn": "new checkpoint",
+    "spark-upsert": "n = n + 1",
+    "kafka-streams": "read_committed",
+    "kafka-transaction": "read_committed",
+}
+"""The word that the limit of a verdict must not be without."""
+
+
+@pytest.mark.parametrize("name", TAKEN_FOR_GRANTED)
+def test_a_verdict_says_what_it_takes_for_granted(name: str):
+    word = TAKEN_FOR_GRANTED[name]
+    assert word in NAMED[name].limit
+    order = Order(named(name))
+    assert word in str(order)
+    assert word in order._repr_mimebundle_()["text/html"]
+    assert GRANTED in str(order)
+
+
+def test_the_table_explains_its_words_and_what_it_takes_for_granted():
+    said = str(lab.orders())
+    for word in ("output", "decision", "marker", "staged", "cannot be"):
+        assert f"\n{word}: " in said
+    assert said.endswith(GRANTED)
+
+
+def test_a_killing_crash_is_told_in_the_order_of_time():
+    trace = find(named("spark-append")).witnesses["no_duplicate"]
+    assert killing("no_duplicate", trace) == (
+        "The process dies after a row of its output and before its decision in step 1: rows are there twice."
+    )
+
+
+def test_what_is_exactly_once_already_needs_no_edit():
+    (change,) = cheapest(named("spark-marker"))
+    assert str(change) == "no edit: the design is exactly-once already"
