@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import plain_orders as plain
 import pytest
@@ -26,10 +27,11 @@ from labkit.sim.orders.table import every as squares
 from labkit.sim.orders.writes import Design, Leftover, Output, Recovery, Start, Write
 from labkit.sim.trace import parse, replay
 
-GOLDEN = {1: (3, 3), 2: (50, 30), 3: (481, 140)}
+GOLDEN = {1: (3, 3), 2: (50, 30), 3: (481, 140), 4: (2_756, 354)}
 """Of all designs of at most so many writes: how many there are, and how many a reader can tell apart."""
 ALL = 7
-DESIGNS = 17_380
+DESIGNS, CLASSES = 17_380, 568
+"""Of all designs: how many there are, and how many a reader can tell apart."""
 
 ONCE, MORE, LESS, NONE = "exactly-once", "at-least-once", "at-most-once", "none"
 
@@ -77,6 +79,57 @@ def test_how_many_designs_a_reader_can_tell_apart(most: int):
     found = merged(searched_once(most))
     assert (sum(len(each.designs) for each in found), len(found)) == GOLDEN[most]
     assert plain_classes(most) == len(found)
+
+
+@pytest.mark.slow
+def test_both_enumerators_agree_on_every_design():
+    """Every design, every reader: the figures of the page."""
+    found = dict(searched(every(ALL)))
+    told = {str(design): each.digests for design, each in found.items()}
+    again = {
+        text: tuple(
+            outcomes.digest(plain.histories(text, same_rows=same))
+            for same in (True, False)
+        )
+        for text in plain.designs(ALL)
+    }
+    assert told == again
+    small = {
+        most: (
+            len(list(every(most))),
+            len(merged((each, found[each]) for each in every(most))),
+        )
+        for most in GOLDEN
+    }
+    assert small == GOLDEN
+    classes = merged(found.items())
+    assert len(classes) == CLASSES
+    once = [each for each in classes if set(each.verdicts.guarantees) == {ONCE}]
+    quiet = [each for each in once if not any(each.verdicts.broken)]
+    assert (_designs(once), len(once)) == EXACTLY_ONCE
+    assert (_designs(quiet), len(quiet)) == QUIET
+
+
+EXACTLY_ONCE = (2_457, 23)
+"""Designs that are exactly-once in both worlds, and how many of them a reader can tell apart."""
+QUIET = (445, 1)
+"""Those of which no reader sees anything odd on the way either."""
+
+
+def _designs(classes: list[merging.Class]) -> int:
+    return sum(len(each.designs) for each in classes)
+
+
+def test_the_page_has_the_golden_figures():
+    page = (Path(__file__).parents[2] / "docs/order_of_writes.md").read_text(
+        encoding="utf-8"
+    )
+    said = " ".join(page.split())
+    assert f"There are {DESIGNS:,} of at most seven writes" in said
+    assert f"a reader can tell {CLASSES} apart" in said
+    assert f"{EXACTLY_ONCE[0]:,} are exactly-once" in said
+    assert f"in {EXACTLY_ONCE[1]} ways that differ for a reader" in said
+    assert f"{QUIET[0]} are one class" in said
 
 
 # Mutants of enumerator, recovery and merging: the comparison goes red.
