@@ -185,23 +185,26 @@ class _Search(Generic[StateT]):
         """Every new state that one action leads to from this level, by its number."""
         parents, actions, apply = self.parents, self.model.actions, self.model.apply
         pack, fresh = self.packer.pack, dict[int, StateT]()
-        # Who reaches a state that is known has mostly a neighbour who does, too: such states are not packed again.
-        reached, count = set[StateT](), 0
+        # To remember the last states that were reached costs less than to pack each again, where most are reached often.
+        are_often_met = self.generated > 2 * len(parents)
+        met, count = set[StateT](), 0
         for key, state in level.items():
             enabled = actions(state)
             if not enabled:
                 self.claims.end(state)
             for action in enabled:
                 successor = apply(state, action)
-                reached.add(successor)
-                if len(reached) != count:  # asking first would hash the state twice
+                if are_often_met:
+                    met.add(successor)
+                    if len(met) == count:  # asking first would hash the state twice
+                        continue
                     count += 1
-                    number = pack(successor)
-                    if number not in parents:
-                        parents[number] = key
-                        fresh[number] = successor
+                number = pack(successor)
+                if number not in parents:
+                    parents[number] = key
+                    fresh[number] = successor
             if count > _REMEMBERED:
-                reached, count = set(), 0
+                met, count = set(), 0
             self.generated += len(enabled)
             self.asked += 1
             if (

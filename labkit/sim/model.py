@@ -67,20 +67,30 @@ def declared(process: type[ProcessT]) -> Mapping[str, str]:
     return marks
 
 
+_KEPT = object()
+
+
 @cache
-def _left_by_crash(process: type[ProcessT]) -> Mapping[str, Any]:
+def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
+    """Of every field what a crash sets it to, or `_KEPT`."""
     defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
-    return {
-        field: defaults[field]
+    return tuple(
+        defaults[field] if mark == "volatile" else _KEPT
         for field, mark in declared(process).items()
-        if mark == "volatile"
-    }
+    )
 
 
 def crash(process: ProcessT) -> ProcessT:
     """The process after its death: what is durable stays, everything volatile falls back to its default."""
-    left: ProcessT = process._replace(**_left_by_crash(type(process)))  # type: ignore[attr-defined]  # a named tuple
-    return left
+    kind = type(process)
+    return from_fields(kind)(
+        tuple(
+            [
+                value if left is _KEPT else left
+                for value, left in zip(process, _left_by_crash(kind), strict=True)
+            ]
+        )
+    )
 
 
 _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")

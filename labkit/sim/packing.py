@@ -131,7 +131,8 @@ class Packer(Generic[StateT]):
 
     def pack(self, state: StateT) -> int:
         """The state's number. Raises `TypeError` where the number of processes in a row has changed."""
-        return sum(map(getitem, self._tables, self._parts(state)))
+        parts: Any = state if self._row < 0 else self._parts(state)
+        return sum(map(getitem, self._tables, parts))
 
     def unpack(self, key: int) -> StateT:
         """The state of a number that `pack` gave."""

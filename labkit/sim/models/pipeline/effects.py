@@ -12,13 +12,14 @@ from labkit.sim.models.pipeline.parts import (
     Handle,
     Op,
     Outside,
-    Query,
     State,
     Status,
-    Store,
     Task,
     Transaction,
     VisibleRow,
+    as_store,
+    queried,
+    stored,
 )
 
 
@@ -40,16 +41,6 @@ def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
     return ""
 
 
-def _stored(state: State, store: Store) -> State:
-    query, zombie, _, faults, failures = state
-    return State(query, zombie, store, faults, failures)
-
-
-def _kept(state: State, query: Query) -> State:
-    _, zombie, store, faults, failures = state
-    return State(query, zombie, store, faults, failures)
-
-
 def _nothing(_outside: Outside, state: State, _driver: Driver, _task: Task) -> State:
     return state
 
@@ -57,7 +48,7 @@ def _nothing(_outside: Outside, state: State, _driver: Driver, _task: Task) -> S
 def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State:
     rows, transactions, markers = state.store
     row = VisibleRow(task.which, task.batch, driver.incarnation)
-    return _stored(state, Store((*rows, row), transactions, markers))
+    return stored(state, as_store(((*rows, row), transactions, markers)))
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
@@ -91,7 +82,7 @@ def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State
             *visible,
             VisibleRow(task.which, task.batch, driver.incarnation, number),
         )
-    return _stored(state, Store(visible, transactions, markers))
+    return stored(state, as_store((visible, transactions, markers)))
 
 
 def _put(
@@ -105,7 +96,9 @@ def _ended(state: State, number: int, status: Status) -> State:
     transactions = _put(
         state.store.transactions, number, Transaction(handle, status, rows)
     )
-    return _stored(state, Store(state.store.seen, transactions, state.store.markers))
+    return stored(
+        state, as_store((state.store.seen, transactions, state.store.markers))
+    )
 
 
 def _prepare(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
@@ -120,7 +113,7 @@ def _prepare(_outside: Outside, state: State, _driver: Driver, task: Task) -> St
 def _seal(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
     logs = tuple(sorted({*query.logs, (task.batch, task.which)}))
-    return _kept(state, query._replace(logs=logs))
+    return queried(state, query._replace(logs=logs))
 
 
 def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> State:
@@ -144,7 +137,7 @@ def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
         VisibleRow(offset, task.batch, task.handles[0].incarnation)
         for offset in transactions[number].rows
     ]
-    return _stored(state, Store((*visible, *rows), transactions, markers))
+    return stored(state, as_store(((*visible, *rows), transactions, markers)))
 
 
 def _abort(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
@@ -162,7 +155,7 @@ def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> St
         )
     )
     logs = tuple(log for log in query.logs if log[0] >= task.batch)
-    return _kept(state, query._replace(confirmed=confirmed, logs=logs))
+    return queried(state, query._replace(confirmed=confirmed, logs=logs))
 
 
 def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
@@ -171,7 +164,9 @@ def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
     if marker in markers:
         raise TaskRefusal(f"the marker of batch {task.batch} is there already")
     rows = [VisibleRow(offset, task.batch, driver.incarnation) for offset in task.rows]
-    return _stored(state, Store((*visible, *rows), transactions, (*markers, marker)))
+    return stored(
+        state, as_store(((*visible, *rows), transactions, (*markers, marker)))
+    )
 
 
 def _store_handles(
@@ -179,7 +174,7 @@ def _store_handles(
 ) -> State:
     query = state.query
     votes = dict(query.handles) | {task.batch: task.handles}
-    return _kept(state, query._replace(handles=tuple(sorted(votes.items()))))
+    return queried(state, query._replace(handles=tuple(sorted(votes.items()))))
 
 
 def _log_commit(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
@@ -187,12 +182,12 @@ def _log_commit(_outside: Outside, state: State, _driver: Driver, task: Task) ->
         raise TaskRefusal(
             f"commits/{task.batch} is there already: another driver runs this query"
         )
-    return _kept(state, state.query._replace(decided=task.batch))
+    return queried(state, state.query._replace(decided=task.batch))
 
 
 def _forget(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
-    return _kept(
+    return queried(
         state,
         query._replace(
             handles=tuple(votes for votes in query.handles if votes[0] != task.batch)
@@ -201,7 +196,7 @@ def _forget(_outside: Outside, state: State, _driver: Driver, task: Task) -> Sta
 
 
 def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> State:
-    return _kept(state, state.query._replace(handles=()))
+    return queried(state, state.query._replace(handles=()))
 
 
 class TaskRule(NamedTuple):

@@ -17,6 +17,8 @@ from labkit.sim.models.pipeline.parts import (
     Store,
     Transaction,
     VisibleRow,
+    as_state,
+    as_store,
     driven,
 )
 from labkit.sim.models.pipeline.settings import Settings, settings
@@ -85,7 +87,8 @@ class Environment(RuleModel[State]):
         query, zombie, store, faults, failures = state
         visible = (*store.seen, VisibleRow(-1, -1, faults.crashes))
         left = Faults(faults.crashes - 1, *faults[1:])
-        return State(crash(query), zombie, Store(visible, *store[1:]), left, failures)
+        dead, seen = crash(query), as_store((visible, *store[1:]))
+        return as_state((dead, zombie, seen, left, failures))
 
     def _expire(self, state: State, number: int) -> State:
         handle, _, rows = state.store.transactions[number]

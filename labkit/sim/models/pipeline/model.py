@@ -31,6 +31,7 @@ from labkit.sim.models.pipeline.parts import (
     State,
     Store,
     Task,
+    as_driver,
     driven,
     queried,
 )
@@ -150,7 +151,8 @@ class Pipeline(Environment):
         elif task.op is Op.LOG_COMMIT and self.settings.defers:
             notice = task.batch
         return driven(
-            after, Driver(place, generation, incarnation, batch, todo, settling, notice)
+            after,
+            as_driver((place, generation, incarnation, batch, todo, settling, notice)),
         )
 
     def _notified_step(self, state: State, _: int) -> State:
@@ -165,7 +167,7 @@ class Pipeline(Environment):
             if self._is_done(state, driver, task)
             else driver.settling[1:]
         )
-        return driven(after, Driver(*driver[:5], rest, driver.notice))
+        return driven(after, as_driver((*driver[:5], rest, driver.notice)))
 
     def _zombie_step(self, state: State, _: int) -> State:
         zombie = state.zombie

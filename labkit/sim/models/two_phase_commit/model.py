@@ -68,7 +68,7 @@ class TwoPhaseCommit(Guards):
     def _decide_commit(self, state: State, _: int) -> State:
         log, votes = state.coordinator.log, state.coordinator.votes
         kept = log if self.broken == "forget_decision" else (*log, Entry.COMMIT)
-        return state._replace(coordinator=Coordinator(kept, Phase.DECIDED, votes))
+        return _with_coordinator(state, Coordinator(kept, Phase.DECIDED, votes))
 
     def _announce(self, state: State, _: int) -> State:
         after = self._tell_all(
@@ -131,9 +131,7 @@ class TwoPhaseCommit(Guards):
         return _with_outward(state, which, (*state.outward[which], message))
 
     def _crash_coordinator(self, state: State, _: int) -> State:
-        return state._replace(
-            coordinator=crash(state.coordinator), crashes=state.crashes - 1
-        )
+        return _with_crash(_with_coordinator(state, crash(state.coordinator)))
 
     def _restart_coordinator(self, state: State, _: int) -> State:
         log = state.coordinator.log
@@ -143,7 +141,7 @@ class TwoPhaseCommit(Guards):
             Entry.END: Phase.FORGOTTEN,
             None: Phase.ABORTED,
         }[last]
-        return state._replace(coordinator=Coordinator(log, phase))
+        return _with_coordinator(state, Coordinator(log, phase))
 
     # The participants and their queues.
 
@@ -206,7 +204,7 @@ class TwoPhaseCommit(Guards):
 
     def _crash(self, state: State, which: int) -> State:
         down = crash(state.participants[which])
-        return self._become(state, which, down)._replace(crashes=state.crashes - 1)
+        return _with_crash(self._become(state, which, down))
 
     def _restart(self, state: State, which: int) -> State:
         log = state.participants[which].log
@@ -227,9 +225,11 @@ class TwoPhaseCommit(Guards):
         )
 
     def _become(self, state: State, which: int, participant: Participant) -> State:
-        at = state.participants
-        participants = (*at[:which], participant, *at[which + 1 :])
-        return _as_state((state.coordinator, participants, *state[2:]))
+        first, at, outward, inward, promised, announced, crashes, losses = state
+        parts = (*at[:which], participant, *at[which + 1 :])
+        return _as_state(
+            (first, parts, outward, inward, promised, announced, crashes, losses)
+        )
 
     def _reply(self, state: State, which: int, message: Message) -> State:
         return _with_inward(state, which, (*state.inward[which], message))
@@ -311,16 +311,30 @@ _as_state = from_fields(State)
 
 
 def _with_coordinator(state: State, coordinator: Coordinator) -> State:
-    return _as_state((coordinator, *state[1:]))
+    _, parts, outward, inward, promised, announced, crashes, losses = state
+    return _as_state(
+        (coordinator, parts, outward, inward, promised, announced, crashes, losses)
+    )
 
 
 def _with_outward(state: State, which: int, queue: Queue) -> State:
-    at = state.outward
+    first, parts, at, inward, promised, announced, crashes, losses = state
     outward = (*at[:which], queue, *at[which + 1 :])
-    return _as_state((*state[:2], outward, *state[3:]))
+    return _as_state(
+        (first, parts, outward, inward, promised, announced, crashes, losses)
+    )
 
 
 def _with_inward(state: State, which: int, queue: Queue) -> State:
-    at = state.inward
+    first, parts, outward, at, promised, announced, crashes, losses = state
     inward = (*at[:which], queue, *at[which + 1 :])
-    return _as_state((*state[:3], inward, *state[4:]))
+    return _as_state(
+        (first, parts, outward, inward, promised, announced, crashes, losses)
+    )
+
+
+def _with_crash(state: State) -> State:
+    first, parts, outward, inward, promised, announced, crashes, losses = state
+    return _as_state(
+        (first, parts, outward, inward, promised, announced, crashes - 1, losses)
+    )
