@@ -12,8 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import psutil
+
 from bench.rows import Rows
 from labkit.cli.explore import without_collector
+from labkit.search.cores import on_cores
 from labkit.sim.explore import explore
 from labkit.sim.model import Model
 from labkit.sim.trace import Replay, make
@@ -24,6 +27,14 @@ class Measure(NamedTuple):
 
     model: str
     given: dict[str, object]
+
+
+class Taken(NamedTuple):
+    """Seconds of one round: the search, the bare one, and the longest way through two processes."""
+
+    full: float
+    bare: float
+    on_two: float
 
 
 EXPLORED = {
@@ -47,16 +58,17 @@ STEPS = 200
 
 
 def measure(rounds: int) -> Rows:
-    """States in a second with properties and parents, beside the same search without either; memory; a step."""
+    """States in a second with properties and parents, beside the same search without either and one on two cores;
+    memory; a step.
+    """
     models = {
         name: make(measure.model, measure.given) for name, measure in EXPLORED.items()
     }
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
+    taken: dict[str, list[Taken]] = {name: [] for name in models}
     for _ in range(rounds):
         for name, model in models.items():
-            taken[name].append(
-                (_seconds(partial(explore, model)), _seconds(partial(bare, model)))
-            )
+            alone = _seconds(partial(explore, model)), _seconds(partial(bare, model))
+            taken[name].append(Taken(*alone, on_two_cores(model)))
     rows = [_explored(name, models[name], taken[name]) for name in models]
     return [*rows, _stepped(rounds)]
 
@@ -66,6 +78,21 @@ def _seconds(work: Callable[[], object]) -> float:
         begun = time.process_time()
         work()
         return time.process_time() - begun
+
+
+def on_two_cores(model: Model[Any]) -> float:
+    """Seconds of the longest way through a search in two processes: the busier one, and this one, which hands on.
+
+    Processor time, since another job on a core would count otherwise. Waiting for each other is left out.
+    """
+    begun = time.process_time()
+    with on_cores(model, 2) as searchers:
+        searchers.explore()
+        spent = [
+            sum(psutil.Process(each.pid).cpu_times()[:2])
+            for each in searchers.processes
+        ]
+    return max(spent) + time.process_time() - begun
 
 
 def bare(model: Model[Any]) -> int:
@@ -86,11 +113,9 @@ def bare(model: Model[Any]) -> int:
     return len(seen)
 
 
-def _explored(
-    name: str, model: Model[Any], taken: Sequence[tuple[float, float]]
-) -> dict[str, Any]:
+def _explored(name: str, model: Model[Any], taken: Sequence[Taken]) -> dict[str, Any]:
     found = explore(model)
-    seconds = statistics.median(full for full, _ in taken)
+    seconds = statistics.median(each.full for each in taken)
     return {
         "explored": name,
         "unique states": found.unique_states,
@@ -98,7 +123,10 @@ def _explored(
         "unique states/s": round(found.unique_states / seconds),
         "generated states/s": round(found.generated_states / seconds),
         "time vs bare search": round(
-            statistics.median(full / simple for full, simple in taken), 2
+            statistics.median(each.full / each.bare for each in taken), 2
+        ),
+        "speed on two cores": round(
+            statistics.median(each.full / each.on_two for each in taken), 2
         ),
         "bytes/state": _bytes_for_a_state(model),
     }

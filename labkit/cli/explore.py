@@ -183,9 +183,9 @@ class _Limit:
         return not self.reason
 
     def _used(self) -> int:
-        """Bytes of this process and of its searchers; of one that has just ended nothing is known."""
+        """Bytes of this process and of those below it; of one that has just ended nothing is known."""
         used = 0
-        for process in (self._process, *self._process.children()):
+        for process in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
                 used += process.memory_info().rss
         return used
