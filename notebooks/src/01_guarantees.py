@@ -70,21 +70,23 @@ lab.explore("pipeline", strategy="append")
 # %% [markdown]
 # The search shows at-least-once: some schedule doubles a row, and no schedule loses one. A **state of a search** is one
 # situation in which all processes together can be, for example "one row is out and the driver is dead". The job has 64.
-# Schedules that meet in a state go on alike, so states are counted. An *attempt* is one run of a batch. The task with
-# *world*, offset 1, writes first.
+# Schedules that meet in a state go on alike, so states are counted. *Attempt 2* is what the job does after its second start.
+# The task with *world*, offset 1, writes first.
 #
 # A **claim** is a sentence that must hold. For each claim that breaks, the card has a shortest run that breaks it.
 # `no_duplicate`: no row is there twice. `no_fractured_read`: while the job is dead, nobody reads a part of a batch.
 # `no_regression`: no value jumps back.
 #
-# One run can refute a promise. To keep one, all runs must. These are all runs of a *small* job: what holds here was
-# not seen to break.
+# These are all runs of a *small* job: what holds here was not seen to break.
 #
 # ## A weak source
 #
 # So far the source read a log, which can be read again from any offset. A **socket** is a plain network connection. It
-# gives each record once, and then forgets it. We take the best sink of notebook 00, *two_phase*, and kill the job at
-# moment 4.
+# gives each record once, and then forgets it.
+#
+# The sink is *two_phase* of notebook 00. It first writes hidden rows: the pre-commit. The *decision* is a durable note that
+# the batch counts. The commit shows the rows; here it waits for the decision. Recovery deletes the hidden rows of an
+# undecided batch. A batch that runs again gets new transactions. We kill the job at moment 4: all rows are pre-committed.
 
 # %%
 lab.ask("01-socket")
@@ -107,16 +109,15 @@ assert not any(chains[each].guarantee == "exactly-once" for each in chains if ea
 
 # %% [markdown]
 # All three records are missing. *No engine and no sink can put back what the source has forgotten.* Behind a plain socket,
-# at-most-once is the most that a chain can promise. (Real Spark loses lines of its socket source in [notebook
-# 07](07_crash_spark.ipynb).)
+# at-most-once is the most that a chain can promise.
 #
 # ## A weak engine
 #
-# Back to a log. A sink that commits and an engine that notes have two steps to bring into an order:
+# Back to a log. The sink's commit and the engine's note can come in two orders:
 #
-# - **commit-then-log**: the sink commits, then the engine writes its commit log. That is Spark's order.
-# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order. The lab's *two_phase*
-#   brought it to Spark in notebook 00: it waits for `commits/0`.
+# - **commit-then-log**: the sink commits, then the engine writes its commit log (`commits/0`). That is Spark's order.
+# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order. On Spark the lab's
+#   *two_phase* can have it, too: it says "done" early and waits for `commits/0`.
 #
 # We kill the job between the two steps, with the sink *two_phase*.
 
@@ -142,8 +143,8 @@ lab.answer("01-orders", doubled[0])
 lab.show(first.trace, beside=second.trace)
 
 # %% [markdown]
-# In commit-then-log every row is there twice; in log-then-commit every row is there once. The sink is the same. So the
-# *order* of commit and note decides, and the order belongs to engine and sink together.
+# In commit-then-log every row is there twice; in log-then-commit, once. The sink is the same. So the *order* of commit and
+# note decides, and the order belongs to engine and sink together.
 #
 # An engine can also break its own state. Flink copies its counts while records flow
 # ([notebook 04](04_barriers.ipynb)), and a setting allows it to copy carelessly. With it, a search finds a schedule in
@@ -167,15 +168,15 @@ lab.compare(
 #
 # ## A sink that repairs
 #
-# So the weakest link decides? Look at three more sinks.
+# Look at three more sinks.
 #
 # | sink | what it does |
 # |---|---|
 # | *idempotent* | Every row has a key. The sink *sets* the key's value: hello = 2. An action is **idempotent** if doing it again changes nothing. |
-# | *batch_marker* | The rows and the batch's number go into one transaction. A batch whose number is there already is skipped. |
-# | *wal* | Rows go into a **write-ahead log**, a file of their own. Once the batch is decided, the sink copies them into the store. Then it notes that the copy is done. |
+# | *batch_marker* | The rows and the batch's number go into one transaction. A transaction is all or nothing: no rows without their number. A batch whose number is there already is skipped. |
+# | *wal* | Rows go into a **write-ahead log**, a file of their own. On commit, the sink copies them into the store. Then it notes that the copy is done. |
 #
-# Now the engine is at its weakest: its disk burns, and the checkpoint is lost. The job starts as a *new query*, which
+# Now the engine's disk burns, and the checkpoint is lost. The job starts as a *new query*, which
 # counts its batches from 0 and reads the whole log again. Markers and transactions are filed under the query's name and
 # the batch's number.
 
@@ -209,7 +210,7 @@ assert "no_regression" in without["idempotent"].violated
 # Only *idempotent* is still exactly-once. A sink can **raise** the level of what stands before it: the engine repeats, and
 # writing the same value to the same key again changes nothing. This has a price. While the log is read again, a reader
 # sees old values: a value jumps back. And it has a condition: the repeated run must produce the same keys and values.
-# A sink that does `n = n + 1` is not idempotent. (Here `no_orphan` says that no transaction is left unfinished.)
+# A sink that does `n = n + 1` is not idempotent. (`no_orphan` here: no transaction is left unfinished.)
 #
 # *batch_marker* fails here only because the checkpoint is gone. With its checkpoint it is exactly-once in both orders,
 # on two conditions. A batch that runs again must have the same rows under the same number. And the number must be
@@ -228,7 +229,7 @@ lab.replay("pipeline.deleted_checkpoint_and_markers")
 # The old batch 0 held one record, and the new batch 0 held all three. Its number was there already, so it was skipped, and
 # two records are missing.
 #
-# And *wal*? It copies its log into the store after the decision. Kill it in the middle of the copy:
+# And *wal*? We kill it in the middle of its copy, in log-then-commit order:
 
 # %% tags=["nbval-check-output"]
 lab.simulate("sink.mid_commit", sink="wal")
@@ -241,14 +242,13 @@ lab.simulate("sink.mid_commit", sink="wal")
 #   BROKEN no_duplicate, no_fractured_read
 
 # %% [markdown]
-# Half of the log was in the store, and nobody had noted how far the copy had come. So recovery
-# copied the whole log again. A crash between the first copied row and the note "done" doubles rows: *wal* is
-# at-least-once.
+# Half of the log was in the store, and nobody had noted how far the copy had come. The batch counted, so it did not run
+# again; recovery, in attempt 2, copied the whole log again. A crash between the first copied row and the note "done"
+# doubles rows: *wal* is at-least-once.
 #
 # ## Two halves
 #
-# At-most-once promises that nothing counts twice, at-least-once that nothing is missing. Take a source with the first
-# promise and a sink with the second: a socket and *wal*. What is left?
+# Take an at-most-once source and an at-least-once sink: a socket and *wal*, in log-then-commit order. What is left?
 
 # %% tags=["nbval-check-output"]
 lab.replay("pipeline.lost_and_doubled")
@@ -261,7 +261,7 @@ lab.replay("pipeline.lost_and_doubled")
 #   BROKEN no_loss, no_duplicate, no_fractured_read
 
 # %% [markdown]
-# Nothing is left. At the crash, batch 0 was decided and half copied, and batch 1 had been read. Recovery copied the log of
+# At the crash, batch 0 was decided and half copied, and batch 1 had been read. Recovery copied the log of
 # batch 0 again: *world* came twice. The socket could not give batch 1 again: one record never came. So the chain
 # promises neither.
 #
@@ -300,7 +300,8 @@ assert chains["log", "commit-then-log", "batch_marker"].broken == "nothing"
 # %% [markdown]
 # No square in the socket's half says exactly-once. Why do only two say *none*? *append* doubles what the source gives
 # again, and a socket gives nothing again. *wal* repeats from a log of its own, once the batch was decided. In
-# commit-then-log the copy comes before the decision, so recovery does not repeat it.
+# commit-then-log the copy comes before the decision. There only a batch that runs again is copied again, and behind a socket
+# that batch is empty.
 #
 # *append*, *idempotent* and *batch_marker* write before the note in either order. The third engine is log-then-commit on a
 # disk that can be lost.
@@ -319,10 +320,10 @@ mine
 "crash" in mine.trace, lab.replay(mine.trace).verdict.lost
 
 # %% [markdown]
-# The first value says whether a crash is among your steps. The second lists the records that have not come out so far.
+# The values say: is a crash among your steps, and which records have not come out so far?
 #
-# **Your own chain.** Set source, engine and sink in the cell with the parameters near the top, and run it. Then run this
-# cell. `lab.show(chosen.counterexample())` steps through a shortest run that breaks a claim.
+# **Your own chain.** Set source, engine and sink in the parameters near the top, run that cell, then this one.
+# `lab.show(chosen.counterexample())` steps through a shortest run that breaks a claim.
 
 # %%
 chosen = lab.chains()[my_source, my_engine, my_sink]
@@ -464,4 +465,4 @@ lab.check("01-weakest")
 # Why the ends have to help: Saltzer, Reed and Clark,
 # [End-to-End Arguments in System Design](https://doi.org/10.1145/357401.357402), 1984.
 #
-# Next: [Has it arrived?](02_delivery.ipynb) One step between two processes, and why it is already hard.
+# Next: [Has it arrived?](02_delivery.ipynb)
