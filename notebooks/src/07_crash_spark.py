@@ -38,7 +38,7 @@ from labkit import lab
 # | batch_marker | all rows and the batch's number in one transaction | with that transaction |
 # | two_phase | into a transaction that it prepares | on commit |
 #
-# We kill all five at moment 4: all tasks are ready, nothing is final. `commits/0` is missing, so Spark will run the batch again, with the offsets in `offsets/0`.
+# We kill all five at moment 4: all tasks are ready, no transaction is committed. `commits/0` is missing, so Spark will run the batch again, with the offsets in `offsets/0`.
 # An undecided log is then replaced, an undecided transaction rolled back.
 
 # %%
@@ -86,19 +86,19 @@ assert [point.value for point in seen["two_phase"].points] == [1, 2]
 
 # %% [markdown]
 # The line of *hello* shows a jump back: 1, 2, and after the kill 1, 2 again.
-# Spark goes back by one micro-batch at most; an engine with fewer checkpoints goes back further.
 #
 # ## Who decides that a batch counts?
 #
 # Only *wal* and *two_phase* commit in a second step, so only they take an order.
-# *wal* is killed at moment 6, half of its log copied, in its default, log-then-commit; *two_phase* at moment 8, when every transaction is committed, in both orders:
+# *wal* is killed at moment 6, half of its log copied, in log-then-commit; *two_phase* at moment 8, every transaction committed, in both:
 #
 # | order | whose | what happens |
 # |---|---|---|
 # | commit-then-log (`order="engine"`) | Spark's | the sink commits, then `commits/0` is written |
 # | log-then-commit (`order="decision"`) | Flink's | the decision is written, then the sink commits |
 #
-# (Flink's decision is a completed checkpoint; here `commits/0` is.)
+# Spark's own four steps stay as they are. For log-then-commit the lab's sink tells Spark "done" when all is prepared, and commits
+# when it sees `commits/0`. That file is the decision here; Flink's is a completed checkpoint.
 
 # %%
 lab.ask("07-order")
@@ -144,14 +144,15 @@ assert list(other_moments["two_phase, log-then-commit"].verdict.duplicate) == []
 # Commit-then-log can write a batch **twice**. Log-then-commit can **lose** one: nobody runs it again, so a store that
 # forgets what was prepared has lost its rows ([09](09_kafka.ipynb)).
 #
-# *wal* doubled the one row that was copied before the kill. The batch did not run again; recovery copied the whole log.
+# *wal* doubled the one row that was copied before the kill. The batch did not run again; recovery copied the whole log. In
+# commit-then-log the batch would run again, and its new log be copied.
 #
 # > **What popular notes get wrong.** "*Pre-commit is the decision*", and "*a write-ahead log is exactly-once*". The decision is the durable
 # > note that the batch counts. A log repeats an interrupted copy, unless the rows and a note of the copy are one transaction of the store.
 #
 # **Your turn: break it.** At which moments does *wal* double rows in Spark's order? At which does *append* survive?
 #
-# <details><summary>What the panel says</summary>wal: 6 and 7, in both orders. append: 1 and 9.</details>
+# <details><summary>What the panel says</summary>wal: 6 (half of its log copied) and 7 (all copied, not noted), in both orders. append: 1 (no row written) and 9 (<code>commits/0</code> written).</details>
 
 # %%
 lab.panel("wal")
@@ -161,10 +162,10 @@ lab.panel("wal")
 #
 # ### A source that forgets
 #
-# A socket cannot repeat a line. Our server sends six lines, each once: two to the first driver, four to the second.
-# The first driver begins with an empty batch 0. It plans lines 0 and 1, writes `offsets/1`, and is killed before it writes a row.
+# A socket cannot repeat a line. Our server sends lines 0 to 5, each once: two to the first driver, four to the second.
+# The first driver begins with an empty batch 0. It plans lines 0 and 1 as batch 1, writes `offsets/1`, and is killed before it writes a row.
 # Spark's socket source numbers the lines of **every connection** from 0. And `offsets/1` says: numbers 0 and 1 belong to batch 1.
-# The second driver connects and runs batch 1 again at once, before a line arrives.
+# The second driver connects and runs batch 1 again at once, before a line arrives. Batch 2 begins at number 2.
 
 # %%
 lab.ask("07-socket")
@@ -363,11 +364,6 @@ lab.check("07-why")
 #
 # <details><summary>a) The batch is lost.</summary>No. The stored handles say what to commit.</details>
 # <details><summary>b) Recovery commits it.</summary>Yes. The decision is on disk, and any driver can carry it out.</details>
-#
-# **3. Your job reads a message queue that deletes what you confirm. When may you confirm?**
-#
-# <details><summary>a) When a message is read.</summary>No. The socket works like that: what was read and not yet written is gone.</details>
-# <details><summary>b) When its rows are committed.</summary>Yes. From then on nobody needs the message again.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
