@@ -20,8 +20,7 @@
 # - tell which traffic loses records silently, and which traffic makes a noise.
 #
 # The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The very
-# first time its program is fetched, 44 MB.) If yours looks for old
-# transactions every 10 s, which is the default, the first trial takes longer. Where a cell works on a simulator, the text says so.
+# first time its program is fetched, 44 MB.) Where a cell works on a simulator, the text says so.
 
 # %% tags=["parameters"]
 timeout = 5  # seconds that a transaction may be open, in the sample configuration
@@ -135,8 +134,8 @@ assert (steady.state.failures, burst.state.failures, late.state.failures) == (1,
 # ## Is an error better than a line in the log?
 #
 # The job could take the refused commit as an error. (Flink's older class `TwoPhaseCommitSinkFunction` does that.) Or the sink could commit before
-# the decision, as in Spark's order. We let a simulated store drop one transaction, and nobody crashes. Then we search every order of steps,
-# for both orders and both reactions.
+# the decision: that is commit-then-log, Spark's order. Log-then-commit is Flink's. A simulated store may drop one transaction, and nobody
+# crashes. We search every schedule, for both orders and both reactions.
 
 # %%
 lab.ask("09b-error")
@@ -172,9 +171,10 @@ assert [list(search.violated) for search in searches.values()] == [
 
 # %% [markdown]
 # The table shows four lines, and none is clean. An error that is only logged loses rows in both orders (`no_loss`): the batch
-# counts as done. In log-then-commit a raised error comes back at every restart. The claim that a run `ends` is broken; only
-# runs that end have a guarantee, and those are exactly-once. In commit-then-log a raised error makes the batch run again: nothing
-# is lost, and what the other task had committed comes twice (`no_duplicate`).
+# counts as done. In log-then-commit a raised error comes back at every restart: the claim that a run `ends` is broken. Such a run has no
+# result, so *exactly-once* speaks of the other schedules, for example those in which nothing is dropped. In commit-then-log a raised error
+# makes the batch run again: nothing is lost. But each of a batch's two tasks has a transaction of its own, and what the one had
+# committed before the other was refused comes twice (`no_duplicate`).
 #
 # Here are two single runs. In the first the drop comes after the decision, and the sink logs the error. In the second it comes
 # before the first commit, in Spark's order, and the sink raises the error:
@@ -234,10 +234,11 @@ jobs = {
 # - 2 + 2 + 1 = 5, so 6. The first checkpoint expires, and its transaction waits for the next checkpoint, one interval later.
 # - 3 + 3 = 6, so 7. A checkpoint starts only when the one before is over, so the longer of interval and checkpoint counts.
 #
-# **needed = (tolerated + 1) × max(interval, checkpoint) + checkpoint + downtime**. A transaction can be open as long as that, so
-# its timeout must be longer.
+# Without a pause, **needed = (tolerated + 1) × max(interval, checkpoint) + checkpoint + downtime**. A transaction can be open as long
+# as that, so its timeout must be longer. (What a pause adds comes below.)
 # *tolerated* is `execution.checkpointing.tolerable-failed-checkpoints`. Its default is 0: then an expired checkpoint makes the job fail over, and
-# the job goes back to its last checkpoint. With a higher number the job goes on. The transaction of the expired checkpoint stays
+# the job goes back to its last checkpoint. That restart
+# aborts the pre-committed transaction, and its records are read again. With a higher number the job goes on. The transaction of the expired checkpoint stays
 # pre-committed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
 
 # %% tags=["nbval-check-output"]
@@ -282,11 +283,10 @@ assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=60).fit == 
 assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit == "refused at start"
 
 # %% [markdown]
-# The card shows that the restart counts in full: 20 + 5 + 60 = 85 s. Whoever lets a job lie for an hour needs more than the broker's 15
-# minutes.
+# The card shows that the restart counts in full: 20 + 5 + 60 = 85 s.
 #
 # > **What popular notes get wrong.** "*Set the transaction timeout to 5 s, with a checkpoint every 10 s and a pause of 15 s.*" That can
-# > lose data without a crash. The timeout must be longer than interval, checkpoint, tolerated failures and downtime together.
+# > lose data without a crash. The timeout must be longer than *needed*, and there the pause makes that 25 s.
 #
 # ## Which records does a transaction protect?
 #
@@ -317,7 +317,8 @@ lab.explore("barriers", sources=1, counts=1, crashes=2)
 #
 # ## The end of the input
 #
-# An input may end. A simulated query stops right after the decision on its last batch, and before the sink is told:
+# An input may end. The last rows lie behind the last barrier: if the job stops there, no later checkpoint commits them. A
+# simulated query has a similar gap: it stops right after the decision on its last batch, and before the sink is told:
 
 # %% tags=["nbval-check-output"]
 lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_first=lab.simulate(sink="two_phase"))
@@ -331,7 +332,7 @@ lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_firs
 # The first line shows no row and the guarantee *unknown*. The transactions are prepared, and nobody has ended them: the rows are
 # not lost yet, and nobody can say whether they will come. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
 # wait for it (since 1.14, by default since 1.15). A job that stops without it, or is killed then and never restarted, leaves its
-# last transaction behind. A restart from the last checkpoint commits what is decided.
+# last transaction behind.
 #
 # ## Your turn
 #
