@@ -43,7 +43,8 @@ lab.explore("delivery", retry=False, dedup="none", duplicates=0, processes=2, re
 #   BROKEN no_loss, 2 steps: record 0 has not come out, and nobody has anything left to do.
 
 # %% [markdown]
-# Sending once is at-most-once: the record may be missing, and never counts twice. So the receiver answers with an
+# Sending once is at-most-once, in a network that doubles no message: the record may be missing, and never counts twice. So the
+# receiver answers with an
 # **acknowledgement**, and the sender repeats until it hears one. Now one message may be lost and one may be doubled,
 # and one process may die.
 
@@ -62,7 +63,7 @@ lab.answer("02-again", again.guarantee)
 # A lost record is sent again. A lost answer makes the sender repeat a record that had arrived, so it counts twice.
 
 # %% [markdown]
-# Sending again is at-least-once: nothing is missing, and the record may count twice. Here are two schedules side by side.
+# Sending again is at-least-once: nothing is missing, and the record may count twice. Here are two schedules.
 # Left, the record is lost. Right, the record arrives and the *answer* is lost. What does process 0 know in step 2 on the
 # left, and in step 5 on the right?
 
@@ -79,9 +80,8 @@ assert (bool(left.out), bool(right.out)) == (False, True)
 
 # %% [markdown]
 # Process 0 is in the same state on both sides, and has nothing to read. On the right the record has come out; on the left
-# it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. If it repeats, a record may come
-# twice. If it does not, one may be lost. The cure must be on the other side: the receiver has to *recognise* what comes
-# again.
+# it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. The cure must be on the other side: the
+# receiver has to *recognise* what comes again.
 #
 # ## Recognise it
 #
@@ -198,14 +198,14 @@ lab.compare(**{rule: lab.explore("delivery", broken=rule, processes=2, records=2
 #
 # Now three processes: 0 sends to 1, and 1 to 2. What process 1 sends on is called its **production**. Three designs:
 #
-# 1. **Waiting for all.** A process acknowledges only when everything after it is done. Nobody keeps ids. Apache Storm
-#    works like this: a record counts as processed when all records that were made from it are processed. If that takes
+# 1. **Waiting for all.** A process acknowledges only when everything after it is done. Nobody keeps ids, or writes productions.
+#    Apache Storm works like this: a record counts as processed when all records that were made from it are processed. If that takes
 #    longer than `topology.message.timeout.secs` (default 30), the source sends it again.
 # 2. **Strong productions** (Google's MillWheel). The id of the incoming record, the process's state and its productions
 #    are written in one durable step. Then the sender is told. After a crash the process sends the written productions
 #    again, with the same ids.
-# 3. **Weak productions** (MillWheel, too). The production is sent on without being written. So the process waits as in
-#    design 1, and notes the id in its store when everything after it is done. Ids are still checked.
+# 3. **Weak productions** (MillWheel, too). As in design 1, the production is sent on without being written, and the
+#    process waits. Here it keeps ids: it notes the id in its store when everything after it is done.
 #
 # With weak productions a crashed process makes its production again. Its id may be derived from the record, and so is the
 # same again. Or the id is fresh, as from a counter.
@@ -215,6 +215,7 @@ lab.ask("02-designs")
 
 # %% tags=["nbval-check-output"]
 designs = {
+    # Three processes, unless the call says otherwise. Design 1 writes no production either ("weak"), and keeps no ids.
     "waiting for all": lab.explore("delivery", records=1, productions="weak", dedup="none"),
     "strong": lab.explore("delivery", records=1),  # a durable list, unless dedup says otherwise
     "weak, same id again": lab.explore("delivery", records=1, productions="weak"),
@@ -270,8 +271,9 @@ weak, strong = lab.replay("delivery.cascade"), lab.replay("delivery.cascade_is_s
 # ## Who may send?
 #
 # A **zombie** is a process that was taken for dead and replaced, and wakes up. It goes on writing next to its successor. An
-# id stops it only if both use the *same* id. Here a driver names each transaction after itself, so the zombie's ids are
-# fresh. One store refuses nobody. The other has **fencing**: the store knows who was replaced and refuses the old one.
+# id stops it only if both use the *same* id. The next two runs are of the job of notebook 00. Two drivers write the same batch of
+# three rows, each in transactions of its own. A transaction's name is its id here. It holds the driver's number, so the zombie's
+# ids are fresh. One store refuses nobody. The other has **fencing**: the store knows who was replaced and refuses the old one.
 
 # %% tags=["nbval-check-output"]
 lab.compare(open_store=lab.replay("pipeline.zombie_begins"), fencing=lab.replay("pipeline.zombie_begins_fenced"))
@@ -474,8 +476,7 @@ lab.replay("delivery.retry_reorders")
 #
 # **3. Ids are random numbers, drawn when a process produces a record. Its receiver has a durable list. What is wrong?**
 #
-# <details><summary>a) Two records may draw the same number.</summary>No. With enough bits that is no practical
-# matter.</details>
+# <details><summary>a) Two records may draw the same number.</summary>No, not with enough bits.</details>
 # <details><summary>b) After a crash the same record is produced under another number.</summary>Right, unless the first number
 # was written down before it was sent, as strong productions do.</details>
 #
@@ -504,5 +505,4 @@ lab.replay("delivery.retry_reorders")
 # [RFC 9293](https://www.rfc-editor.org/rfc/rfc9293); Saltzer, Reed and Clark,
 # [End-to-End Arguments in System Design](https://doi.org/10.1145/357401.357402), 1984.
 #
-# Next: [How do you copy a bank that does not stand still?](03_snapshots.ipynb) Ids make one step safe. For a whole job,
-# it must be known what everybody had done.
+# Next: [How do you copy a bank that does not stand still?](03_snapshots.ipynb)
