@@ -102,8 +102,9 @@ assert second.facts["counts"] == "hello=1 world=1"
 assert lab.explore("barriers", words=words, sources=1, broken="sink_offset").violated["exact"]
 
 # %% [markdown]
-# Both are wrong. In the first, both *hello* were counted and only one was out, so the other came again. In the second, the row
-# of *world* was out, so the job read on behind it. The *hello* before it, still on its way to its task, was lost.
+# Both are wrong. The first copy held offset 1 and *hello=2*: both *hello* were counted and only one was out, so the other came
+# again. The second held offset 2 and *world=1*: the row of *world* was out, so the job read on behind it. The *hello* before it,
+# still on its way to its task, was lost.
 #
 # `no_orphan` and `conserved` are the two halves of a consistent cut: received means sent; sent means received or in flight.
 # `exact` says what a copy needs: each state holds **exactly the records before the offsets**.
@@ -204,7 +205,8 @@ assert naive.until("complete").facts["checkpoint_offsets"] == [1, 1]
 assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"
 
 # %% [markdown]
-# Four *hello* instead of three, behind a two-phase sink: no sink can repair a wrong *count*. Flink calls this mode *at-least-once*:
+# Four *hello* instead of three, behind a two-phase sink: no sink can repair a wrong *count*. A sink decides when a row becomes
+# visible; how often its record was counted, the sink cannot see. Flink calls this mode *at-least-once*:
 # a task only counts barriers and blocks nothing.
 #
 # The remedy is **alignment**: a task *blocks* a channel whose barrier has come, reads the others until their barriers come,
@@ -214,7 +216,8 @@ assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"
 # Four searches:
 
 # %% tags=["nbval-check-output"]
-job = {"words": words, "counts": 1}  # one task counts, for both sources
+# Here "counts" is a number of tasks: one counts, for both sources. (Among the facts above, it is what they counted.)
+job = {"words": words, "counts": 1}
 found = {
     "aligned": lab.explore("barriers", **job),
     "at_least_once": lab.explore("barriers", mode="at_least_once", **job),
@@ -315,9 +318,10 @@ assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_d
 # .NEVER_RETAIN_AFTER_TERMINATION; FLINK-12273); parts in the JobManager's heap without a directory (docs, Checkpoints).
 
 # %% [markdown]
-# The sources do not go back, so nobody sends the row again: the sealed transaction must wait and commit with the next
-# checkpoint. Only a *restart* aborts. The cancelled job had shown one row. Without its checkpoint it starts from nothing
-# and shows that row again.
+# Both *expired* jobs tolerate one failure. Their sources do not go back, so nobody sends the row again: the sealed
+# transaction must wait and commit with the next checkpoint. Only a *restart* aborts; then the sources go back.
+#
+# The cancelled job had shown one row. Without its checkpoint it starts from nothing and shows that row again.
 #
 # **Retention** says what is left when a job has *ended*: finished, cancelled, or failed for good. A restart is no end; it uses the
 # checkpoint under any retention.
@@ -447,12 +451,6 @@ lab.check("04-settings")
 # 04-settings: not attempted (2 points); lab.hint("04-settings") helps.
 
 # %% [markdown]
-# ## What remains true
-#
-# - A checkpoint is a set of copies that fit together.
-# - Exactly-once state needs alignment, *or* the records in flight, *or* tasks with one input.
-# - The stored checkpoint is the decision. The notification comes after it, and may be lost.
-#
 # ## What this is called in Flink, Spark and Kafka
 #
 # | here | Flink | Spark |
