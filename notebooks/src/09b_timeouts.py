@@ -238,8 +238,8 @@ jobs = {
 # as that, so its timeout must be longer. (What a pause adds comes below.)
 # *tolerated* is `execution.checkpointing.tolerable-failed-checkpoints`. Its default is 0: then an expired checkpoint makes the job fail over, and
 # the job goes back to its last checkpoint. That restart
-# aborts the pre-committed transaction, and its records are read again. With a higher number the job goes on. The transaction of the expired checkpoint stays
-# pre-committed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
+# aborts the pre-committed transaction, and its records are read again. With a higher number the job goes on. The
+# transaction of the expired checkpoint stays pre-committed, and commits with the next checkpoint. A sink that aborted it would lose rows, because the source does not go back:
 
 # %% tags=["nbval-check-output"]
 lab.compare(rides_along=lab.replay("pipeline.expired_checkpoint"), aborted=lab.replay("pipeline.expired_and_aborted"))
