@@ -453,7 +453,7 @@ def test_a_copy_and_its_steps(tmp_path: Path) -> None:
 
 
 def test_the_verdict_grid_and_the_chains_show_themselves() -> None:
-    for result in (lab.matrix(), lab.chains()):
+    for result in (lab.matrix(), lab.chains(), lab.orders()):
         bundle = result._repr_mimebundle_()
         assert bundle["text/plain"] == str(result)
         assert "<script" not in bundle["text/html"]
