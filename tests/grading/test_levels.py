@@ -145,6 +145,7 @@ def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
 
     root_layout.copy_lab(tmp_path, [])
     assert sorted(tmp_path.rglob("*.toml")) == [
+        tmp_path / "labkit" / "crashtest" / "blackbox" / "writes.toml",
         tmp_path / "labkit" / "runs" / "expected.toml",
         tmp_path / "labkit" / "teach" / "glossary.toml",
     ]

@@ -118,6 +118,7 @@ def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
         "config.json",
         "evidence.json",
         "history.jsonl",
+        "moments.jsonl",
         "verdict.json",
         "report.html",
         "spacetime.svg",
