@@ -148,7 +148,7 @@ def test_only_small_runs_on_this_machine_get_one(
         lambda scratch: asked_for.append(scratch) or {"PYSPARK_PYTHON": "it"},
     )
     monkeypatch.setattr(
-        session, "start_jvm", lambda *_, python: given.append(dict(python))
+        session, "start_jvm", lambda *_, python, apart: given.append(dict(python))
     )
     monkeypatch.setattr(session, "connect", lambda *rest: given.append(dict(rest[-1])))
     with pytest.MonkeyPatch.context() as patch:
