@@ -80,6 +80,7 @@ def record(folder: Path, student: str) -> records.Record:
     return found
 
 
+@pytest.mark.slow
 def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     for student in ("ada", "bob", "eve"):
         submitted.hand_in(tmp_path / "in", student, submitted.answers())
@@ -109,6 +110,7 @@ def test_folders_may_be_named_from_where_one_is(
     assert records.total([record(tmp_path, "ada")]) > 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_one_more_try_and_no_grade(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_worker_that_dies_costs_one_more_try_and_no_grade(
     assert records.total([record(tmp_path, "ada")]) == 6
 
 
+@pytest.mark.slow
 def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

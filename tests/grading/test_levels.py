@@ -246,6 +246,7 @@ def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(
     assert root_layout.masked(visible, private) == (str(outside / "shown" / "tests"),)
 
 
+@pytest.mark.slow
 def test_a_checkout_that_is_shown_by_chance_shows_no_grader(
     outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

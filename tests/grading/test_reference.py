@@ -53,6 +53,7 @@ def test_the_reference_gets_full_marks_on_spark(java: object, tmp_path: Path) ->
     check_full(tmp_path, sorted(WITH_SPARK))
 
 
+@pytest.mark.slow
 def test_a_copy_that_nobody_touched_gets_nothing(tmp_path: Path) -> None:
     found = graded(
         tmp_path, {name: COURSE.released(name).read_text() for name in NOTEBOOKS}

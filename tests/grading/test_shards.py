@@ -47,6 +47,7 @@ def test_the_shards_of_a_batch_are_the_batch(tmp_path: Path) -> None:
     assert grades(tmp_path / "merged") == grades(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_what_a_shard_has_not_done_or_what_changed_since_is_graded(
     tmp_path: Path,
 ) -> None:
@@ -69,6 +70,7 @@ def test_what_is_no_shard_is_refused(written: str) -> None:
         Shard.parse(written)
 
 
+@pytest.mark.slow
 def test_records_of_another_seed_and_folders_without_any_are_refused(
     tmp_path: Path,
 ) -> None:

@@ -227,6 +227,7 @@ BAD = {
 FULL = {"unknown_exercise", "old_lab", "other_kernel", "lying"}
 
 
+@pytest.mark.slow
 def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(
     tmp_path: Path,
 ) -> None:

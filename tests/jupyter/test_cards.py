@@ -21,6 +21,7 @@ STRIP = (
 NAME = "97_cards.ipynb"
 
 
+@pytest.mark.slow
 def test_jupyterlab_is_watched_and_a_program_is_not(lab_server, lab_page):
     path = lab_server.folder / NAME
     driving.write_notebook(path, [LOOK, LINE, STRIP])

@@ -215,10 +215,12 @@ def test_a_kernel_restart_in_the_middle_ends_every_process(panel, lab_server, la
         assert not (folder / "scratch" / "driver-1").exists()
 
 
+@pytest.mark.slow
 def test_at_twice_the_size_nothing_is_cut_off(panel, lab_page):
     assert cut(lab_page.page, ".lk-form") == []
 
 
+@pytest.mark.slow
 def test_axe_finds_nothing_serious(panel, lab_page):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright",

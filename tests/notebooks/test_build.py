@@ -192,6 +192,7 @@ def test_nbval_compares_and_one_wrong_line_turns_it_red(tree: Path) -> None:
     assert "1 failed, 2 passed" in red.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.notebook
 def test_a_stored_number_or_sentence_that_is_wrong_turns_nbval_red(tree: Path) -> None:
     """The check itself is checked: one number, then one sentence of a verdict, changed in the checked copy."""
@@ -277,6 +278,7 @@ def test_what_does_not_come_before_cannot_be_needed(
     assert f"it needs {name}, which is no notebook before it" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.notebook
 def test_nbval_compares_the_text_of_a_card(tree: Path, carded: Path) -> None:
     carded.with_name(VERDICT.name).write_text(TINY.read_text())

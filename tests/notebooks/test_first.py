@@ -158,6 +158,7 @@ def test_in_a_kernel_every_other_error_stays_as_it_was(tmp_path, shipped):
         assert "comes from" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.notebook
 def test_it_is_an_error_for_what_runs_a_notebook(tmp_path, shipped):
     with pytest.raises(CellExecutionError) as failed:

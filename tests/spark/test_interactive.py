@@ -49,6 +49,7 @@ def test_it_stops_begins_again_and_leaves_nothing_at_the_end() -> None:
     assert session_members(jvm) == []
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_neither_jvm_nor_folder() -> None:
     process, scratch, jvm = begun(FOR_EVER)
     assert scratch.exists()
