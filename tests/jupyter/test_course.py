@@ -1,10 +1,12 @@
-"""Every notebook of the course as a learner sees it: Run All in a real JupyterLab, in both themes and three widths."""
+"""Every notebook of the course as a learner sees it: Run All in a real JupyterLab, in both themes and three widths,
+and by keys alone."""
 
 import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
+from keyboard import unreached
 from lab_pages import opened_page
 
 from bench.jupyter_driving import open_notebook, raised, run_all
@@ -16,6 +18,8 @@ NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 MINUTES = 600.0
 WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
 MOST_BYTES = 50_000
+MOST_TABS = 1_500
+"""Presses of the Tab key after which everything in a notebook must have been reached."""
 
 CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output :is(button, label, td, th, h3, p, li, summary)')]
   .filter((each) => {
@@ -76,6 +80,7 @@ def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> Non
             )
             assert serious(page) == [], theme
             told.keep(f"{name}-{theme.lower()}")
+        assert unreached(page, MOST_TABS) == []
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         for words, width in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": 12_000})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from keyboard import go_to, unreached
 from waiting import until
 
 from bench.jupyter_driving import open_notebook, raised, selected_cell
@@ -26,27 +27,6 @@ PLACE = "() => document.activeElement.closest('.lk').querySelector('.lk-place').
 FOCUSED = "selector => document.activeElement.matches(selector)"
 COUNTED = """() => window.jupyterapp.shell.currentWidget.content.widgets
   .map((cell) => cell.model.sharedModel.execution_count ?? null)"""
-NOTE = "() => { (window.labkitReached ??= new WeakSet()).add(document.activeElement); }"
-LEFT = """() => {
-  // Of the options of one question Tab reaches one, and the arrow keys the others.
-  const reached = (each) => (each.type === "radio" ? [...document.getElementsByName(each.name)] : [each])
-    .some((one) => window.labkitReached.has(one));
-  return [...document.querySelectorAll(
-    ":is(.jp-OutputArea-output, .jp-RenderedMarkdown) :is(a[href], button, input, select, textarea, summary, [tabindex='0'])"
-  )].filter((each) => each.getClientRects().length && !each.disabled && !each.matches(".jp-InternalAnchorLink"))
-    .filter((each) => !reached(each))
-    .map((each) => each.outerHTML.slice(0, 120));
-}"""
-"""Everything in outputs and texts that takes a key and was not reached."""
-
-
-def go_to(page, cell: int) -> None:
-    """Selects a cell from the notebook's own mode for commands."""
-    page.keyboard.press("Escape")
-    at = selected_cell(page)
-    for _ in range(abs(cell - at)):
-        page.keyboard.press("ArrowDown" if cell > at else "ArrowUp")
-    assert selected_cell(page) == cell
 
 
 def tab_to(page, selector: str) -> None:
@@ -136,17 +116,4 @@ def test_keys_alone_are_enough_for_a_notebook(name, java, lab_server, lab_page) 
     assert page.evaluate(PLACE).startswith("step 2 of")
 
     # Everything else, from the top.
-    go_to_top(page)
-    for _ in range(MOST):
-        page.keyboard.press("Tab")
-        page.evaluate(NOTE)
-    assert page.evaluate(LEFT) == []
-
-
-def go_to_top(page) -> None:
-    """Leaves whatever has the focus by Shift+Tab, and selects the first cell."""
-    while page.evaluate(
-        "() => Boolean(document.activeElement.closest('[data-lm-suppress-shortcuts]'))"
-    ):
-        page.keyboard.press("Shift+Tab")
-    go_to(page, 0)
+    assert unreached(page, MOST) == []

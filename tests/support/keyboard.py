@@ -1,0 +1,49 @@
+"""A notebook in JupyterLab by keys alone: to a cell, and through everything that takes a key.
+
+Nothing here clicks: scripts only look at what keys have done.
+"""
+
+from bench.jupyter_driving import selected_cell
+
+NOTE = "() => { (window.labkitReached ??= new WeakSet()).add(document.activeElement); }"
+LEFT = """() => {
+  // Of the options of one question Tab reaches one, and the arrow keys the others.
+  const reached = (each) => (each.type === "radio" ? [...document.getElementsByName(each.name)] : [each])
+    .some((one) => window.labkitReached.has(one));
+  return [...document.querySelectorAll(
+    ":is(.jp-OutputArea-output, .jp-RenderedMarkdown) :is(a[href], button, input, select, textarea, summary, [tabindex='0'])"
+  )].filter((each) => each.getClientRects().length && !each.disabled && !each.matches(".jp-InternalAnchorLink"))
+    .filter((each) => !reached(each))
+    .map((each) => each.outerHTML.slice(0, 120));
+}"""
+"""Everything in outputs and texts that takes a key and was not reached."""
+
+
+def go_to(page, cell: int) -> None:
+    """Selects a cell from the notebook's own mode for commands."""
+    page.keyboard.press("Escape")
+    at = selected_cell(page)
+    for _ in range(abs(cell - at)):
+        page.keyboard.press("ArrowDown" if cell > at else "ArrowUp")
+    assert selected_cell(page) == cell
+
+
+def go_to_top(page) -> None:
+    """Leaves whatever has the focus by Shift+Tab, and selects the first cell."""
+    while page.evaluate(
+        "() => Boolean(document.activeElement.closest('[data-lm-suppress-shortcuts]'))"
+    ):
+        page.keyboard.press("Shift+Tab")
+    go_to(page, 0)
+
+
+def unreached(page, most: int) -> list[str]:
+    """What takes a key in outputs and texts and is not reached by so many presses of Tab from the first cell."""
+    go_to_top(page)
+    left: list[str] = ["nothing was pressed"]
+    for number in range(1, most + 1):
+        page.keyboard.press("Tab")
+        page.evaluate(NOTE)
+        if number % 50 == 0 and not (left := page.evaluate(LEFT)):
+            break
+    return left
