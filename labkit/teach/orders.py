@@ -6,6 +6,7 @@ count anything and must know no rule of a protocol.
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache, cached_property
+from html import escape
 
 from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee
@@ -206,7 +207,12 @@ class Orders:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        return self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
+        grid = self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
+        said = "<br>".join(map(escape, [*LEGEND.splitlines(), GRANTED]))
+        return {
+            "text/plain": str(self),
+            "text/html": f"{grid['text/html']}<p>{said}</p>",
+        }
 
 
 LEGEND = """\

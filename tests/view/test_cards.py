@@ -43,6 +43,7 @@ from labkit.teach.hands_on import Said, said
 from labkit.teach.hands_on.copying import CopyOutcome, Steps
 from labkit.teach.hands_on.kafka import Look
 from labkit.teach.hands_on.postgres import Reply
+from labkit.teach.orders import LEGEND
 from labkit.view import front_end
 from labkit.view.assets import asset
 from labkit.view.card import MOST_BYTES, MOST_LINES, Card, fold, folds, para
@@ -457,6 +458,7 @@ def test_the_verdict_grid_and_the_chains_show_themselves() -> None:
         bundle = result._repr_mimebundle_()
         assert bundle["text/plain"] == str(result)
         assert "<script" not in bundle["text/html"]
+    assert LEGEND.splitlines()[0] in bundle["text/html"]
 
 
 @pytest.mark.parametrize("strategy", list(Strategy))

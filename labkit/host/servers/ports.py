@@ -39,6 +39,8 @@ def hold(held: ExitStack, wanted: int = 0) -> int:
             # restart would move.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
+            # Until a socket listens, another one may take its port, too.
+            listener.listen()
             chosen: int = listener.getsockname()[1]
             return chosen
     raise ServiceUnavailable(f"No port is free on {HOST}; run labkit doctor.")
