@@ -12,7 +12,7 @@ LEFT = """() => {
     .some((one) => window.labkitReached.has(one));
   return [...document.querySelectorAll(
     ":is(.jp-OutputArea-output, .jp-RenderedMarkdown) :is(a[href], button, input, select, textarea, summary, [tabindex='0'])"
-  )].filter((each) => each.getClientRects().length && !each.disabled && !each.matches(".jp-InternalAnchorLink"))
+  )].filter((each) => each.checkVisibility() && !each.disabled && !each.matches(".jp-InternalAnchorLink"))
     .filter((each) => !reached(each))
     .map((each) => each.outerHTML.slice(0, 120));
 }"""
