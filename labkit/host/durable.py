@@ -78,13 +78,16 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock between processes and threads; the death of its holder releases it."""
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Holds the folder's lock between processes and threads; the death of its holder releases it.
+
+    Raises `BlockingIOError` where somebody else holds the lock, if this is not to wait.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         # The folder itself is locked, so no lock file is left behind, and the kernel
         # releases the lock of a process that was killed.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
         os.close(descriptor)

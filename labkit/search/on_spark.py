@@ -12,14 +12,17 @@ look into a state.
 
 import os
 import pickle
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from labkit.host import durable
 from labkit.sim.explore import (
     MAX_STATES,
     Claims,
@@ -38,6 +41,8 @@ from labkit.spark.cluster import await_slots
 from labkit.spark.master import check_scheduler, is_local
 from labkit.spark.session import failures_in_one_sentence, session_for_a_block
 
+PREFIX = ".labkit-search-"
+"""How the name of a search's folder begins. Whoever holds the folder's lock is alive."""
 STATES_A_PART = 250_000
 """States of the largest part, where states spread evenly: some 25 MB in the task that holds them."""
 
@@ -98,19 +103,36 @@ def explore_on_spark(
     """Visits every state of a registered model. Raises `InvalidInput`, `JobFailed`, `ServiceUnavailable`."""
     check_scheduler(master)
     with (
-        tempfile.TemporaryDirectory(prefix=".labkit-search-", dir=Path.cwd()) as folder,
-        (Path(folder) / "driver.log").open("wb") as log,
+        own_folder(Path.cwd()) as folder,
+        (folder / "driver.log").open("wb") as log,
     ):
         profile = "bulk" if is_local(master) else "cluster"
-        with session_for_a_block(master, Path(folder), 1, log, profile) as spark:
+        with session_for_a_block(master, folder, 1, log, profile) as spark:
             if not is_local(master):
                 await_slots(spark, 1)
             context = spark.sparkContext
             parts = max(2 * context.defaultParallelism, max_states // STATES_A_PART)
             search = _Search(
-                folder, model.name, tuple(model.values.items()), min(parts, 512)
+                str(folder), model.name, tuple(model.values.items()), min(parts, 512)
             )
             return Levels(model, search, context).explore(max_states, keep_going)
+
+
+@contextmanager
+def own_folder(place: Path) -> Iterator[Path]:
+    """A folder for the files of one search, in a place that executors see, too; folders of killed searches go."""
+    with durable.locked(place):
+        for left in place.glob(f"{PREFIX}*"):
+            with suppress(OSError), durable.locked(left, wait=False):
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        held = ExitStack()
+        held.enter_context(durable.locked(folder))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        held.close()
 
 
 class Levels:

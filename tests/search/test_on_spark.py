@@ -9,7 +9,7 @@ import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput
-from labkit.search.on_spark import explore_on_spark
+from labkit.search.on_spark import PREFIX, explore_on_spark, own_folder
 from labkit.sim.explore import Exploration, Progress, explore, violations
 from labkit.sim.trace import make, replay
 
@@ -82,3 +82,17 @@ def test_an_executor_that_is_killed_costs_no_state():
 def test_a_master_that_is_none_is_refused_before_anything_starts():
     with pytest.raises(InvalidInput, match=r"--master spork: write local"):
         explore_on_spark(make("two_phase_commit", {}), "spork")
+
+
+def test_the_folder_of_a_killed_search_goes_and_that_of_a_living_one_stays(
+    tmp_path: Path,
+) -> None:
+    left = tmp_path / f"{PREFIX}left"
+    left.mkdir()
+    (left / "codes-0").write_text("x")
+    with own_folder(tmp_path) as first:
+        assert not left.exists()
+        with own_folder(tmp_path) as second:
+            assert first.is_dir()
+        assert not second.exists()
+    assert list(tmp_path.iterdir()) == []
