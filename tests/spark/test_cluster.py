@@ -264,7 +264,7 @@ def frozen_when_reached(
                 lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in host),
                 "the paused machine",
             )
-            assert empty_session(first.pid, 30) == []
+            assert empty_session(first.pid, 30).left == []
             yield seen.pid
         finally:
             signal_all(host, signal.SIGCONT)
