@@ -25,6 +25,7 @@ from labkit.sim import MODELS
 from labkit.sim.explore import Exploration, Progress, Violation, walk
 from labkit.sim.explore import explore as explore_alone
 from labkit.sim.model import Model
+from labkit.sim.symmetry import Quotient
 from labkit.sim.trace import make
 
 _MEGABYTE = 1_000_000
@@ -67,6 +68,13 @@ def explore(
             help="Search as tasks of Spark, with states in files: for what no memory holds. local[4], spark://HOST:PORT.",
         ),
     ] = None,
+    symmetry: Annotated[
+        bool,
+        typer.Option(
+            "--symmetry",
+            help="Count states that differ only in which of equal processes is which as one: fewer states, same claims.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Visit every schedule of a simulator and say which claims do not hold, each with a shortest way to see it.
@@ -75,6 +83,10 @@ def explore(
     """
     parameters = parse_settings(settings or [])
     if walks:
+        if symmetry:
+            raise InvalidInput(
+                "--symmetry and --walks exclude each other: a walk counts no states; leave one of them out."
+            )
         return run_walks(
             model, parameters, walks=walks, steps=steps, seed=seed, as_json=as_json
         )
@@ -86,6 +98,7 @@ def explore(
         megabytes=megabytes,
         cores=cores,
         master=master,
+        symmetry=symmetry,
         as_json=as_json,
     )
 
@@ -117,6 +130,7 @@ def run_explore(
     as_json: bool,
     cores: int = 1,
     master: str | None = None,
+    symmetry: bool = False,
 ) -> int:
     """Explores one configuration. 0: all claims hold; 1: one does not; 2: nothing is wrong, but not all was seen."""
     if name is None:
@@ -129,7 +143,12 @@ def run_explore(
         raise InvalidInput(
             "--cores and --master exclude each other: Spark's master says how many tasks run at once."
         )
-    model = make(name, parameters)
+    if master is not None and symmetry:
+        raise InvalidInput(
+            "--symmetry and --master exclude each other: tasks of Spark count every state; leave one of them out."
+        )
+    whole = make(name, parameters)
+    model = Quotient(whole) if symmetry else whole
     begun = time.perf_counter()
     limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
     # Processes are forked first: what shows the progress is a thread, and no fork may come after one.
@@ -141,6 +160,8 @@ def run_explore(
 
         with without_collector():
             exploration = search(max_states=max_states, keep_going=keep_going)
+    if isinstance(model, Quotient):
+        exploration = model.in_full(exploration)
     took = time.perf_counter() - begun
     if as_json:
         print(
@@ -148,12 +169,14 @@ def run_explore(
                 {
                     **exploration.to_json(),
                     "stopped": limit.reason or exploration.stopped,
+                    **({"symmetry": True} if symmetry else {}),
                     "seconds": round(took, 3),
                 }
             )
         )
     else:
-        _print_found(exploration, limit.reason or exploration.stopped, took)
+        states = "classes of states" if symmetry else "unique states"
+        _print_found(exploration, limit.reason or exploration.stopped, took, states)
     return _code(exploration)
 
 
@@ -231,7 +254,9 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         )
 
 
-def _print_found(exploration: Exploration, stopped: str, took: float) -> None:
+def _print_found(
+    exploration: Exploration, stopped: str, took: float, states: str
+) -> None:
     exhausted = "yes" if exploration.exhausted else f"no: {stopped}"
     rows = table("", "")
     for label, value in (
@@ -242,7 +267,7 @@ def _print_found(exploration: Exploration, stopped: str, took: float) -> None:
                 f"{name}={value}" for name, value in exploration.parameters.items()
             ),
         ),
-        ("unique states", f"{exploration.unique_states:,}"),
+        (states, f"{exploration.unique_states:,}"),
         ("generated states", f"{exploration.generated_states:,}"),
         ("depth", str(exploration.depth)),
         ("seconds", f"{took:.2f}"),

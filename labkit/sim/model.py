@@ -186,6 +186,17 @@ class Model(ABC, Generic[StateT]):
     def sentence(self, action: Action) -> str:
         """What an action sets out to do, in one sentence."""
 
+    def seats(self, _state: StateT) -> Sequence[Any]:
+        """All that a state says of each process that may change places with the others; none: no two may.
+
+        Seats have an order. `Action.which` names a seat, and no claim tells one seat from another.
+        """
+        return ()
+
+    def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
+        """The state with those processes in other places: first the one that sat at `order[0]`."""
+        return state
+
     def sentence_in(self, state: StateT, action: Action) -> str:
         """What an action does in this state, in one sentence: another one than `sentence` where it is refused."""
         return self.sentence(action)

@@ -95,6 +95,21 @@ def test_two_cores_answer_as_one_does():
     assert alone["violations"]
 
 
+def test_symmetry_counts_classes_and_finds_the_same():
+    line = ("explore", "two_phase_commit", "--set", "broken=early", "--json")
+    whole, classes = (labkit(*line, *more) for more in ((), ("--symmetry",)))
+    assert (whole[0], classes[0]) == (1, 1)
+    every, few = (json.loads(out) for _, out, _ in (whole, classes))
+    assert ("symmetry" in every, few["symmetry"]) == (False, True)
+    assert few["unique_states"] < every["unique_states"]
+    assert [each["property"] for each in few["violations"]] == [
+        each["property"] for each in every["violations"]
+    ]
+    code, out, _ = labkit(*line[:-1], "--symmetry")
+    assert code == 1
+    assert f"classes of states  {few['unique_states']:,}" in out
+
+
 @pytest.mark.parametrize(
     ("option", "value", "reason"),
     [
@@ -161,6 +176,12 @@ REFUSED = {
     "explore pipeline --cores 0": "--cores 0: choose 1 to 64.",
     "explore pipeline --master local[2] --cores 2": "--cores and --master exclude each other: Spark's master says how "
     "many tasks run at once.",
+    "explore pipeline --symmetry": "pipeline with --symmetry: no two of its processes may change places; leave --symmetry "
+    "out.",
+    "explore two_phase_commit --symmetry --master local[2]": "--symmetry and --master exclude each other: tasks of Spark "
+    "count every state; leave one of them out.",
+    "explore two_phase_commit --symmetry --walks 3": "--symmetry and --walks exclude each other: a walk counts no states; "
+    "leave one of them out.",
     "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, or spark://HOST:PORT "
     "for a cluster.",
     "explore pipeline --walks -1": "--walks must be at least 1, and --steps from 1 to 10000.",

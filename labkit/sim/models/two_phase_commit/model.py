@@ -7,7 +7,7 @@ This module must not draw anything.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from labkit.sim.model import Property, crash, from_fields
 from labkit.sim.models.two_phase_commit.guards import Guards
@@ -21,6 +21,8 @@ from labkit.sim.models.two_phase_commit.parts import (
     Queue,
     State,
     claims,
+    gathered,
+    spread,
 )
 from labkit.sim.models.two_phase_commit.parts import text as text_of
 from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
@@ -54,6 +56,21 @@ class TwoPhaseCommit(Guards):
             crashes,
             losses,
         )
+
+    def seats(self, state: State) -> Sequence[Any]:
+        """Each participant: its process, its queues, and whether its yes and its acknowledgement are noted."""
+        (_, _, votes, acks), at, outward, inward, promised, *_ = state
+        notes = (spread(bits, self.count) for bits in (votes, acks, promised))
+        return list(zip(at, outward, inward, *notes, strict=True))
+
+    def seated(self, state: State, order: Sequence[int]) -> State:
+        """The state with its participants in another order."""
+        (log, phase, votes, acks), at, outward, inward, promised, *rest = state
+        votes, acks, promised = (
+            gathered(bits, order) for bits in (votes, acks, promised)
+        )
+        rows = (tuple(map(row.__getitem__, order)) for row in (at, outward, inward))
+        return _as_state((Coordinator(log, phase, votes, acks), *rows, promised, *rest))
 
     # The coordinator.
 

@@ -276,3 +276,13 @@ def text(state: State) -> str:
 def names(bits: int) -> str:
     """A set of participants, as bits, in words."""
     return listed(members(bits), ", ", "nobody")
+
+
+def spread(bits: int, count: int) -> list[int]:
+    """A set of participants, as bits: of each participant 1 or 0."""
+    return [bits >> which & 1 for which in range(count)]
+
+
+def gathered(bits: int, order: Sequence[int]) -> int:
+    """The same set after the participants have changed places: first the one that was at `order[0]`."""
+    return sum((bits >> old & 1) << new for new, old in enumerate(order))

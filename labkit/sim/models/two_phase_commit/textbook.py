@@ -7,10 +7,10 @@ enough. 288 states with three participants, 8,832 with five. This module must no
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from labkit.sim.model import Action, Mood, Property, Word
-from labkit.sim.models.two_phase_commit.parts import names
+from labkit.sim.models.two_phase_commit.parts import gathered, names, spread
 from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Rule, RuleModel
@@ -65,6 +65,19 @@ class Textbook(RuleModel[State]):
     def initial(self) -> State:
         """Everybody works and nothing was said."""
         return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
+
+    def seats(self, state: State) -> Sequence[Any]:
+        """Each participant: its position, and whether its yes was sent and was heard."""
+        _, at, sent, heard = state
+        return list(
+            zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True)
+        )
+
+    def seated(self, state: State, order: Sequence[int]) -> State:
+        """The state with its participants in another order."""
+        decision, at, sent, heard = state
+        row = tuple(map(at.__getitem__, order))
+        return State(decision, row, gathered(sent, order), gathered(heard, order))
 
     def actions(self, state: State) -> Sequence[Action]:
         """The coordinator's actions, then those of every participant; none that would change nothing."""
