@@ -137,6 +137,14 @@ def test_rows_that_appear_where_only_a_sync_was_seen_do() -> None:
     assert "3 row(s) appeared between [before create a #1]" in said
 
 
+def test_the_sync_of_a_databases_log_shows_a_commit_and_that_of_its_data_none() -> None:
+    wal = effects("write store/a-wal", "sync store/a-wal", "write store/a-wal", "exit")
+    assert doubts(glances(0, 0, 2, 2, 2), wal, {}, [STORE]) == []
+    data = effects("write store/a-wal", "sync store/a", "write store/a-wal", "exit")
+    (said,) = doubts(glances(0, 0, 2, 2, 2), data, {}, [STORE])
+    assert "2 row(s) appeared between [before sync store/a #1]" in said
+
+
 def test_a_line_in_a_log_explains_no_rows() -> None:
     done = effects("rename .a a", "write log", "sync a", "exit")
     assert doubts(glances(0, 3, 6, 6), done, {}, [STORE]) == []

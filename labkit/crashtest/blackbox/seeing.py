@@ -24,6 +24,12 @@ REBUILT = ("-shm",)
 """Endings of files that are built anew when a store is opened, so that nothing lasts by them: SQLite's shared memory.
 """
 
+LOGGED = ("-wal",)
+"""Endings of logs whose last records readers see only after the log was synced: SQLite in its WAL mode.
+
+The commit is shown through shared memory, which no call tells. Nothing lasts by it: who opens the store reads the log.
+"""
+
 FEW = 2
 """How many places or files a sentence names."""
 
@@ -153,10 +159,16 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
     A line in a log explains nothing, since the reader does not read it.
     """
     between = effects[change.earlier.happened : change.later.happened]
-    if any(each.kind in SHOWING and each.where not in logs for each in between):
+    if any(_shows(each) and each.where not in logs for each in between):
         return True
     before = effects[: change.earlier.happened][-ARRIVING:]
     return any(each.kind is CallKind.SEND for each in before)
+
+
+def _shows(effect: Effect) -> bool:
+    if effect.kind is CallKind.SYNC:
+        return effect.where.endswith(LOGGED)
+    return effect.kind in SHOWING
 
 
 def _said(change: Change, effects: Sequence[Effect]) -> str:
