@@ -254,6 +254,7 @@ def frozen_when_reached(
         until(
             lambda: armed.evidence.exists() or first.poll() is not None,
             "the armed point",
+            PATIENCE,
         )
         seen = SimpleNamespace(**json.loads(armed.evidence.read_text()))
         assert seen.session in cluster.sessions
