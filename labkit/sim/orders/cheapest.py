@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.settings import World
+from labkit.sim.orders.designs import RECOVERIES
 from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.orders.writes import (
     AtomicSet,
     Design,
-    Leftover,
     Output,
     Recovery,
-    Start,
     Write,
     atomic,
     nonsense,
+    without,
 )
 
 MOST = 3
@@ -94,7 +94,7 @@ def edited(
     """Every order that one edit makes of an order, with the edit in words."""
     there = [write for each in steps for write in each if write not in held]
     for write in there:
-        rest = _without(steps, write)
+        rest = without(steps, (write,))
         for said, after in _placed(rest, write, held):
             if after != steps:
                 yield f"move {write} {said}", after
@@ -104,11 +104,6 @@ def edited(
         if write not in (*there, *held, Write.NOTICE):
             for said, after in _placed(steps, write, held):
                 yield f"add {write} {said}", after
-
-
-def _without(steps: Steps, write: Write) -> Steps:
-    left = (tuple(one for one in each if one is not write) for each in steps)
-    return tuple(each for each in left if each)
 
 
 def _placed(
@@ -132,7 +127,7 @@ def _placed(
 
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
     """Every design at this number of edits that makes sense."""
-    for output, recovery in product(Output, _RECOVERIES):
+    for output, recovery in product(Output, RECOVERIES):
         said = _said(design, output, recovery)
         if len(said) > cost:
             continue
@@ -140,11 +135,6 @@ def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
             changed = Design(steps, output, recovery)
             if not nonsense(changed) and _plans_first(changed):
                 yield Change(changed, (*orders.edits[steps], *said), ())
-
-
-_RECOVERIES = tuple(
-    Recovery(*parts) for parts in product(Start, (False, True), (False, True), Leftover)
-)
 
 
 def _plans_first(design: Design) -> bool:

@@ -19,6 +19,7 @@ from labkit.sim.orders.writes import (
     Write,
     nonsense,
     unwritten,
+    writes_of,
 )
 
 RULES = (
@@ -86,7 +87,7 @@ def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]
 
 
 def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
-    recoveries = _recoveries(frozenset(write for each in steps for write in each))
+    recoveries = _recoveries(writes_of(steps))
     for output in Output:
         if not _why_not_written(Design(steps, output, Recovery())):
             yield from (Design(steps, output, recovery) for recovery in recoveries)

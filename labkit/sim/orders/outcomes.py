@@ -135,8 +135,9 @@ def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
     return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
 
 
+# By position, since arguments with names would cost the cache a longer key.
 @lru_cache(maxsize=200_000)
-def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, ...]:  # noqa: FBT001  # a cache's key
+def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, ...]:  # noqa: FBT001  # see above
     seen = [Seen(offset, value, 0, 1) for offset, value in saw]
     history = history_of(seen, rows=rows, keyed=keyed, bounds_change=other)
     properties = judge(expected(rows), history).properties

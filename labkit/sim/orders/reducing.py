@@ -12,6 +12,7 @@ from labkit.sim.orders.writes import (
     Start,
     Write,
     atomic,
+    without,
 )
 
 
@@ -34,7 +35,7 @@ def reduced(design: Design) -> Design:
         and recovery.start is not Start.MARKER
     ):
         unread.add(Write.MARKER)
-    return _without(design, unread)
+    return design._replace(steps=without(design.steps, unread))
 
 
 def _renamed(design: Design) -> Design:
@@ -47,10 +48,3 @@ def _renamed(design: Design) -> Design:
     )
     recovery = design.recovery._replace(start=Start.DECISION)
     return design._replace(steps=steps, recovery=recovery)
-
-
-def _without(design: Design, unread: set[Write]) -> Design:
-    left = (
-        tuple(write for write in each if write not in unread) for each in design.steps
-    )
-    return design._replace(steps=tuple(each for each in left if each))

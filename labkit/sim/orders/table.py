@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.orders.writes import Design, Output, Write
+from labkit.sim.orders.writes import Design, Output, Write, without
 
 BLOCKS: Mapping[str, Output] = {
     "rows are added one by one": Output.APPEND,
@@ -16,7 +16,6 @@ BLOCKS: Mapping[str, Output] = {
     "rows of a step come in one transaction": Output.TRANSACTION,
 }
 
-_VISIBLE = "visible"
 ROWS: Mapping[str, str] = {
     "output, then decision": "{output} > decision",
     "decision, then output": "decision > {output}",
@@ -49,7 +48,7 @@ COLUMNS: Mapping[str, Column] = {
 def square(block: str, row: str, column: str) -> Design | None:
     """The design of a square; None where no store can do that."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
-    shown = f"{_VISIBLE}{added.joined}"
+    shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
         order = f"{added.before}{form.format(output=shown)}{added.behind}"
     else:
@@ -64,9 +63,7 @@ def square(block: str, row: str, column: str) -> Design | None:
 
 def without_plan(design: Design) -> Design:
     """The same design whose steps have no plan."""
-    return design._replace(
-        steps=tuple(each for each in design.steps if each != (Write.PLAN,))
-    )
+    return design._replace(steps=without(design.steps, (Write.PLAN,)))
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:

@@ -5,7 +5,7 @@ A design is what Flink, Spark, an outbox and a write-ahead log have in common. T
 This module must not run a design and must not judge one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from labkit.core.errors import InvalidInput
@@ -109,7 +109,7 @@ class Design(NamedTuple):
     @property
     def writes(self) -> frozenset[Write]:
         """Every write that the design makes."""
-        return frozenset(write for each in self.steps for write in each)
+        return writes_of(self.steps)
 
     @property
     def order(self) -> str:
@@ -145,6 +145,19 @@ class Design(NamedTuple):
         if reason:
             raise InvalidInput(f"{text[:60]!r} is no design: {reason}.")
         return design
+
+
+def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
+    """Every write of some atomic sets."""
+    return frozenset(write for each in steps for write in each)
+
+
+def without(
+    steps: Iterable[AtomicSet], left_out: Collection[Write]
+) -> tuple[AtomicSet, ...]:
+    """Atomic sets without some writes; a set of which nothing is left is gone."""
+    kept = (tuple(each for each in writes if each not in left_out) for writes in steps)
+    return tuple(writes for writes in kept if writes)
 
 
 def order_text(steps: Iterable[Iterable[Write]]) -> str:
@@ -215,34 +228,24 @@ def usual_output(steps: Sequence[AtomicSet]) -> Output:
     return Output.TRANSACTION if joined else Output.APPEND
 
 
-_BY_TRUST = (
-    (Write.DECISION, Start.DECISION),
-    (Write.STATE, Start.STATE),
-    (Write.MARKER, Start.MARKER),
-    (Write.NOTICE, Start.NOTICE),
-    (Write.PLAN, Start.PLAN),
-)
+_READS = {
+    Start.DECISION: Write.DECISION,
+    Start.STATE: Write.STATE,
+    Start.MARKER: Write.MARKER,
+    Start.NOTICE: Write.NOTICE,
+    Start.PLAN: Write.PLAN,
+}
+"""The write that each start reads; the start that is meant where several could be comes first."""
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """The recovery that is meant where none is said: everything that was written is read."""
-    writes = {write for each in steps for write in each}
-    start = next(
-        (start for write, start in _BY_TRUST if write in writes), Start.BEGINNING
-    )
+    writes = writes_of(steps)
+    readable = (start for start, write in _READS.items() if write in writes)
+    start = next(readable, Start.BEGINNING)
     skips = Write.MARKER in writes and start is not Start.MARKER
     leftover = Leftover.DECIDED if Write.STAGED in writes else Leftover.DROPPED
     return Recovery(start, skips=skips, leftover=leftover)
-
-
-_READS = {
-    Start.PLAN: Write.PLAN,
-    Start.STATE: Write.STATE,
-    Start.MARKER: Write.MARKER,
-    Start.DECISION: Write.DECISION,
-    Start.NOTICE: Write.NOTICE,
-}
-"""The write that each start reads."""
 
 
 def nonsense(design: Design) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from labkit.core.errors import InvalidInput
 from labkit.sim.model import Word
 from labkit.sim.orders.writes import (
+    AtomicSet,
     Design,
     Leftover,
     Output,
@@ -44,6 +45,11 @@ def short(order: str) -> str:
     return order.replace("+", "_").replace(" > ", "-")
 
 
+def _long(order: str) -> tuple[AtomicSet, ...]:
+    """The atomic sets of a text that `short` gave. Raises `InvalidInput`."""
+    return parse_order(order.replace("_", "+").replace("-", ">"))
+
+
 @dataclass(frozen=True)
 class OrderOfWrites(Parameter):
     """Atomic sets in their order: `-` between sets, `_` within one, as in `plan-visible_marker-decision`."""
@@ -53,7 +59,7 @@ class OrderOfWrites(Parameter):
         if not _SHORT.fullmatch(text):
             return None
         try:
-            steps = parse_order(text.replace("_", "+").replace("-", ">"))
+            steps = _long(text)
         except InvalidInput:
             return None
         return short(order_text(steps))
@@ -123,15 +129,14 @@ class Settings(NamedTuple):
 
 def settings(values: Values) -> Settings:
     """The parameters, understood. Raises `InvalidInput` for a design that makes no sense."""
-    order = str(values["order"])
     recovery = Recovery(
         Start(str(values["start"])),
         bool(values["newest"]),
         bool(values["skips"]),
         _LEFTOVERS[str(values["leftover"])],
     )
-    steps = parse_order(order.replace("_", "+").replace("-", ">"))
-    design = Design(steps, Output(str(values["output"])), recovery)
+    order = str(values["order"])
+    design = Design(_long(order), Output(str(values["output"])), recovery)
     if reason := nonsense(design):
         raise InvalidInput(f"order={order[:60]}: {reason}.")
     return Settings(
