@@ -5,6 +5,7 @@ with this runs alone. Or it is left alone until it has aborted what is open. Thi
 the store holds.
 """
 
+import signal
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.servers import service
-from labkit.host.servers.contract import Killable
+from labkit.host.servers.contract import Endable
 from labkit.runs.kafka_source import change_source
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
@@ -69,14 +70,11 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
             }
         }
     server = service(scenario.store)
-    before = server.status()
+    assert isinstance(server, Endable)
     if scenario.between is Fault.KILL_SERVER:
-        assert isinstance(server, Killable)
-        ended, number = server.kill(), 9
+        ended, number = server.kill(), int(signal.SIGKILL)
     else:
-        # SIGINT is how the service asks PostgreSQL to stop.
-        ended, number = [before.pid or 0], 2
-        server.down()
+        ended, number = server.stop()
     after = server.up()
     # The same process id would mean that the old server has gone on.
     if after.state != "up" or after.pid in ended:
@@ -86,7 +84,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     return {
         "server": {
             "between": scenario.between.value,
-            "signal": number,
+            "signal": int(number),
             "ended": ended,
             "now": after.pid,
         }

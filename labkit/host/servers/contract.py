@@ -41,9 +41,23 @@ class Service(Protocol):
         """Stops it if it is the lab's own; the data stay."""
 
 
+class Stopped(NamedTuple):
+    """How a server came to its end."""
+
+    pids: list[int]
+    signal: int
+    """What it was sent."""
+
+
 @runtime_checkable
-class Killable(Protocol):
-    """A server of the lab's own that can be crashed."""
+class Endable(Protocol):
+    """A server of the lab's own that can be crashed, and can be stopped in order."""
+
+    def stop(self) -> Stopped:
+        """Asks it to stop, as for an upgrade, and waits until it has.
+
+        Raises `ServiceUnavailable` if it is not up, not the lab's own, or had to be killed because it did not stop.
+        """
 
     def kill(self) -> list[int]:
         """SIGKILL to every process of it; gives their ids once all are gone.

@@ -29,7 +29,7 @@ from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
 from labkit.host.processes import wire
 from labkit.host.processes.start_server import Mode, ServerStarted
-from labkit.host.servers.contract import State, Status
+from labkit.host.servers.contract import State, Status, Stopped
 from labkit.host.servers.kafka_jars import BROKER, VERSION
 from labkit.host.servers.kafka_metadata import is_ready, parse_address
 from labkit.host.servers.ports import HOST, hold
@@ -163,6 +163,24 @@ class KafkaService:
                 self._stop(self.status().pid)
         return self.status()
 
+    def stop(self) -> Stopped:
+        """Stops the broker in order. Raises `ServiceUnavailable` if it is not up, or had to be killed.
+
+        A tethered broker is always killed, so it cannot be stopped in order.
+        """
+        status = self.status()
+        if status.state != "up" or status.pid is None:
+            raise ServiceUnavailable(
+                f"There is no Kafka broker of the lab's own to stop (it is {status.state})."
+            )
+        with durable.locked(self.folder):
+            ended_by_itself = self._stop(status.pid)
+        if not ended_by_itself:
+            raise ServiceUnavailable(
+                f"Kafka did not stop when it was asked, and was killed; look into {self.log}."
+            )
+        return Stopped([status.pid], signal.SIGTERM)
+
     def kill(self) -> list[int]:
         """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
         status = self.status()
@@ -183,8 +201,11 @@ class KafkaService:
         except (OSError, ValueError, AttributeError):
             return {}
 
-    def _stop(self, pid: int | None) -> None:
-        """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind."""
+    def _stop(self, pid: int | None) -> bool:
+        """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind.
+
+        Says whether it ended by itself when it was asked.
+        """
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(
             pid, grace, gently=not self._tethered
@@ -200,6 +221,7 @@ class KafkaService:
         if note.get("pid") is not None:
             self._write_note({**note, "pid": None})
             self._publish("")
+        return ended_by_itself
 
     def _publish(self, address: str) -> None:
         """Says where the broker is, to every process of this user; one in a folder of its own is nobody else's."""

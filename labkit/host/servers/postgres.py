@@ -23,7 +23,7 @@ import psutil
 from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.servers import postgres_programs as programs
-from labkit.host.servers.contract import Status
+from labkit.host.servers.contract import Status, Stopped
 from labkit.host.servers.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
@@ -31,6 +31,9 @@ LONGEST_SOCKET = 90
 """Bytes of a folder's name that leave room for the socket's in its address (104 in all on macOS, 108 on Linux)."""
 
 START_SECONDS, STOP_SECONDS = 30, 20
+
+_STOPPING = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+"""What a server is sent until it is gone; only the first one stops it in order."""
 
 SETTINGS = {
     "max_prepared_transactions": "64",
@@ -97,9 +100,27 @@ class PostgresService:
         if self._named or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
-            self._stop(signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+            self._stop(*_STOPPING)
             self._keep_note("")
         return self.status()
+
+    def stop(self) -> Stopped:
+        """Stops the lab's own server in order. Raises `ServiceUnavailable` if it is not up, or did not stop so."""
+        status = self.status()
+        if status.state != "up" or status.pid is None:
+            raise ServiceUnavailable(
+                f"No PostgreSQL of the lab's own is up that could be stopped; it is {status.state}."
+            )
+        with durable.explained(self.folder), durable.locked(self.folder):
+            number = self._stop(*_STOPPING)
+            self._keep_note("")
+        # SIGQUIT and SIGKILL leave a recovery to the next start: that is a crash.
+        if number is not _STOPPING[0]:
+            raise ServiceUnavailable(
+                f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s of being asked, and was ended by force; "
+                f"look into {self._log}."
+            )
+        return Stopped([status.pid], number)
 
     def kill(self) -> list[int]:
         """SIGKILL to every process of the server, as a loss of the machine would end them all; gives their ids."""
@@ -290,8 +311,12 @@ class PostgresService:
             return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return []
 
-    def _stop(self, *signals: signal.Signals) -> None:
-        """SIGINT ends sessions and stops; SIGQUIT stops at once, to be recovered at the next start."""
+    def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
+        """Sends one signal after the other until the server is gone; the last one sent, None if there was no server.
+
+        SIGINT ends sessions and stops; SIGQUIT stops at once, to be recovered at the next start.
+        """
+        sent = None
         for number in signals:
             pid = self._pid()
             if pid is None or not self._is_ours(pid):
@@ -301,9 +326,11 @@ class PostgresService:
                 # goes on.
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, number)
+            sent = number
             with suppress(ServiceUnavailable):
                 wait(partial(self._is_gone, pid), STOP_SECONDS, "it does not stop")
         self._remove_stale()
+        return sent
 
     def _keep_note(self, address: str) -> None:
         """Tells stores in any process where the server is."""
