@@ -97,7 +97,7 @@ def find_chromium() -> Path | None:
 
 def _finding(
     name: str,
-    ok: bool,  # noqa: FBT001  # as in Finding
+    ok: bool,  # noqa: FBT001  # the order of the fields of Finding
     detail: str,
     remedy: str,
     *,

@@ -233,7 +233,7 @@ def test_what_makes_no_test_is_said_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.py").touch()
     with pytest.raises(InvalidInput, match=sentence):
-        pipeline_settings(**{"command": "true", **given})  # type: ignore[arg-type]
+        pipeline_settings(**{"command": "true", **given})  # type: ignore[arg-type]  # options by name, as the callee takes them
 
 
 def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(

@@ -52,7 +52,7 @@ def healthy(folder: Path, text: str, **more: object) -> tuple[list[Effect], Shap
     file.write_text(text + READ)
     with campaign(
         settings(f"{file}:sink", batches=2, **more), folder / "out"
-    ) as running:  # type: ignore[arg-type]
+    ) as running:  # type: ignore[arg-type]  # options by name, as the callee takes them
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
         assert [each.unknown for each in running.results if each.unknown] == []
         return running.log, running.shape, running.report().text()

@@ -48,7 +48,7 @@ def call(text: str, *, pid: int = 900, process: int = 900) -> Call:
 
 
 def named(texts: Sequence[str], **options: object) -> list[Effect]:
-    namer = Namer([FOLDER], **options)  # type: ignore[arg-type]
+    namer = Namer([FOLDER], **options)  # type: ignore[arg-type]  # options by name, as the callee takes them
     effects = [namer.name(call(text)) for text in texts]
     return [each for each in effects if each is not None]
 

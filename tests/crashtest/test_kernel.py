@@ -68,7 +68,7 @@ def test_eyes_are_known_by_name(
     file: Path, more: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        settings(f"{file}:start", **more)  # type: ignore[arg-type]
+        settings(f"{file}:start", **more)  # type: ignore[arg-type]  # options by name, as the callee takes them
     assert sentence in str(refused.value)
 
 

@@ -328,7 +328,7 @@ def test_a_model_that_keeps_too_much_is_noticed(
     )
 
     def generous(disk: disk_module.Disk, *words: object) -> None:
-        real(disk, *words)  # type: ignore[arg-type]
+        real(disk, *words)  # type: ignore[arg-type]  # whatever the real one is given
         disk._reach_the_disk(None)
 
     monkeypatch.setattr(disk_module.Disk, real.__name__, generous)

@@ -75,7 +75,7 @@ def leave_evidence(folder: Path, **other: Any) -> None:
     (folder / "reached-1.json").write_text(json.dumps(seen))
 
 
-leave_evidence.__test__ = False  # type: ignore[attr-defined]
+leave_evidence.__test__ = False  # type: ignore[attr-defined]  # any function may carry a mark
 
 
 def test_a_crash_with_all_its_evidence_counts(harness: Harness, run: Run) -> None:

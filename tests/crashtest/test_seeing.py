@@ -35,7 +35,7 @@ ROWS = (Seen(0, "k0", 1), Seen(1, "k1", 1))
 def logged(*kinds: Kind, **more: object) -> list[Logged]:
     """A log whose nth line ends at byte n; the effect of line n is by line 10 + n of the file."""
     return [
-        Logged(n, Effect(0, "call", n, kind, "t", 10 + n, **more))  # type: ignore[arg-type]
+        Logged(n, Effect(0, "call", n, kind, "t", 10 + n, **more))  # type: ignore[arg-type]  # options by name, as the callee takes them
         for n, kind in enumerate(kinds, start=1)
     ]
 

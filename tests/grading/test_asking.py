@@ -231,7 +231,7 @@ def test_a_state_that_no_judge_asks_for_is_noticed(
     def wears_out(
         connection: socket.socket,
         question: bytes,
-        asked: list[int] = [0],  # noqa: B006
+        asked: list[int] = [0],  # noqa: B006  # one list for all calls is the point: it counts them
     ) -> None:
         asked[0] += 1
         send(connection, b'{"plain": 1}' if asked[0] <= 4 else b'{"plain": 2}')

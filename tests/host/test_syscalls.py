@@ -58,18 +58,18 @@ def run(
         environment={**os.environ, MARK: str(folder)},
         output=folder.parent / f"{folder.name}.out",
         decide=keep,
-        **options,  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]  # options by name, as the callee takes them
     )
     return ended, calls
 
 
 def shell(folder: Path, text: str, **options: object) -> tuple[WatchedRun, list[Call]]:
-    return run(folder, ["sh", "-c", text], **options)  # type: ignore[arg-type]
+    return run(folder, ["sh", "-c", text], **options)  # type: ignore[arg-type]  # options by name, as the callee takes them
 
 
 def python(folder: Path, text: str, **options: object) -> tuple[WatchedRun, list[Call]]:
     program = textwrap.dedent(text)
-    return run(folder, [sys.executable, "-I", "-S", "-c", program], **options)  # type: ignore[arg-type]
+    return run(folder, [sys.executable, "-I", "-S", "-c", program], **options)  # type: ignore[arg-type]  # options by name, as the callee takes them
 
 
 def told(calls: Sequence[Call], folder: Path) -> list[str]:
@@ -290,7 +290,7 @@ def test_only_the_wanted_kinds_are_asked_about(place: Path) -> None:
 def server(family: int, address: object) -> Iterator[socket.socket]:
     """A server of this process, so outside of the command, that takes whatever comes."""
     with socket.socket(family, socket.SOCK_STREAM) as listening:
-        listening.bind(address)  # type: ignore[arg-type]
+        listening.bind(address)  # type: ignore[arg-type]  # its form depends on the family
         listening.listen()
 
         def take() -> None:
@@ -531,7 +531,7 @@ def watcher(place: Path, command: str, **options: object) -> subprocess.Popen[by
         [sys.executable, "-c", WATCHER, place, command],
         cwd=ROOT,
         stdout=subprocess.PIPE,
-        **options,  # type: ignore[call-overload]
+        **options,  # type: ignore[call-overload]  # options by name, as Popen takes them
     )
 
 

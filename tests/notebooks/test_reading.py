@@ -34,7 +34,7 @@ def long(count):
         ("| a | b |\n|---|---|\n| one. two. | three |\n\nText.", ["Text."]),
         ("```\nx = 1. Y = 2\n```\nText.", ["Text."]),
         ("<details><summary>Which one. Is right?</summary>The first. It is.</details>", ["The first.", "It is."]),
-        ("See [it](a.md) of Spark 4.2. `a/0` is (there.) *so* ... it is.", ["See it of Spark 4.2.", "Code is (there.)", "so ... it is."]),  # noqa: E501
+        ("See [it](a.md) of Spark 4.2. `a/0` is (there.) *so* ... it is.", ["See it of Spark 4.2.", "Code is (there.)", "so ... it is."]),  # noqa: E501  # a text and its sentences side by side
         ('> **Wrong.** "*It is so.*" It is not.', ["Wrong.", '"It is so."', "It is not."]),
         ("Choose a mode (`a`: `1`,\n`2`) for it (see `b`).", ["Choose a mode for it (see Code)."]),
         ("*Sources*: this\none. That one.\n\nText.", ["Text."]),

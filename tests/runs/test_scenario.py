@@ -158,7 +158,7 @@ def test_json_and_the_command_give_the_scenario_back(words: dict[str, object]) -
 
     class Noted(Scenario):
         @classmethod
-        def plan(cls, words):  # type: ignore[no-untyped-def,override]
+        def plan(cls, words):  # type: ignore[no-untyped-def,override]  # it only notes what it is given
             chosen.append(Scenario.plan(words))
             raise InvalidInput("enough")
 

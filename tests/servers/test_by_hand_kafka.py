@@ -130,7 +130,7 @@ def test_only_who_trusts_the_group_is_misled_by_it(
     lost: tuple[int, ...],
     duplicate: tuple[int, ...],
 ) -> None:
-    verdict = copy(broker, trusts=trusts, group_says=says).verdict  # type: ignore[arg-type]
+    verdict = copy(broker, trusts=trusts, group_says=says).verdict  # type: ignore[arg-type]  # the parameter is one of the allowed words
     assert (verdict.guarantee, verdict.lost, verdict.duplicate) == (
         guarantee,
         lost,

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -318,5 +318,7 @@ def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
         sessions: list[int] = json.loads(asking.stdout.readline())
         assert all(map(session_members, sessions))
         asking.kill()
-    gone: Callable[[], bool] = lambda: not any(map(session_members, sessions))  # noqa: E731
-    until(gone, f"the end of the sessions {sessions}")
+    until(
+        lambda: not any(map(session_members, sessions)),
+        f"the end of the sessions {sessions}",
+    )

@@ -103,7 +103,7 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
     text = io.TextIOWrapper(
         buffered, encoding, errors, newline, line_buffering=buffering == 1
     )
-    text.mode = mode  # type: ignore[misc]
+    text.mode = mode  # type: ignore[misc]  # the stubs call it read-only; `open` sets it, too
     return text
 
 

@@ -69,7 +69,7 @@ def instrument_sqlite(module: ModuleType) -> None:
     if getattr(plain, "recorded", False):
         return
 
-    class Cursor(module.Cursor):  # type: ignore[name-defined]
+    class Cursor(module.Cursor):  # type: ignore[name-defined]  # sqlite3, or what stands for it
         """A cursor that records."""
 
         def execute(self, sql: str, *rest: Any) -> Any:
@@ -88,7 +88,7 @@ def instrument_sqlite(module: ModuleType) -> None:
         return plain(*arguments, **named)
 
     connect.recorded = True  # type: ignore[attr-defined]  # a mark on a function
-    module.connect = functools.wraps(plain)(connect)  # type: ignore[attr-defined]
+    module.connect = functools.wraps(plain)(connect)  # type: ignore[attr-defined]  # the same module
 
 
 @functools.cache

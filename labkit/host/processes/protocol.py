@@ -170,7 +170,7 @@ class Conversation:
         """The events that are complete with this piece of a pipe. Raises `ProtocolError`."""
         for line in self._lines.feed(piece):
             try:
-                event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # a union of types
+                event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
             except wire.Unreadable as unreadable:
                 raise _refused(unreadable, f"the driver is {self.state}") from None
             if type(event) in self._forbidden:

@@ -42,7 +42,7 @@ class Guarded:
 
 
 def _decoded(line: bytes) -> Said:
-    said: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # a union of types
+    said: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
     return said
 
 

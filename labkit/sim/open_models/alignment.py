@@ -87,7 +87,7 @@ class OpenAlignment(Barriers):
         return self._report(
             state,
             which * self.settings.sources,
-            _copied(state.operators[which], which == self._sink),
+            _copied(state.operators[which], is_sink=which == self._sink),
         )
 
     def properties(self) -> Sequence[Property[State]]:
@@ -145,7 +145,7 @@ def _taken(
     )
 
 
-def _copied(operator: Operator, is_sink: bool) -> TaskStep:  # noqa: FBT001  # a fact
+def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
     """A task copies its state and passes the barrier on; the sink closes its transaction."""
     due = max(live(operator.at))
     after, rows = copy(operator, due, is_sink=is_sink)

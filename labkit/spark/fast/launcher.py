@@ -30,7 +30,7 @@ def main() -> None:
             # watches this process for that.
             connection.recv(1)
             return
-    os.execv(python, [python, *words])  # noqa: S606 - the same
+    os.execv(python, [python, *words])  # noqa: S606 - no shell is wanted
 
 
 main()

@@ -130,7 +130,7 @@ def _count(model: Barriers, which: int, operator: Operator, *, down: bool) -> Bo
             operator,
             "state",
             "counted",
-            *_gone(down, counted, _held(model, operator.state)),
+            *_gone(counted, _held(model, operator.state), down=down),
         )
     ]
     rows.append(
@@ -138,7 +138,7 @@ def _count(model: Barriers, which: int, operator: Operator, *, down: bool) -> Bo
             operator,
             "done",
             "copied for",
-            *_gone(down, f"checkpoint {operator.done}", ()),
+            *_gone(f"checkpoint {operator.done}", (), down=down),
         )
     )
     blocked = not down and any(
@@ -156,9 +156,10 @@ def _count(model: Barriers, which: int, operator: Operator, *, down: bool) -> Bo
 
 
 def _gone(
-    down: bool,  # noqa: FBT001  # a fact
     value: str,
     tokens: tuple[Token, ...],
+    *,
+    down: bool,
 ) -> tuple[str, tuple[Token, ...]]:
     if down:
         return "gone", ()
@@ -175,7 +176,10 @@ def _waits(operator: Operator, *, down: bool) -> str:
 def _sink(model: Barriers, operator: Operator, *, down: bool) -> Box:
     rows = [
         field(
-            operator, "state", "put out", *_gone(down, "", _held(model, operator.state))
+            operator,
+            "state",
+            "put out",
+            *_gone("", _held(model, operator.state), down=down),
         )
     ]
     if model.settings.transactional:
@@ -193,7 +197,7 @@ def _sink(model: Barriers, operator: Operator, *, down: bool) -> Box:
             operator,
             "done",
             "copied for",
-            *_gone(down, f"checkpoint {operator.done}", ()),
+            *_gone(f"checkpoint {operator.done}", (), down=down),
         )
     )
     kind = "two-phase commit" if model.settings.transactional else "append"

@@ -96,7 +96,7 @@ def finished(
     coordinator: Coordinator,
     number: int,
     task: int,
-    is_stored: bool,  # noqa: FBT001  # cached by position
+    is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
     """A task's part of a checkpoint is whole, and perhaps also stored and acknowledged."""
 
