@@ -1,6 +1,6 @@
 """What a batch costs in PostgreSQL: two_phase beside one plain transaction with the same rows, without Spark.
 
-Every batch goes the way of the foreachBatch door: two participants, each with the store opened for itself, write side
+Every batch goes the way of the foreachBatch adapter: two participants, each with the store opened for itself, write side
 by side as tasks do, the driver commits, the stores are closed. The ways take turns and begin in turn, so that a busy
 machine slows all of them; processor time is counted as well, since waiting for a busy machine is none.
 """

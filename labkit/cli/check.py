@@ -26,11 +26,11 @@ def check(
 
     Exit 0 when every exercise passes, 1 when one fails or is not attempted. The code runs as your own.
     """
-    from labkit.teach.exercises.moved import told
+    from labkit.teach.exercises.moved import sentence_on
     from labkit.teach.exercises.registry import EXERCISES, find
     from labkit.teach.exercises.standalone import checked
 
-    for sentence in filter(None, map(told, only or ())):
+    for sentence in filter(None, map(sentence_on, only or ())):
         print(sentence, file=sys.stderr)
     wanted = {find(name).name for name in only or EXERCISES}
     found = {

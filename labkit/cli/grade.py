@@ -135,7 +135,7 @@ def grade(
     from labkit.grading.gradebook import write_book
     from labkit.grading.sandbox.inside.jobs import Limits
     from labkit.grading.shards import Shard, drop, folder_of
-    from labkit.teach.exercises.moved import told as moved
+    from labkit.teach.exercises.moved import sentence_on as moved
 
     _check(isolation, workers, (cell_seconds, total_seconds))
     options = policy.options(

@@ -13,7 +13,7 @@ from labkit.cli.tables import show, table
 from labkit.cli.trace_file import read_trace
 from labkit.core.judge import Verdict
 from labkit.sim.explore import Violation, violations
-from labkit.sim.readers import told
+from labkit.sim.readers import reader_account
 from labkit.sim.scenarios import every, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, parse
 from labkit.sim.trace import replay as walk
@@ -74,7 +74,7 @@ def _outcome(walked: Replay) -> dict[str, Any]:
 
 def _told(walked: Replay) -> dict[str, object]:
     """What the walk's outside reader went through; nothing of a model without one."""
-    found = told(blueprint(walked.model.name), walked)
+    found = reader_account(blueprint(walked.model.name), walked)
     return {} if found is None else found.to_json()
 
 
@@ -112,7 +112,7 @@ def _print_replay(
     print_violations(broken)
     for name, fact in facts(walked).items():
         print(f"\n{say(name, fact)}")
-    found = told(blueprint(walked.model.name), walked)
+    found = reader_account(blueprint(walked.model.name), walked)
     for name, said in found.lines() if found else ():
         print(f"{name:<21} {said}")
     print(f"\nlabkit replay {walked.trace}")

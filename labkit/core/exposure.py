@@ -16,9 +16,13 @@ of a real run, steps of a simulated one. This module must not count anomalies, w
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.records import Observation, Record, Visibility
+
+if TYPE_CHECKING:
+    # Stores import this module for `Span`, and no store needs what explains a history.
+    from labkit.core.explanation import Explanation
 
 
 class Span(NamedTuple):
@@ -178,6 +182,22 @@ def exposure(
         ):
             keys[row.key].holding.append((earliest[row.offset], end))
     return Exposure({key: keys[key].ended(end) for key in sorted(keys)}, unit)
+
+
+def beside_verdict(
+    explanation: "Explanation | None", exposed: Exposure | None
+) -> list[tuple[str, str]]:
+    """What is to be said beside a verdict, each sentence with its name and without a full stop.
+
+    `breaks`: where the history leaves all failure-free runs, if the verdict does not say so already; `wrong`: for how
+    long readers could have seen that.
+    """
+    said = []
+    if explanation is not None and explanation.adds:
+        said.append(("breaks", explanation.because))
+    if exposed is not None and exposed.keys:
+        said.append(("wrong", exposed.sentence()))
+    return said
 
 
 class _Place(NamedTuple):

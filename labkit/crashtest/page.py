@@ -59,7 +59,7 @@ def page(report: Report) -> str:
 
 
 def _facts(report: Report) -> Iterator[str]:
-    yield report.door
+    yield report.adapter
     yield f"eyes: {SEEN_BY[report.eyes]}"
     yield f"the reader returns {report.shape}"
     yield str(report.summary.coverage)
@@ -78,7 +78,7 @@ def _why(report: Report) -> Iterator[str]:
     weakest, why = report.summary.weakest, report.diagnosis
     if weakest is not None:
         yield f"<p>{escape(weakest.title)}: {escape(weakest.because)}.</p>"
-        for _, said in weakest.told():
+        for _, said in weakest.beside_verdict():
             yield f"<p>{escape(sentence(said))}</p>"
     if why is not None:
         repair = f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})"
@@ -125,7 +125,7 @@ def _runs(results: Sequence[Result]) -> str:
 def _run(result: Result) -> str:
     axes = f" ({', '.join(result.violated)})" if result.violated else ""
     head = f"{_verdict(result.guarantee)} <code>{escape(result.id)}</code> {escape(result.title + axes)}"
-    told = [sentence(each) for _, each in result.told()]
+    told = [sentence(each) for _, each in result.beside_verdict()]
     said = [result.because, *told, *result.notes, *result.story]
     body = escape("\n".join(each for each in said if each))
     return f"<details><summary>{head}</summary><pre>{body}</pre></details>"

@@ -18,7 +18,7 @@ SHOWN = 5
 """Runs that the text lists for an axis."""
 
 
-class Asked(Protocol):
+class TestSettings(Protocol):
     """What a person asked for: a sink or a pipeline, and how much of it is to be tried."""
 
     @property
@@ -37,9 +37,9 @@ class Asked(Protocol):
 class Report:
     """One test."""
 
-    settings: Asked
-    door: str
-    """By which way rows go into what is under test: an adapter's name, or a command."""
+    settings: TestSettings
+    adapter: str
+    """How rows reach what is under test: the name of the adapter, or a command."""
     eyes: str
     """Who saw its effects and killed it, one of `labkit.crashtest.settings.EYES`."""
     shape: Shape
@@ -94,7 +94,7 @@ class Report:
         rows += [(axis, self._axis(axis)) for axis in AXES]
         if weakest is not None:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
-            rows += weakest.told()
+            rows += weakest.beside_verdict()
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [
@@ -113,7 +113,9 @@ class Report:
         ]
         rows += [("note", note) for note in self.notes]
         rows += [("repeat", self.replay())]
-        head = f"{self.settings.subject}, {self.door}; the reader returns {self.shape}."
+        head = (
+            f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
+        )
         body = "\n".join(f"{name:<17} {said}" for name, said in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
         told = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
@@ -142,7 +144,7 @@ class Report:
         weakest = summary.weakest
         return {
             "subject": str(self.settings.subject),
-            "door": self.door,
+            "door": self.adapter,
             "eyes": self.eyes,
             "reader_returns": self.shape.value,
             "guarantee": self.guarantee.value,

@@ -40,7 +40,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Told:
+class TokenReading:
     """What one reading tells of the input."""
 
     sample: Sample
@@ -65,15 +65,16 @@ class Readings:
 
     def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
         known = rows.expected()
-        self._told = [
-            Told(sample, tokens(sample.seen, shape, known)) for sample in samples
+        self._readings = [
+            TokenReading(sample, tokens(sample.seen, shape, known))
+            for sample in samples
         ]
         self._rows, self._shape = rows, shape
         self._batch_of = {
             row["id"]: batch.number for batch in rows.batches for row in batch.rows
         }
         ids = {number: rows.ids(number) for number in range(len(rows.batches))}
-        lives = keyed(self._told) if self.is_keyed else copies(self._told, ids)
+        lives = keyed(self._readings) if self.is_keyed else copies(self._readings, ids)
         self._lives = sorted(
             lives, key=lambda life: (life.born, life.order, life.token)
         )
@@ -97,7 +98,7 @@ class Readings:
 
     def _events(self) -> Iterator[Observation | Reading]:
         waiting = list(self._lives)
-        for number, each in enumerate(self._told):
+        for number, each in enumerate(self._readings):
             while waiting and waiting[0].born == number:
                 yield self._row(waiting.pop(0))
             if each.sample.moment:
@@ -122,11 +123,11 @@ class Readings:
 
     def end(self) -> Span | None:
         """When the last reading was made."""
-        last = self._told[-1].sample if self._told else None
+        last = self._readings[-1].sample if self._readings else None
         return None if last is None or last.until is None else Span(last.at, last.until)
 
     def _changed(self, number: int) -> Span | None:
-        return self._told[number].sample.changed()
+        return self._readings[number].sample.changed()
 
     def _row(self, life: Life) -> Observation:
         row = named(Record(*life.token), self._shape)
@@ -141,11 +142,11 @@ def history(
     return Readings(samples, rows, shape).history(delivered)
 
 
-def copies(told: Sequence[Told], ids: dict[int, set[int]]) -> list[Life]:
+def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
     """Every copy of every row that was ever seen. Of several copies the latest one goes first."""
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
-    for number, each in enumerate(told):
+    for number, each in enumerate(readings):
         for token in sorted(set(living) | set(each.tokens)):
             alive = living.setdefault(token, [])
             while len(alive) > each.tokens[token]:
@@ -172,16 +173,16 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
             ]
 
 
-def keyed(told: Sequence[Told]) -> list[Life]:
+def keyed(readings: Sequence[TokenReading]) -> list[Life]:
     """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted.
 
     A key that is there twice has one row too many, which no input explains: it gets a key of its own.
     """
     first, extra = [], []
-    for each in told:
+    for each in readings:
         kept, spare = _apart(each.tokens)
-        first.append(Told(each.sample, kept))
-        extra.append(Told(each.sample, spare))
+        first.append(TokenReading(each.sample, kept))
+        extra.append(TokenReading(each.sample, spare))
     return _latest(first) + _latest(extra)
 
 
@@ -198,11 +199,11 @@ def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
     return kept, spare
 
 
-def _latest(told: Sequence[Told]) -> list[Life]:
+def _latest(readings: Sequence[TokenReading]) -> list[Life]:
     shown: dict[str, int] = {}
     lives: list[Life] = []
-    last = {token.key for token in told[-1].tokens} if told else set()
-    for number, each in enumerate(told):
+    last = {token.key for token in readings[-1].tokens} if readings else set()
+    for number, each in enumerate(readings):
         for token in sorted(each.tokens):
             if token.key not in shown or lives[shown[token.key]].token != token:
                 shown[token.key] = len(lives)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from labkit.core.explanation import Explanation
-from labkit.core.exposure import Exposure
+from labkit.core.exposure import Exposure, beside_verdict
 from labkit.core.judge import Guarantee, Outcome, Verdict, satisfies
 from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
@@ -96,14 +96,9 @@ class Result:
         )
         return "; ".join([*reasons, self.verdict.because if self.verdict else ""])
 
-    def told(self) -> list[tuple[str, str]]:
-        """What is to be said beside the verdict, in sentences without full stops."""
-        said = []
-        if self.explanation is not None and self.explanation.adds:
-            said.append(("breaks", self.explanation.because))
-        if self.exposure is not None and self.exposure.keys:
-            said.append(("wrong", self.exposure.sentence()))
-        return said
+    def beside_verdict(self) -> list[tuple[str, str]]:
+        """What is to be said beside the verdict; see `labkit.core.exposure.beside_verdict`."""
+        return beside_verdict(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""

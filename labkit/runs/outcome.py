@@ -96,7 +96,7 @@ class Outcome:
             f"{self.label}: {verdict.guarantee}",
             f"  why      {verdict.because}",
             f"  seen     {self.seen}",
-            *(f"  {name:<8} {said}" for name, said in self.record.told()),
+            *(f"  {name:<8} {said}" for name, said in self.record.beside_verdict()),
         ]
         lines.append(
             f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})"

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from labkit.core.explanation import Explanation
-from labkit.core.exposure import Exposure
+from labkit.core.exposure import Exposure, beside_verdict
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation, Reading, Visibility
 from labkit.runs.layout import RunFolder
@@ -77,14 +77,9 @@ class RunRecord:
         """Every row that an outside reader could have seen, in the order in which it became visible."""
         return (event for event in self.events if isinstance(event, Observation))
 
-    def told(self) -> list[tuple[str, str]]:
-        """What is to be said beside the verdict: where it left all failure-free runs, and for how long that was seen."""
-        said = []
-        if self.explanation is not None and self.explanation.adds:
-            said.append(("breaks", self.explanation.because))
-        if self.exposure is not None and self.exposure.keys:
-            said.append(("wrong", self.exposure.sentence()))
-        return said
+    def beside_verdict(self) -> list[tuple[str, str]]:
+        """What is to be said beside the verdict; see `labkit.core.exposure.beside_verdict`."""
+        return beside_verdict(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
         """The run as `--json` prints it."""

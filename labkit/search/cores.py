@@ -45,7 +45,7 @@ class _Level(NamedTuple):
     is_last: bool
 
 
-class _Told(NamedTuple):
+class _Answer(NamedTuple):
     """What a searcher answers."""
 
     met: list[Found]
@@ -98,21 +98,21 @@ def _serve(
     shard = Shard(model, me, cores)
     try:
         while True:
-            verb, said = pickle.loads(pipe.recv_bytes())  # noqa: S301  # ours
+            verb, said = _read(pipe.recv_bytes())
             pipe.send_bytes(pickle.dumps(_ANSWERS[verb](shard, said, pipe.poll), -1))
     except (EOFError, OSError):
         return
 
 
-def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _Told:
+def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _Answer:
     shard.cut(len(level.orders))
     shard.claims.settle(level.settled)
     met = shard.meet(level.orders)
     unreached = [claim.name for claim in shard.claims.sometimes]
     if level.is_last:
-        return _Told(met, [], unreached, 0, {})
+        return _Answer(met, [], unreached, 0, {})
     ended, batches = shard.expand(level.ranks, poll)
-    return _Told(
+    return _Answer(
         met,
         ended,
         unreached,
@@ -124,7 +124,7 @@ def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _To
 def _admit(
     shard: Shard[Any], batches: list[tuple[int, bytes]], _poll: Callable[[], bool]
 ) -> bytes:
-    read = [(sender, pickle.loads(batch)) for sender, batch in batches]  # noqa: S301  # ours
+    read = [(sender, _read(batch)) for sender, batch in batches]
     return shard.admit(read).tobytes()
 
 
@@ -182,13 +182,13 @@ class Searchers(Generic[StateT]):
         stopped = ""
         while True:
             ranks = _ranked(orders)
-            told = self._look_and_expand(orders, ranks, is_last=bool(stopped))
+            answers = self._look_and_expand(orders, ranks, is_last=bool(stopped))
             unique, generated, depth = self._progress
             if stopped or self._is_told_to_stop:
-                generated += sum(each.generated for each in told)
+                generated += sum(each.generated for each in answers)
                 self._progress = Progress(unique, generated, depth)
                 break
-            orders = self._admit(told)
+            orders = self._admit(answers)
             if unique + sum(map(len, orders)) >= max_states:
                 stopped = f"{max_states} states were reached"
                 last = _last_rank(orders, max_states - unique)
@@ -197,8 +197,8 @@ class Searchers(Generic[StateT]):
                 generated += sum(self._ask("generated", before))
             else:
                 last = None
-                generated += sum(each.generated for each in told)
-            self._note_ends(told, last)
+                generated += sum(each.generated for each in answers)
+            self._note_ends(answers, last)
             more = sum(map(len, orders))
             self._progress = Progress(unique + more, generated, depth + bool(more))
             if not more:
@@ -211,43 +211,43 @@ class Searchers(Generic[StateT]):
         ranks: Sequence["array[int]"],
         *,
         is_last: bool,
-    ) -> list[_Told]:
+    ) -> list[_Answer]:
         settled = frozenset(found.claim for _, found in self._found)
         reached = {
             claim.name
             for claim in self.model.properties()
             if claim.mood is Mood.SOMETIMES and claim.name not in self._unreached
         }
-        told: list[_Told] = self._ask(
+        answers: list[_Answer] = self._ask(
             "level",
             [
                 _Level(own, rank, settled | reached, is_last)
                 for own, rank in zip(orders, ranks, strict=True)
             ],
         )
-        met = _first(told, lambda each: each.met)
+        met = _first(answers, lambda each: each.met)
         self._found += [
             met[claim.name] for claim in self.model.properties() if claim.name in met
         ]
-        self._unreached.intersection_update(*(each.unreached for each in told))
-        return told
+        self._unreached.intersection_update(*(each.unreached for each in answers))
+        return answers
 
-    def _admit(self, told: Sequence[_Told]) -> list["array[int]"]:
+    def _admit(self, answers: Sequence[_Answer]) -> list["array[int]"]:
         """Hands each searcher what the others reached of its states; the orders of its states of the next level."""
         batches = [
             [
                 (sender, each.batches[me])
-                for sender, each in enumerate(told)
+                for sender, each in enumerate(answers)
                 if me in each.batches
             ]
-            for me in range(len(told))
+            for me in range(len(answers))
         ]
         return [array("Q", orders) for orders in self._ask("admit", batches)]
 
-    def _note_ends(self, told: Sequence[_Told], last: int | None) -> None:
+    def _note_ends(self, answers: Sequence[_Answer], last: int | None) -> None:
         """Keeps of each claim the first end that breaks it, as long as it is not behind the last rank that counts."""
         names = [claim.name for claim in self.model.properties()]
-        ended = _first(told, lambda each: each.ended).values()
+        ended = _first(answers, lambda each: each.ended).values()
         self._found += sorted(
             (found for found in ended if last is None or found[1].order <= last),
             key=lambda found: (found[1].order, names.index(found[1].claim)),
@@ -314,7 +314,7 @@ class Searchers(Generic[StateT]):
 
     def _receive(self, me: int) -> Any:
         try:
-            return pickle.loads(self._pipes[me].recv_bytes())  # noqa: S301  # ours
+            return _read(self._pipes[me].recv_bytes())
         except (EOFError, OSError):
             raise self._died(me) from None
 
@@ -327,6 +327,11 @@ class Searchers(Generic[StateT]):
             f"a searcher, process {process.pid}, has ended with {how}, and its states are gone: "
             "search again, with fewer --cores or --max-states if it was memory that ran out."
         )
+
+
+def _read(pickled: bytes) -> Any:
+    """What another process of this search has pickled."""
+    return pickle.loads(pickled)  # noqa: S301  # only forked searchers and their parent hold the ends of these pipes
 
 
 def _ranked(orders: Sequence["array[int]"]) -> list["array[int]"]:
@@ -345,11 +350,11 @@ def _up_to(orders: "array[int]", last: int) -> "array[int]":
 
 
 def _first(
-    told: Sequence[_Told], of: Callable[[_Told], list[Found]]
+    answers: Sequence[_Answer], of: Callable[[_Answer], list[Found]]
 ) -> dict[str, tuple[int, Found]]:
     """Of each claim that somebody saw broken the first state, with its searcher."""
     first: dict[str, tuple[int, Found]] = {}
-    for me, each in enumerate(told):
+    for me, each in enumerate(answers):
         for found in of(each):
             known = first.get(found.claim)
             if known is None or found.order < known[1].order:

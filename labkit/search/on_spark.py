@@ -82,7 +82,7 @@ class _Sent(NamedTuple):
     ended: list[tuple[str, Any]]
 
 
-class _Told(NamedTuple):
+class _Answer(NamedTuple):
     """What one task of the second kind answers."""
 
     fresh: int
@@ -141,7 +141,7 @@ class Levels:
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
         self._packer = Packer(model)
-        self._told = [0] * self._packer.width
+        self._published = [0] * self._packer.width
         self._found: list[tuple[str, Any, int]] = []
         self._unreached = {
             claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES
@@ -153,15 +153,15 @@ class Levels:
         """All levels, until one is empty or a limit is reached. Raises `JobFailed`."""
         progress, stopped = Progress(self._begin(), 0, 0), ""
         while not stopped:
-            told = self._expand(progress.depth)
+            answers = self._expand(progress.depth)
             unique, generated, depth = progress
-            fresh = sum(each.fresh for each in told)
-            generated += sum(each.generated for each in told)
+            fresh = sum(each.fresh for each in answers)
+            generated += sum(each.generated for each in answers)
             progress = Progress(unique + fresh, generated, depth + bool(fresh))
-            self._note(told, depth)
+            self._note(answers, depth)
             if not fresh:
                 break
-            for field, value in (each for one in told for each in one.unknown):
+            for field, value in (each for one in answers for each in one.unknown):
                 self._packer.learn(field, value)
             self._tell_codes(progress.depth)
             if progress.unique >= max_states:
@@ -187,38 +187,38 @@ class Levels:
         return 1
 
     def _tell_codes(self, level: int) -> None:
-        self._told, news = self._packer.news(self._told)
+        self._published, news = self._packer.news(self._published)
         _write(_file(self.search, "codes", level), news)
 
-    def _expand(self, level: int) -> list[_Told]:
+    def _expand(self, level: int) -> list[_Answer]:
         """One job: the states of a level are expanded, and those of the next one written."""
         parts = self.search.parts
         settled = frozenset(name for name, _, _ in self._found)
         step = _Step(level, settled, frozenset(self._unreached))
         with failures_in_one_sentence("Spark gave the search up"):
-            told: list[_Told] = (
+            answers: list[_Answer] = (
                 self.context.parallelize(range(parts), parts)
                 .flatMap(partial(_expanded, self.search, step))
                 .partitionBy(parts, int)
                 .mapPartitionsWithIndex(partial(_admitted, self.search, step))
                 .collect()
             )
-        return told
+        return answers
 
-    def _note(self, told: Sequence[_Told], level: int) -> None:
+    def _note(self, answers: Sequence[_Answer], level: int) -> None:
         """Keeps of each claim one state that breaks it; an end stands one level before what was met."""
         for claim in self.model.properties():
             for depth, each in ((level, "ended"), (level + 1, "met")):
                 states = (
                     state
-                    for one in told
+                    for one in answers
                     for name, state in getattr(one, each)
                     if name == claim.name
                 )
                 if (state := next(states, None)) is not None:
                     self._found.append((claim.name, state, depth))
                     break
-        for one in told:
+        for one in answers:
             self._unreached.intersection_update(one.unreached)
 
     def _result(self, progress: Progress, stopped: str) -> Exploration:
@@ -337,7 +337,7 @@ def _admitted(
     step: _Step,
     part: int,
     sent: Iterable[tuple[int, _Sent]],
-) -> Iterator[_Told]:
+) -> Iterator[_Answer]:
     """Writes the states of a part that are new, in an order that does not depend on who sent first."""
     tools = _tools(search).at(step.level)
     received = sorted((each for _, each in sent), key=lambda each: each.sender)
@@ -361,7 +361,7 @@ def _admitted(
     ]
     claims.meet([*map(tools.packer.unpack, numbers), *states])
     unknown = {each: None for state in states for each in tools.packer.unknown(state)}
-    yield _Told(
+    yield _Answer(
         len(numbers) + len(states),
         sum(each.generated for each in received),
         [end for each in received for end in each.ended],
@@ -384,4 +384,4 @@ def _write(path: Path, said: Any) -> None:
 
 
 def _read(path: Path) -> Any:
-    return pickle.loads(path.read_bytes())  # noqa: S301  # ours
+    return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made

@@ -10,7 +10,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from labkit.core.explanation import Explanation, explain
-from labkit.core.exposure import Exposure, Sight, Span, exposure
+from labkit.core.exposure import (
+    Exposure,
+    Sight,
+    Span,
+    beside_verdict,
+    exposure,
+)
 from labkit.core.records import History, Observation, Record, Visibility
 from labkit.sim.blueprint import Blueprint
 from labkit.sim.walk import Replay
@@ -18,18 +24,15 @@ from labkit.sim.walk import Replay
 STEPS = "steps"
 
 
-class Told(NamedTuple):
+class ReaderAccount(NamedTuple):
     """What there is to say of a walk beside its verdict."""
 
     explanation: Explanation
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Both as sentences, without full stops; the explanation where it adds something."""
-        said = [("breaks", self.explanation.because)] * self.explanation.adds
-        return (
-            [*said, ("wrong", self.exposure.sentence())] if self.exposure.keys else said
-        )
+        """Both as sentences; see `labkit.core.exposure.beside_verdict`."""
+        return beside_verdict(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
@@ -39,7 +42,9 @@ class Told(NamedTuple):
         }
 
 
-def told(blueprint: Blueprint[Any, Any], walk: Replay) -> Told | None:
+def reader_account(
+    blueprint: Blueprint[Any, Any], walk: Replay
+) -> ReaderAccount | None:
     """What the outside reader of a walk went through; None where the model has no such reader."""
     if blueprint.history is None or blueprint.expected is None:
         return None
@@ -55,7 +60,7 @@ def told(blueprint: Blueprint[Any, Any], walk: Replay) -> Told | None:
         found = replace(found, at=f"at step {steps.came[_bare(found.row)][nth - 1]}")
     rows = [each for each in events if isinstance(each, Observation)]
     is_told = blueprint.tells_when_written(walk)
-    return Told(found, steps.exposure(expected, rows, last, is_told=is_told))
+    return ReaderAccount(found, steps.exposure(expected, rows, last, is_told=is_told))
 
 
 def _bare(event: object) -> object:

@@ -27,7 +27,7 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.core.failpoints import Order, Strategy, orders
 from labkit.sinks import SINKS, check_capability
 from labkit.spark.adapters.data_source import OPTION, LabkitSink, SinkOptions
-from labkit.spark.adapters.foreach_batch import BatchDoor
+from labkit.spark.adapters.foreach_batch import ForeachBatchAdapter
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new_query
 from labkit.spark.cluster import check_speculation
 from labkit.spark.master import retries
@@ -235,7 +235,7 @@ def launch(
         opened = _for_attempts(opened, frame.sparkSession)
         writer = writer.format("labkit").option(OPTION, opened.options.to_text())
     else:
-        writer = writer.foreachBatch(BatchDoor(opened.options))
+        writer = writer.foreachBatch(ForeachBatchAdapter(opened.options))
     query = LabQuery(
         opened, (writer if endless else writer.trigger(availableNow=True)).start()
     )

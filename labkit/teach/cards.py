@@ -68,7 +68,10 @@ def of_walk(walk: "Walk") -> Card:
         ),
         *([para(sentence(verdict.because))] if verdict else []),
         items(facts) if facts else Html(),
-        *(para(sentence(said)) for _, said in (walk.told.lines() if walk.told else ())),
+        *(
+            para(sentence(said))
+            for _, said in (walk.reader_account.lines() if walk.reader_account else ())
+        ),
         *_claims(verdict, broken),
         fold("Step through this run", code(f'lab.show("{walk.trace}")')),
         title=f"A simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps",

@@ -28,7 +28,7 @@ from labkit.sim.explore import MAX_STATES, Exploration, violations
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.parameters import chosen
-from labkit.sim.readers import Told, told
+from labkit.sim.readers import ReaderAccount, reader_account
 from labkit.sim.scenarios import Fact, facts, find, say
 from labkit.sim.trace import Replay, Trace, blueprint, make, parse
 from labkit.sim.trace import replay as play
@@ -111,32 +111,35 @@ class Walk:
         return verdict
 
     @cached_property
-    def told(self) -> Told | None:
+    def reader_account(self) -> ReaderAccount | None:
         """Where this run leaves all failure-free ones, and for how many steps; None where no reader notes rows."""
-        return told(blueprint(self.walk.model.name), self.walk)
+        return reader_account(blueprint(self.walk.model.name), self.walk)
 
     @property
     def explanation(self) -> Explanation:
         """What failure-free runs have to say of this one. Raises `InvalidInput` where no reader notes rows."""
-        return self._told().explanation
+        return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
         """For how many steps readers could have read something wrong. Raises `InvalidInput` as `explanation` does."""
-        return self._told().exposure
+        return self._account().exposure
 
-    def _told(self) -> Told:
-        if self.told is None:
+    def _account(self) -> ReaderAccount:
+        if self.reader_account is None:
             raise InvalidInput(
                 f"{self.walk.model.name} has no outside reader that notes the order of rows."
             )
-        return self.told
+        return self.reader_account
 
     def __str__(self) -> str:
         """The whole outcome; not the steps, which are for `lab.show`."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
         lines += [
-            f"{name}: {said}" for name, said in (self.told.lines() if self.told else ())
+            f"{name}: {said}"
+            for name, said in (
+                self.reader_account.lines() if self.reader_account else ()
+            )
         ]
         lines += [
             f"VIOLATED {name}: {because}" for name, because in self.violated.items()

@@ -14,7 +14,7 @@ from labkit.crashtest.configured import (
     guarantee_named,
 )
 from labkit.crashtest.harness import reader as reading
-from labkit.crashtest.harness.driver import told
+from labkit.crashtest.harness.driver import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import check_store
 from labkit.crashtest.harness.subject import Adapter, Subject, examine, module_name
@@ -96,8 +96,8 @@ def test_what_the_sink_raised_is_found_in_what_spark_makes_of_it() -> None:
         "sqlite3.IntegrityError: UNIQUE: id\n"
         "\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)"
     )
-    assert told(Exception(text)) == "IntegrityError: UNIQUE: id"
-    assert told(ValueError("no traceback in it")) == "no traceback in it"
+    assert sentence_of(Exception(text)) == "IntegrityError: UNIQUE: id"
+    assert sentence_of(ValueError("no traceback in it")) == "no traceback in it"
 
 
 def test_what_the_jvm_raised_is_told_with_its_cause() -> None:
@@ -107,7 +107,7 @@ def test_what_the_jvm_raised_is_told_with_its_cause() -> None:
         ": org.apache.spark.SparkException: no such catalog\n\tat org.apache.Spark.run(Spark.java:1)\n"
         "Caused by: java.lang.ClassNotFoundException: org.postgresql.Driver\n\tat java.Base\n"
     )
-    assert told(Exception(text)) == (
+    assert sentence_of(Exception(text)) == (
         "Py4JJavaError: An error occurred while calling o67.sql. org.apache.spark.SparkException: no such catalog; "
         "caused by java.lang.ClassNotFoundException: org.postgresql.Driver"
     )
@@ -162,7 +162,7 @@ def test_one_sink_and_its_reader_must_be_named(
     more: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        settings(**more)  # type: ignore[arg-type]
+        settings(**more)  # type: ignore[arg-type]  # options by name, as the callee takes them
     assert sentence in str(refused.value)
 
 

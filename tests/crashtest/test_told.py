@@ -50,7 +50,7 @@ def result(folder: Path, samples: Sequence[Sample], rows: Rows = ROWS) -> Result
     folder.mkdir(parents=True, exist_ok=True)
     begin = Effect(0, "call", 0, Kind.BEGIN, "", 0).to_json()
     lines = [json.dumps({**begin, "at": at}) + "\n" for at in (1002.0, 1009.0)]
-    run = Run("a", "A", folder, rows, Watched(samples))  # type: ignore[arg-type]
+    run = Run("a", "A", folder, rows, Watched(samples))  # type: ignore[arg-type]  # of a watcher, only the samples are read once it is over
     run.log.write_text("".join(lines))
     return judged(Job("a", "A", Group.CRASH, ()), run, Shape.ROWS, resets=True)
 
@@ -104,7 +104,7 @@ def test_a_reading_without_moments_says_nothing_of_seconds(tmp_path: Path) -> No
 
 def test_a_run_without_a_flaw_has_nothing_to_explain(tmp_path: Path) -> None:
     found = result(tmp_path, [*READ_TWICE[:3], sample(1030.0, ALL, "end", 1029.0)])
-    assert [name for name, _ in found.told()] == ["wrong"]
+    assert [name for name, _ in found.beside_verdict()] == ["wrong"]
 
 
 def test_text_page_and_json_say_both(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_text_page_and_json_say_both(tmp_path: Path) -> None:
     report = sink_report(
         settings(f"{file}:sink"), Adapter.BATCH, Shape.ROWS, summary, []
     )
-    told = dict(found.told())
+    told = dict(found.beside_verdict())
     for name in ("breaks", "wrong"):
         assert f"\n{name:<17} {told[name]}\n" in report.text()
     assert "could have read a wrong value for 9.500 to 11.500 s up to the end" in page(

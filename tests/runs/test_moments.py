@@ -90,7 +90,7 @@ def crashed(folder: Path, rows: list[Observation]) -> run.Run:
 
 def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
     outcome = judged(crashed(tmp_path, [*ROWS, ROWS[0]]))
-    said = dict(outcome.record.told())
+    said = dict(outcome.record.beside_verdict())
     assert re.search(r"after crash 1, (at|between) \d+\.\d\d ", said["breaks"])
     assert said["breaks"].endswith(
         "offset 0 ('hello' = 1), written by attempt 1 of batch 0, comes a second time"
@@ -121,7 +121,7 @@ def test_a_run_without_a_failure_says_nothing_of_failure_free_runs(
     tmp_path: Path,
 ) -> None:
     outcome = judged(crashed(tmp_path, ROWS))
-    assert list(dict(outcome.record.told())) == ["wrong"]
+    assert list(dict(outcome.record.beside_verdict())) == ["wrong"]
     assert "no key showed a wrong value" in str(outcome)
 
 
@@ -141,7 +141,7 @@ def test_what_was_pre_committed_at_a_crash_has_waited_since(
     found = ended(tmp_path, [])
     store = open_store("files", found.folder.store("files"))
     for number in (1, 2):
-        transaction = store.begin(Handle("q", 0, 0, number, 1))  # type: ignore[attr-defined]
+        transaction = store.begin(Handle("q", 0, 0, number, 1))  # type: ignore[attr-defined]  # a store that is tried here can do it
         transaction.write(ROWS[0])
         transaction.prepare()
     store.close()

@@ -8,7 +8,7 @@ from labkit.cli.replay import run_replay
 from labkit.core.exposure import KeyExposure, Span
 from labkit.core.judge import Guarantee, Outcome
 from labkit.core.verdict import LISTS
-from labkit.sim.readers import told
+from labkit.sim.readers import reader_account
 from labkit.sim.scenarios import every
 from labkit.sim.trace import blueprint, replay
 from labkit.teach.study import Walk, simulate
@@ -25,7 +25,7 @@ def walk_of(name: str) -> Walk:
 @pytest.mark.parametrize("name", TOLD)
 def test_every_scenario_with_a_reader_is_told_as_the_judge_judges_it(name: str) -> None:
     walk = walk_of(name)
-    found = walk.told
+    found = walk.reader_account
     assert found is not None
     clean = walk.verdict.guarantee is Guarantee.EXACTLY_ONCE and not any(
         getattr(walk.verdict, anomaly) for anomaly in LISTS
@@ -87,7 +87,7 @@ def test_a_log_of_the_sink_holds_back_for_nobody_knows_how_long() -> None:
 
 def test_a_model_without_a_reader_has_nothing_to_say() -> None:
     walk = replay(every()["two_phase_commit.nothing_fails"].trace)
-    assert told(blueprint("two_phase_commit"), walk) is None
+    assert reader_account(blueprint("two_phase_commit"), walk) is None
 
 
 def test_the_command_line_says_both(capsys: pytest.CaptureFixture[str]) -> None:

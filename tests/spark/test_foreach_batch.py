@@ -1,4 +1,4 @@
-"""The foreachBatch door without Spark: what it is handed, what it writes, and what a replayed batch does to it."""
+"""The foreachBatch adapter without Spark: what it is handed, what it writes, and what a replayed batch does to it."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from labkit.core.records import History, Observation, Reading
 from labkit.runs.counting import Totals, words
 from labkit.sinks.idempotent import IdempotentSink
 from labkit.spark.adapters.data_source import SinkOptions
-from labkit.spark.adapters.foreach_batch import PARTICIPANTS, BatchDoor, deal
+from labkit.spark.adapters.foreach_batch import PARTICIPANTS, ForeachBatchAdapter, deal
 
 TEXT = ["hello world, hello", "World! it's me", "hello 'again' and again"]
 """One line a batch."""
 
 
 class Frame:
-    """What `totals` hands over for one batch: the table that the door asks for."""
+    """What `totals` hands over for one batch: the table that the adapter asks for."""
 
     def __init__(self, batch: int) -> None:
         totals = Counter(word for line in TEXT[: batch + 1] for word in words(line))
@@ -51,7 +51,7 @@ def run(
             PARTICIPANTS,
         )
         list(options.coordinator().recover(batch - 1 if batch else None))
-        BatchDoor(options)(Frame(batch), batch)
+        ForeachBatchAdapter(options)(Frame(batch), batch)
         options.coordinator().commit_log_durable(batch)
     count = Totals(folder / "text", 1)
     store = options.coordinator().sink.store
@@ -94,7 +94,7 @@ def test_a_replayed_batch_counts_as_the_strategy_lets_it(
 
 def add_up(sink: IdempotentSink, handle: object, rows: Iterator[Observation]) -> None:
     """An upsert that adds: n = n + what this batch brought."""
-    known = Counter({row.key: row.value for row in sink.store.history()})  # type: ignore[attr-defined]
+    known = Counter({row.key: row.value for row in sink.store.history()})  # type: ignore[attr-defined]  # a store that is tried here can do it
     for row in rows:
         brought = words(TEXT[row.batch]).count(row.key)
         sink.store.upsert(row._replace(value=known[row.key] + brought))

@@ -183,7 +183,7 @@ def _check(harness: Harness, start: Start) -> None:
     """Raises `InvalidInput` for a command that fails, or never ends, without a crash."""
     if start.over is Over.ENDED and start.watched.status != 0:
         raise InvalidInput(
-            f"--command: without any crash {harness.told(start)}; make it run once by hand first."
+            f"--command: without any crash {harness.ending_of(start)}; make it run once by hand first."
         )
     if start.over is Over.STALLED:
         missing = "rows of --expected were still missing then"
@@ -191,7 +191,7 @@ def _check(harness: Harness, start: Start) -> None:
             "one that never ends needs --expected, so that its end is known by its rows"
         )
         raise InvalidInput(
-            f"--command: without any crash {harness.told(start)}; {needed if harness.wanted is None else missing}."
+            f"--command: without any crash {harness.ending_of(start)}; {needed if harness.wanted is None else missing}."
         )
 
 

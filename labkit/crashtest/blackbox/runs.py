@@ -207,7 +207,7 @@ class Harness:
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
         """Keeps the evidence of a crash. Raises `JobFailed` if the crash is not proven."""
         if not reached(start, at):
-            raise JobFailed(f"{NEVER_REACHED}: {self.told(start)}")
+            raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
         if emptied is None or emptied.left:
             raise JobFailed(
@@ -215,7 +215,7 @@ class Harness:
             )
         run.crashes.append(evidence(start, at))
 
-    def told(self, start: Start) -> str:
+    def ending_of(self, start: Start) -> str:
         """How a start ended, in words."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
@@ -228,11 +228,11 @@ class Harness:
         start = self.start(run)
         if self._failed(start):
             run.notes.append(
-                f"after the crash {self.told(start)}; it was started once more"
+                f"after the crash {self.ending_of(start)}; it was started once more"
             )
             start = self.start(run)
         if self._failed(start):
-            run.stuck = self.told(start)
+            run.stuck = self.ending_of(start)
         elif start.over is Over.ENDED and self.settle():
             self._once_more(run)
         self.look(run, "end")
@@ -242,7 +242,7 @@ class Harness:
         run.notes.append(ONCE_MORE)
         start = self.start(run)
         if self._failed(start):
-            run.stuck = self.told(start)
+            run.stuck = self.ending_of(start)
         self.settle()
 
     def _failed(self, start: Start) -> bool:

@@ -179,11 +179,13 @@ class Entry(NamedTuple):
             "checkpointLocation", checkpoint
         )
         if self.adapter is Adapter.BATCH:
-            adapter = adapters.BatchDoor(self.ticket, self.name)
+            adapter = adapters.ForeachBatchAdapter(self.ticket, self.name)
             return writer.foreachBatch(adapter).start()
         if self.adapter is Adapter.WRITER:
-            return writer.foreach(adapters.WriterDoor(self.ticket, self.name)).start()
-        register(spark, adapters.SourceDoor)
+            return writer.foreach(
+                adapters.ForeachWriterAdapter(self.ticket, self.name)
+            ).start()
+        register(spark, adapters.DataSourceAdapter)
         ours = {
             adapters.TICKET: adapters.as_option(self.ticket),
             adapters.NAME: self.name,
@@ -253,7 +255,7 @@ def run(launch: Launch) -> None:
     """Warms the session up, then runs the queries of one order after another, until this process is ended."""
     from labkit.spark.session import start_session
 
-    recorder.told = say_reached
+    recorder.on_reach = say_reached
     task = wire.decode(launch.task, DriverTask)
     os.chdir(task.cwd)
     scratch = Path(launch.scratch)
@@ -302,11 +304,11 @@ def _failing(name: str) -> Iterator[None]:
     except Exception as error:
         print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
         ours = isinstance(error, Hung | InvalidInput)
-        because = str(error) if ours else told(error)
+        because = str(error) if ours else sentence_of(error)
         report(Failed(name, because, 64 if ours else 1))
 
 
-def told(error: Exception) -> str:
+def sentence_of(error: Exception) -> str:
     """The error of the user's code in one sentence, out of the many lines in which Spark wraps it."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:

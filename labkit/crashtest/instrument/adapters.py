@@ -38,7 +38,7 @@ def ready(ticket: Ticket) -> None:
     install.install()
 
 
-class BatchDoor:
+class ForeachBatchAdapter:
     """The adapter of a foreachBatch function; runs in the driver."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
@@ -51,7 +51,7 @@ class BatchDoor:
             self._function(frame, batch)
 
 
-class WriterDoor:
+class ForeachWriterAdapter:
     """The adapter of a ForeachWriter, or of a function of a row; runs in tasks, a fresh copy in each."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
@@ -90,7 +90,7 @@ def _copied(writer: Any) -> Any:
     return writer if inspect.isfunction(writer) else copy.deepcopy(writer)
 
 
-class SourceDoor(DataSource):
+class DataSourceAdapter(DataSource):
     """The adapter of a Python Data Source with a stream writer."""
 
     @classmethod
@@ -112,9 +112,9 @@ class SourceDoor(DataSource):
         source = find(Subject(ticket.file, name))(theirs)
         writer = source.streamWriter(schema, overwrite)
         kind = (
-            ArrowStreamDoor
+            ArrowStreamWriterAdapter
             if isinstance(writer, DataSourceStreamArrowWriter)
-            else StreamDoor
+            else StreamWriterAdapter
         )
         return kind(ticket, writer)
 
@@ -153,11 +153,11 @@ class _RecordedWriter:
         self._writer.abort(messages, batchId)
 
 
-class StreamDoor(_RecordedWriter, DataSourceStreamWriter):
+class StreamWriterAdapter(_RecordedWriter, DataSourceStreamWriter):
     """The adapter of a writer of rows."""
 
 
-class ArrowStreamDoor(_RecordedWriter, DataSourceStreamArrowWriter):
+class ArrowStreamWriterAdapter(_RecordedWriter, DataSourceStreamArrowWriter):
     """The adapter of a writer of record batches."""
 
 

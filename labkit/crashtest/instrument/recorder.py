@@ -91,7 +91,7 @@ class Recorder:
         self._ended: Call | None = None
         self._asker = Asker()
         self._of_task: tuple[object, Call] | None = None
-        self.told: Callable[[Ticket], None] = lambda _ticket: None
+        self.on_reach: Callable[[Ticket], None] = lambda _ticket: None
         """Called when a point is reached, before this process stops: a driver's main loop will not run any more."""
 
     @contextmanager
@@ -235,7 +235,7 @@ class Recorder:
             and ticket.armed.is_here(effect, side)
             and record_hit(ticket, effect.kind)
         ):
-            self.told(ticket)
+            self.on_reach(ticket)
             stop(ticket)
 
 

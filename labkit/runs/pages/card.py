@@ -82,7 +82,7 @@ def card(record: RunRecord) -> Card:
 
 def _wrong(record: RunRecord) -> list[Html]:
     """For how long a reader could have read something wrong; not in the plain text, which is the same in every run."""
-    said = dict(record.told()).get("wrong")
+    said = dict(record.beside_verdict()).get("wrong")
     return [para(sentence(said), kind="lkc-under")] if said else []
 
 
@@ -181,9 +181,9 @@ def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:
-    told = dict(record.told())
+    beside = dict(record.beside_verdict())
     judged = [record.verdict.because]
-    judged += [told["breaks"]] if "breaks" in told else []
+    judged += [beside["breaks"]] if "breaks" in beside else []
     yield fold("What the judge says", *(para(sentence(said)) for said in judged))
     if record.crashes:
         yield fold(

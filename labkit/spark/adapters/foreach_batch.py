@@ -26,7 +26,7 @@ PARTICIPANTS = 2
 """Transactions that the rows of a batch are dealt to: as few as a commit with a middle needs, since each is synced."""
 
 
-class BatchDoor:
+class ForeachBatchAdapter:
     """Called by Spark with every micro-batch, in the driver, and again with the same batch after a crash."""
 
     def __init__(self, options: SinkOptions) -> None:

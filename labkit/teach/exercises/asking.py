@@ -45,7 +45,7 @@ class Asker:
         """Every different question with its answer, in the order in which they were asked."""
         return list(self._known.values())
 
-    def told(self, *arguments: Plain) -> str:
+    def with_answer(self, *arguments: Plain) -> str:
         """A question with its answer, for a sentence."""
         return f"{self.call(*arguments)} answered {shown(self(*arguments))}"
 

@@ -53,12 +53,12 @@ def _decided(
     reads, copies = said["read"], said["copy"]
     if type(copies) is not bool or type(reads) is not list:
         raise Unusable(
-            f'{ask.told(*question)}: "read" must be a list of inputs, and "copy" True or False.'
+            f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.'
         )
     read = [each for each in reads if type(each) is int and 0 <= each < inputs]
     if len(read) != len(reads):
         raise Unusable(
-            f'{ask.told(*question)}: "read" may hold the inputs 0 to {inputs - 1}.'
+            f'{ask.with_answer(*question)}: "read" may hold the inputs 0 to {inputs - 1}.'
         )
     return read, copies
 
@@ -115,7 +115,7 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
         elif not copies and not still <= set(read):
             wrong = "it does not read an input that it waits for"
         if wrong:
-            told = ask.told(inputs, list[Plain](came), list[Plain](ended))
+            told = ask.with_answer(inputs, list[Plain](came), list[Plain](ended))
             return Finding(
                 False,
                 f"{told}: {wrong}.",

@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import (
     Kind,
     NotPassed,
 )
-from labkit.teach.exercises.moved import told
+from labkit.teach.exercises.moved import sentence_on
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
 from labkit.teach.shipped import released_cells
@@ -67,7 +67,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
         raise NotPassed(_why_not(exercise, found))
 
 
-def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # a setting
+def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
     """Whether a check raises: as was asked, else as the environment says."""
     return os.environ.get(STRICT, "") not in {"", "0"} if asked is None else asked
 
@@ -273,7 +273,7 @@ def is_of(exercise: Exercise, notebook: str) -> bool:
 
 def _say_where(name: str) -> None:
     """Says so where an exercise was asked for by the name that it had before."""
-    if sentence := told(name):
+    if sentence := sentence_on(name):
         print(sentence)
 
 

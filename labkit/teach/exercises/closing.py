@@ -102,7 +102,7 @@ class Run(Overlay[Any]):
         try:
             return tuple(self.open_model.program(after, steps))
         except ValueError as error:
-            raise Unusable(f"{self.ask.told(*question)}: {error}") from None
+            raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
         """The open model's claims, of the open model's states."""

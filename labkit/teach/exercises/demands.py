@@ -83,7 +83,7 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
         )
     if said == right:
         return None
-    told = ask.told(store, dict(job))
+    told = ask.with_answer(store, dict(job))
     differing = sorted({each for each in said if type(each) is int} ^ set(right))
     if not differing:
         return Finding(

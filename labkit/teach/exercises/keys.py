@@ -48,7 +48,7 @@ class Table:
         parts = key if type(key) is list else [key]
         if not parts or any(type(part) not in (int, str) for part in parts):
             raise Unusable(
-                f"{self.ask.told(row)}: a key is a number, a text, or a list of these."
+                f"{self.ask.with_answer(row)}: a key is a number, a text, or a list of these."
             )
         return json.dumps(key)
 

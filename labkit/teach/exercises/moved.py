@@ -17,6 +17,6 @@ def now(name: str, known: Container[str] = ()) -> str:
     return name if name in known else MOVED.get(name, name)
 
 
-def told(name: str) -> str:
+def sentence_on(name: str) -> str:
     """The sentence on an exercise that was asked for by the name before; empty where it has not moved."""
     return f"{name} has moved: it is {MOVED[name]} now." if name in MOVED else ""

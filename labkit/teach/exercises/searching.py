@@ -150,12 +150,12 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
         after = model.apply(state, action)
         question = model.asked(state, action, after)
         if question is not None:
-            said = model.ask.told(*question)
+            said = model.ask.with_answer(*question)
             told.pop(said, None)
             told[said] = None
         state = after
     for question in model.refused(state):
-        told[model.ask.told(*question)] = None
+        told[model.ask.with_answer(*question)] = None
     return f"On the way {'; '.join(list(told)[-ANSWERS:])}." if told else ""
 
 
@@ -223,7 +223,7 @@ def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
         for action, after in model.successors(state):
             question = model.asked(state, action, after)
             if question is not None:
-                told[model.ask.told(*question)] = None
+                told[model.ask.with_answer(*question)] = None
             if after not in seen:
                 seen.add(after)
                 order.append(after)

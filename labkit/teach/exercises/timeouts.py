@@ -61,7 +61,7 @@ def _open_for(
 def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
     for asked in jobs:
         ticks, most = _ticks(ask, asked), _open_for(*asked)
-        told = f"{ask.told(*asked)}, and a transaction of this job can be open for {most} ticks"
+        told = f"{ask.with_answer(*asked)}, and a transaction of this job can be open for {most} ticks"
         if ticks <= most:
             return Finding(
                 False,
@@ -86,7 +86,7 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
 
 def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
     ticks = _ticks(ask, (*asked, 0))
-    told = ask.told(*asked, 0)
+    told = ask.with_answer(*asked, 0)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
         message = f"{told}, and with that a record can be lost: {loss.because}"

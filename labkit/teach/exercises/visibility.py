@@ -85,5 +85,5 @@ def _wrong(ask: Asker, log: Log) -> Finding | None:
     else:
         told = general = "The offsets come in another order, or more than once"
     expected = f"A reader at read_committed gets {right}."
-    message = f"{ask.told(asked)}: {told}. {expected}"
-    return Finding(False, message, ask.told(asked), expected, general=general)
+    message = f"{ask.with_answer(asked)}: {told}. {expected}"
+    return Finding(False, message, ask.with_answer(asked), expected, general=general)
