@@ -163,7 +163,9 @@ class ScenarioQuery:
             print(
                 f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True
             )
-        report(Recovered(self.name, steps))
+        # The driver's own moment: when a busy runner gets to read this event, the query may
+        # have written rows.
+        report(Recovered(self.name, steps, time.time()))
 
     def _recovering(self) -> Stop | None:
         if self._settled():

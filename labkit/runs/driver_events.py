@@ -69,8 +69,6 @@ class DriverEvents:
 
     def _note_of_query(self, run: Run, event: QueryEvent) -> None:
         now = time.monotonic()
-        if isinstance(event, Recovered):
-            run.started[run.drivers] = time.time()
         match event:
             case Begun():
                 self._begun[run.name] = now
@@ -80,8 +78,11 @@ class DriverEvents:
             case ExecutorKilled():
                 record_executor_crash(run, event)
                 run.seconds["to_crash_1"] = now - self._begun[run.name]
-            case Recovered() if run.crashes:
-                run.crashes[-1]["recovery"] = event.steps
+            case Recovered():
+                if event.at is not None:
+                    run.started[run.drivers] = event.at
+                if run.crashes:
+                    run.crashes[-1]["recovery"] = event.steps
             case Ended():
                 run.ended = True
                 until = "to_recovered" if run.crashes else "to_end"

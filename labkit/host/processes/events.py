@@ -55,6 +55,8 @@ class Recovered(QueryEvent, frozen=True, tag="recovered"):
 
     steps: list[str]
     """What was resolved, one sentence each."""
+    at: float | None = None
+    """When that was, in seconds since the epoch, by the driver's own clock: nothing of the query has run before."""
 
 
 class TableRead(QueryEvent, frozen=True, tag="table"):
