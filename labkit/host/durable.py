@@ -53,6 +53,8 @@ def replace(path: Path, content: bytes | str) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+    # Behind the block, for nothing is left to be taken back: the name is in place, and
+    # may only be lost to a loss of power.
     sync_folder(path.parent)
 
 
@@ -95,6 +97,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 def open_for_append(path: Path) -> int:
     """A descriptor for `append_line`; the file is made if it is missing. The caller closes it."""
+    # To be read, too: `append_line` looks at the last byte.
     descriptor = os.open(
         path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666
     )

@@ -82,6 +82,7 @@ def _escaped(text: str) -> str:
 
 
 def _unicode(sign: str) -> str:
+    # An escape has sixteen bits, so a character beyond them is written as two.
     encoded = sign.encode("utf-16-be")
     return "".join(
         f"\\u{encoded[at] << 8 | encoded[at + 1]:04x}"

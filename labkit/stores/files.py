@@ -74,6 +74,7 @@ class StagedFile:
 
     def __init__(self, handle: Handle, path: Path) -> None:
         self.handle, self.path = handle, path
+        # `x` refuses a file that is there: of two writers with one name, one must fail.
         self._file = path.open("xb")
 
     @property
@@ -224,6 +225,8 @@ class FilesStore:
         """
         with self._changing():
             self._refuse_marked(handle)
+            # The earlier writer may still live: its rename then finds no file of its
+            # own, and it fails.
             self._drop_earlier(handle)
             staged = self._stage(handle, ATOMIC)
         try:
@@ -262,6 +265,7 @@ class FilesStore:
                 raise JobFailed(
                     f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed."
                 )
+            # Also after a rename of somebody else's, who may have died before syncing it.
             self._sync()
 
     def abort(self, handle: Handle) -> None:

@@ -241,6 +241,7 @@ class SQLiteStore:
         """
         with self._explained():
             connection = self._connect_to_write()
+        # What is open when the connection is closed, SQLite rolls back.
         with closing(connection):
             with self._explained():
                 connection.execute("BEGIN IMMEDIATE")
@@ -315,6 +316,8 @@ class SQLiteStore:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                # Under the lock for writing, so that moments rise in the order of
+                # visibility.
                 _note_moment(self._connection)
                 self._connection.execute("COMMIT")
             finally:
@@ -350,7 +353,10 @@ class SQLiteStore:
             address,
             uri=True,
             timeout=PATIENCE,
+            # Transactions begin and end where it says so here, and not where the module
+            # would guess.
             isolation_level=None,
+            # Threads of a process share it, one at a time, under `_lock`.
             check_same_thread=False,
         )
         try:

@@ -75,6 +75,8 @@ class ForeachWriterAdapter:
             self._writer(row)
 
     def close(self, error: Exception | None) -> None:
+        # Ended whatever `close` raises: a call without an end would be given the
+        # effects of the next task of this process.
         failed = True
         try:
             if hasattr(self._writer, "close"):

@@ -75,6 +75,8 @@ class Asker:
             if self._under_way:
                 return  # another thread is in the middle of an effect: a reading would belong to no place
             self._count += 1
+            # The time comes first in the name: the watcher answers in the order of
+            # names, whichever process asks.
             path = f"{ticket.asks}/{time.time_ns()}-{os.getpid()}-{self._count}"
             question = {
                 "point": effect.point(side).to_json(),
@@ -85,6 +87,7 @@ class Asker:
                 _write(descriptor, json.dumps(question).encode())
             finally:
                 _close(descriptor)
+            # Under the name that the watcher looks for only when the question is whole.
             _rename(path, path + SUFFIX)
             self._await(path + SUFFIX)
 
@@ -95,6 +98,8 @@ class Asker:
             time.sleep(_POLL)
         waited = time.monotonic() - begun
         self._in_all += waited
+        # The watcher removes what it has answered: then this fails, and the wait was
+        # not in vain.
         with suppress(OSError):
             _unlink(path)  # withdrawn: a later answer would belong to no point
             self._in_vain += waited

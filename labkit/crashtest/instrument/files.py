@@ -87,6 +87,8 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
         return _open(file, mode, buffering, encoding, errors, newline, closefd, opener)
     raw_mode = "".join(letter for letter in mode if letter in "rwxa+")
     binary = "b" in mode
+    # To open a file that is there, without emptying it, changes nothing; to create or
+    # empty one is an effect.
     if isinstance(file, int) or (_exists(file) and "w" not in mode):
         raw = RecordedFile(file, raw_mode, closefd, opener)
     else:

@@ -45,6 +45,8 @@ def install() -> None:
         files.watched.add(project)
         reach(project.file)
     files.instrument_files()
+    # First the finder, then what is there already, so that no module is imported
+    # between the two without an instrument.
     sys.meta_path.insert(0, _InstrumentFinder())
     for name, instrument in INSTRUMENTS.items():
         if name in sys.modules:
@@ -68,6 +70,7 @@ class _InstrumentFinder(MetaPathFinder):
             return importlib.util.spec_from_file_location(fullname, file)
         if fullname not in INSTRUMENTS:
             return None
+        # Not by importlib.util.find_spec, which would ask this very finder again.
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = _InstrumentedLoader(spec.loader, INSTRUMENTS[fullname])
@@ -95,5 +98,7 @@ class _InstrumentedLoader(Loader):
         self._loader.exec_module(module)
         self._instrument(module)
 
+    # A traceback, for one, asks a loader for the source of its module; the module's own
+    # loader can tell.
     def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)

@@ -26,11 +26,14 @@ class LineTracer:
 
     def start(self) -> None:
         """Begins the trace with the next function call."""
+        # The first is for threads that begin from now on, the second for this one.
         threading.settrace(self._called)
         sys.settrace(self._called)
 
     def stop(self) -> None:
         """Ends the trace, also in threads that outlive the call."""
+        # Nobody can take the trace function from a thread that outlives the call, so
+        # the function itself has to know.
         self._over = True
         sys.settrace(None)
         threading.settrace(None)

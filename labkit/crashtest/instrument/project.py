@@ -88,6 +88,7 @@ class Project(NamedTuple):
 @functools.cache
 def counts(file: str, folders: tuple[str, ...], more: tuple[str, ...]) -> bool:
     """Whether a file of code belongs to a project."""
+    # Code that comes from no file: `<string>`, `<frozen importlib>`.
     if file.startswith("<"):
         return False
     path = os.path.realpath(file)

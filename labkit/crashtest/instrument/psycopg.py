@@ -102,6 +102,8 @@ def _of_statement(cursor: Any, query: Any, *_rest: Any, **_named: Any) -> About 
 
 
 def _of_method(kind: Kind, connection: Any, *arguments: Any) -> About | None:
+    # Without an open transaction nothing ends. With a name (`tpc_commit`) it is another
+    # transaction than the connection's.
     if not arguments and _idle(connection):
         return None
     return About(kind, str(arguments[0]) if arguments else "transaction")

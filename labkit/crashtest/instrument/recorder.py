@@ -122,6 +122,7 @@ class Recorder:
         """Ends a call of the sink; `failed`: the call raised an error."""
         if call.tracer is not None:
             call.tracer.stop()
+        # Which execution of a line was its last one is known only now.
         for effect in call.last.values():
             self._log(call.ticket, effect)
         self._calls.remove(call)
@@ -171,6 +172,8 @@ class Recorder:
             self._asker.ask(ticket, effect, Side.BEFORE)
             self._reach(ticket, effect, Side.BEFORE)
         within, failed = _inside.set(True), True
+        # From here on no thread asks for a reading: in the middle of an effect it would
+        # belong to no place.
         self._asker.enter()
         try:
             yield
@@ -179,6 +182,8 @@ class Recorder:
             _inside.reset(within)
             kind = decide() if decide and not failed else kind
             effect = replace(effect, kind=kind, target=str(target)[:200], failed=failed)
+            # In the log before anybody may ask again, since a question says how far the
+            # log has come.
             self._log(ticket, effect)
             self._asker.leave()
         if not effect.late:
@@ -221,6 +226,7 @@ class Recorder:
             context.partitionId(),
             context.attemptNumber(),
         )
+        # A worker runs one task after the other, and counts the effects of each anew.
         if self._of_task is None or self._of_task[0] != key:
             ticket = Ticket.from_json(json.loads(text))
             self._of_task = key, Call(ticket, int(key[1] or 0), f"task {key[2]}")
@@ -271,8 +277,12 @@ def record_hit(ticket: Ticket, kind: Kind) -> bool:
         "pid": os.getpid(),
         "session": os.getsid(0),
     }
+    # Under its name only when it is whole: whoever kills looks at this file, and half
+    # of it would prove nothing.
     draft = f"{ticket.evidence}.{os.getpid()}"
     append(draft, {**evidence, "at": time.time()})
+    # The sync is for a loss of power; a SIGKILL takes nothing that the kernel has, so
+    # an error of it does not matter.
     with suppress(OSError):
         descriptor = _open(draft, os.O_RDONLY)
         _fsync(descriptor)

@@ -109,6 +109,7 @@ def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of sho
             return self.cursor().executescript(sql)
 
         def commit(self) -> None:
+            # Without an open transaction nothing comes to last by it.
             if not self.in_transaction:
                 super().commit()
                 return
@@ -122,6 +123,7 @@ def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of sho
             with recorder.effect(Kind.ROLLBACK, "transaction"):
                 super().rollback()
 
+        # The `__exit__` of sqlite3 commits in C, past the methods above.
         def __exit__(
             self,
             kind: type[BaseException] | None,

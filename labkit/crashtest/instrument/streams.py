@@ -66,6 +66,8 @@ class Passage:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         assert context is not None
+        # A job of a foreachBatch function, whose call is recorded in the driver
+        # (`_recorded`).
         if context.getLocalProperty(IN_CALL):
             yield from batches
             return
@@ -114,6 +116,7 @@ def _around_start(plain: Callable[..., Any]) -> Callable[..., Any]:
             for name, value in named.items()
             if name.lower() != "checkpointlocation"
         }
+        # Set last, so that it replaces a trigger of the user's own.
         self.trigger(availableNow=True)
         query = plain(self, *arguments, **kept, checkpointLocation=start.checkpoint)
         start.started.append(query)
@@ -172,6 +175,8 @@ class Starter:
             return None
         if self._failed is not None:
             raise self._failed
+        # Looked at again: the thread may have started a query between the first look
+        # and its end.
         return self._start.started[0] if self._start.started else self._nothing()
 
     @staticmethod

@@ -119,6 +119,8 @@ class SupervisedDriver:
                     conversation.finish()
                     return
                 for event in conversation.read(piece):
+                    # Kept in case that the supervisor can do nothing any more
+                    # (`_end_by_force`).
                     if isinstance(event, Started):
                         self._session = event.session
                     if not isinstance(event, _BETWEEN_DRIVER_AND_SUPERVISOR):

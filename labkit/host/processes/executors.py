@@ -32,6 +32,8 @@ class Executors:
 
     def look(self) -> list[int]:
         """The living processes, executors with all that they started, in numerical order."""
+        # Added to those of earlier looks: when an executor has ended, nothing says any
+        # more whose its Python processes were.
         for backend in self._backends():
             self._members.update(_family(backend))
         self._members = set(_living(self._members))

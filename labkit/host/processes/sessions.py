@@ -25,11 +25,14 @@ def session_members(session: int) -> list[int]:
 def _members(session: int) -> Iterator[int]:
     for process in psutil.process_iter():
         try:
+            # The session first: it is one system call, the state is a file to be read,
+            # and most processes are of other sessions.
             if (
                 os.getsid(process.pid) == session
                 and process.status() != psutil.STATUS_ZOMBIE
             ):
                 yield process.pid
+        # POSIX lets a system refuse to name the session of a process of another one.
         except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
             continue
 

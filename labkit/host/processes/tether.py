@@ -115,6 +115,7 @@ def end_with_parent() -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_EVERY)
+        # `sys.exit` would end this thread alone.
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

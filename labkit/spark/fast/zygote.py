@@ -114,13 +114,17 @@ def serve(listener: socket.socket) -> None:
                 return
             connection, _ = listener.accept()
             if os.fork() == 0:
+                # Else a child that outlives the zygote would hold the socket open, and
+                # nobody would answer there.
                 listener.close()
                 _become(connection)
+            # The launcher waits for this connection to close, so only the child may hold it.
             connection.close()
 
 
 def _become(connection: socket.socket) -> None:
     """The child: takes over environment, streams and working folder, and is the runner until that ends."""
+    # While it is ignored, the exit codes of a program's own children are lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as request:

@@ -183,9 +183,13 @@ class KafkaStore:
             vote = self.journal.vote(handle)
             if vote is None:
                 raise _not_prepared(self.folder, handle)
+            # Kafka opens a transaction with its first record, so without one there is
+            # nothing to be ended.
             outcome = self._finish(handle, vote) if vote.rows else Outcome.COMMITTED
             if outcome is Outcome.LOST:
                 self.journal.lose(handle)
+            # Noted only now: whoever dies before this line leaves the vote, and the
+            # next one is told by Kafka that it is committed.
             elif outcome is not Outcome.UNKNOWN:
                 self.journal.commit(handle)
             return outcome
@@ -216,6 +220,7 @@ class KafkaStore:
                 description is not None
             ):  # in whatever stage: a record may still be on its way
                 self._fence(description.name)
+            # Last: only when its writer is fenced may the name be used again.
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
