@@ -4,7 +4,7 @@ Nothing here interprets what it reads; it turns bytes into plain values or into 
 file is wrong. It must not write.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -60,20 +60,22 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 def read_log(path: Path) -> Iterator[str]:
     """The words of a log in order. Raises `InvalidInput` for a file that is missing, empty, or wrong anywhere."""
-    offset = -1
-    for offset, raw in enumerate(log_lines(path)):
-        yield decode_line(raw, path, offset)
-    if offset < 0:
-        raise InvalidInput(f"{path}: the input is empty; {_REMEDY}.")
+    return _decoded(path, decode_line, _REMEDY)
 
 
 def read_text(path: Path) -> Iterator[str]:
     """The lines of a text in order. Raises `InvalidInput` for a file that is missing, empty, or no UTF-8 text."""
+    return _decoded(path, decode_text, "give a text")
+
+
+def _decoded(
+    path: Path, decode: Callable[[bytes, Path, int], str], remedy: str
+) -> Iterator[str]:
     offset = -1
     for offset, raw in enumerate(log_lines(path)):
-        yield decode_text(raw, path, offset)
+        yield decode(raw, path, offset)
     if offset < 0:
-        raise InvalidInput(f"{path}: the input is empty; give a text.")
+        raise InvalidInput(f"{path}: the input is empty; {remedy}.")
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:

@@ -71,6 +71,15 @@ class Shown(NamedTuple):
     at_once: bool = False
     """Whether the rows were visible as soon as they were whole in the store."""
 
+    @classmethod
+    def noted(cls, at: float | None, ready: float | None) -> "Shown":
+        """What a store has noted: when rows became visible, and, of rows in a transaction, when they were whole."""
+        if at is None:
+            return cls()
+        if ready is None:
+            return cls(Span.exactly(at), at_once=True)
+        return cls(Span.exactly(at), Span.exactly(ready))
+
 
 Tell = Callable[[Shown], None]
 """Is told when the rows that follow became visible."""

@@ -191,7 +191,7 @@ class SQLiteStore:
         for *row, number in self._read(_HISTORY):
             while number > last:
                 last, at, ready = next(waiting, (number, None, None))
-                tell(_shown(at, ready))
+                tell(Shown.noted(at, ready))
             yield Observation(*row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
@@ -425,14 +425,6 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
     """Notes when what this transaction has changed becomes visible; nothing if it changed nothing that is visible."""
     connection.execute(_MOMENT, [time.time(), None if handle is None else str(handle)])
-
-
-def _shown(at: float | None, ready: float | None) -> Shown:
-    if at is None:
-        return Shown()
-    if ready is None:
-        return Shown(Span.exactly(at), at_once=True)
-    return Shown(Span.exactly(at), Span.exactly(ready))
 
 
 def _holds(connection: sqlite3.Connection, question: str, handle: Handle) -> bool:

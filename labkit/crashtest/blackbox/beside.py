@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.lanes import LANES
 from labkit.crashtest.blackbox.xray import LEGEND, MOST_STEPS, drawn, with_state
 from labkit.view.layout import TEXT
@@ -42,7 +43,7 @@ class Seen(msgspec.Struct, frozen=True):
     @property
     def said(self) -> str:
         """The kind and the file, without the number among effects of that kind on that file."""
-        return self.name.rpartition(" #")[0] or self.name
+        return without_number(self.name)
 
     @property
     def file(self) -> str:

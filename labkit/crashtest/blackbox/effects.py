@@ -68,6 +68,11 @@ def family(where: str) -> str:
     return _NUMBER.sub("<n>", where)
 
 
+def without_number(name: str) -> str:
+    """The name of an effect without its number among those of its kind: `rename offsets/<n>`."""
+    return name.rpartition(" #")[0] or name
+
+
 @dataclass(frozen=True)
 class Effect:
     """A call with a name that is the same in every run that does the same."""

@@ -13,6 +13,8 @@ import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import columns
+from labkit.crashtest.blackbox.effects import without_number
+from labkit.crashtest.blackbox.points import EXIT
 from labkit.crashtest.blackbox.writes import (
     NOTHING,
     Meaning,
@@ -135,7 +137,7 @@ class Standing(NamedTuple):
 
 
 def _kinds(effects: Sequence[str]) -> str:
-    kinds = list(dict.fromkeys(each.rpartition(" #")[0] or each for each in effects))
+    kinds = list(dict.fromkeys(without_number(each) for each in effects))
     more = f", and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else ""
     return ", ".join(kinds[:SHOWN]) + more
 
@@ -189,7 +191,7 @@ def standing(
     told = tuple(each.name for each in engines)
     table = (*own, *(row for each in engines for row in each.rows))
     idle = frozenset[Write]().union(*(each.idle for each in engines))
-    lasting = [name for name in names if name != "exit"]
+    lasting = [name for name in names if name != EXIT]
     if missing := unknown(lasting, table):
         return Standing(told, None, tuple(missing), "", ())
     try:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
+from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
 from labkit.sim.orders.writes import (
     AtomicSet,
@@ -48,13 +49,17 @@ class Meaning(NamedTuple):
 
     def fits(self, name: str) -> bool:
         """Whether this row is about an effect of that name."""
-        bare = name.rpartition(" #")[0] or name
-        # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
-        kind, _, place = bare.partition(" ")
-        return any(
-            fnmatch.fnmatchcase(each, self.pattern)
-            for each in (name, bare, f"{kind} /{place}")
-        )
+        return fits(self.pattern, name)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a pattern means an effect of that name, which may be written with or without its number."""
+    bare = without_number(name)
+    # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
+    kind, _, place = bare.partition(" ")
+    return any(
+        fnmatch.fnmatchcase(each, pattern) for each in (name, bare, f"{kind} /{place}")
+    )
 
 
 def meaning(pattern: str, said: str) -> Meaning:
@@ -124,7 +129,7 @@ def recognised(names: Sequence[str]) -> list[Engine]:
     return [
         each
         for each in engines().values()
-        if any(Meaning(each.sign, frozenset()).fits(name) for name in names)
+        if any(fits(each.sign, name) for name in names)
     ]
 
 
@@ -214,9 +219,7 @@ def orders(
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
     """The effects that no row knows, each kind once, in their order."""
-    known = (
-        name.rpartition(" #")[0] or name for name in names if not _row(name, table)
-    )
+    known = (without_number(name) for name in names if not _row(name, table))
     return list(dict.fromkeys(known))
 
 
@@ -272,7 +275,7 @@ def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
             step, made = [], set()
         step.append(event)
         made |= set(event.writes)
-        if ends is not None and Meaning(ends, frozenset()).fits(event.name):
+        if ends is not None and fits(ends, event.name):
             yield step
             step, made = [], set()
     if step:

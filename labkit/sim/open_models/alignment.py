@@ -13,7 +13,15 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.operators import TaskStep, copy, take
-from labkit.sim.models.barriers.parts import BARRIER, END, ENDED, Operator, State, live
+from labkit.sim.models.barriers.parts import (
+    BARRIER,
+    END,
+    ENDED,
+    Operator,
+    State,
+    live,
+    taking,
+)
 from labkit.sim.models.barriers.settings import PARAMETERS, VERSION, Rules
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values
@@ -53,15 +61,7 @@ class OpenAlignment(Barriers):
         offered = []
         for into, queue in enumerate(operator.inputs):
             if queue:
-                item = queue[0]
-                name = (
-                    "process"
-                    if item < BARRIER
-                    else "take_end"
-                    if item == ENDED
-                    else "take_barrier"
-                )
-                offered.append(Action(name, first + into))
+                offered.append(Action(taking(queue[0]), first + into))
         if came(operator):
             offered.append(Action("snapshot", which))
         return tuple(offered)

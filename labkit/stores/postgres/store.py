@@ -66,11 +66,12 @@ class PostgresStore:
             tell(Shown())
             yield from self.history()
             return
-        moments: tuple[object, object] | None = None
+        moments: tuple[Any, Any] | None = None
         for *row, at, ready in self._read(names.CLOCKED):
             if (at, ready) != moments:
                 moments = at, ready
-                tell(_shown(at, ready))
+                # The server gives decimals, which JSON would not take.
+                tell(Shown.noted(_seconds(at), _seconds(ready)))
             offset, key, value, batch, attempt = row
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
@@ -356,15 +357,8 @@ def _exists(connection: Connection, schema: str) -> bool:
     return row is not None
 
 
-def _shown(at: Any, ready: Any) -> Shown:
-    if at is None:
-        return Shown()
-    shown = Span.exactly(float(at))
-    return (
-        Shown(shown, at_once=True)
-        if ready is None
-        else Shown(shown, Span.exactly(float(ready)))
-    )
+def _seconds(moment: Any) -> float | None:
+    return None if moment is None else float(moment)
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from labkit.sim.model import Action
 from labkit.sim.models.two_phase_commit.parts import (
+    Coordinator,
     Participant,
     Phase,
     Queue,
@@ -27,7 +28,6 @@ from labkit.view.scene import (
     Place,
     Row,
     Scene,
-    Token,
     field,
     may_follow,
     slip,
@@ -69,13 +69,7 @@ def _with_failures(state: State) -> Scene:
             "coordinator",
             _BELIEF[phase],
             (
-                field(
-                    coordinator,
-                    "log",
-                    "log",
-                    tokens=_log(log),
-                    value="" if log else "empty",
-                ),
+                _log(coordinator, log),
                 field(coordinator, "phase", "believes", _believed(phase, phase)),
                 field(coordinator, "votes", "yes of", _believed(phase, names(votes))),
                 field(
@@ -126,13 +120,7 @@ def _participant(which: int, participant: Participant) -> Box:
         f"participant {which}",
         _BELIEF[phase],
         (
-            field(
-                participant,
-                "log",
-                "log",
-                tokens=_log(log),
-                value="" if log else "empty",
-            ),
+            _log(participant, log),
             field(participant, "phase", "believes", _believed(phase, phase)),
             transfer,
         ),
@@ -144,8 +132,9 @@ def _believed(phase: Phase, decision: str) -> str:
     return "gone" if phase is Phase.DOWN else decision.replace("_", " ")
 
 
-def _log(log: tuple[str, ...]) -> tuple[Token, ...]:
-    return tuple(slip(entry.replace("_", " ")) for entry in log)
+def _log(process: Coordinator | Participant, log: tuple[str, ...]) -> Row:
+    entries = tuple(slip(entry.replace("_", " ")) for entry in log)
+    return field(process, "log", "log", "" if log else "empty", entries)
 
 
 def _part(log: tuple[str, ...]) -> str:

@@ -40,6 +40,13 @@ def records_in(held: int) -> Iterator[int]:
             yield record
 
 
+def taking(item: int) -> str:
+    """The action by which a task takes this item from a channel."""
+    if item < BARRIER:
+        return "process"
+    return "take_end" if item == ENDED else "take_barrier"
+
+
 def total(queue: bytes) -> int:
     """The records in a channel."""
     return sum(once(item) for item in queue if item < BARRIER)

@@ -10,13 +10,13 @@ from labkit.sim.model import Action
 from labkit.sim.models.barriers.checkpoints import decided
 from labkit.sim.models.barriers.operators import is_blocked
 from labkit.sim.models.barriers.parts import (
-    BARRIER,
     END,
     ENDED,
     Checkpoint,
     Coordinator,
     Operator,
     State,
+    taking,
 )
 from labkit.sim.models.barriers.settings import Copying, OmittedRule, Settings
 
@@ -153,15 +153,7 @@ class Schedule:
         first = (task - settings.sources) * settings.sources
         for into, queue in enumerate(operator.inputs):
             if queue and not is_blocked(settings.rules, operator, into):
-                item = queue[0]
-                name = (
-                    "process"
-                    if item < BARRIER
-                    else "take_end"
-                    if item == ENDED
-                    else "take_barrier"
-                )
-                offered.append(self._of[name][first + into])
+                offered.append(self._of[taking(queue[0])][first + into])
         return tuple(offered)
 
 
