@@ -44,7 +44,7 @@ def kills() -> str:
     lines += [
         f"| `{order.design}` | {order.guarantee} | {order.killing} |"
         for order in orders().squares.values()
-        if order and order.found_broken
+        if order and order.is_ever_broken
     ]
     return "\n".join(lines) + "\n"
 

@@ -10,11 +10,12 @@ import typer
 from labkit.cli.common import Json
 from labkit.core.errors import InvalidInput
 
-_UNKNOWN = 2
-
 if TYPE_CHECKING:
     from labkit.sim.orders.cheapest import Change
     from labkit.teach.orders import Order
+
+_UNKNOWN = 2
+"""The exit code where the record has an effect that no row knows."""
 
 
 def orders(
@@ -160,7 +161,7 @@ def _named() -> dict[str, Any]:
 
 def _lines(order: "Order", changes: "list[Change] | None") -> list[str]:
     lines = [str(order)]
-    if order.found_broken:
+    if order.is_ever_broken:
         lines.append(f"See it: labkit replay '{order.trace()}'")
     if changes is not None:
         lines += [f"{each}\n  {each.design}" for each in changes]

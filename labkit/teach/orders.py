@@ -76,7 +76,7 @@ class Order:
         )
 
     @property
-    def found_broken(self) -> bool:
+    def is_ever_broken(self) -> bool:
         """Whether some schedule breaks a claim, if only on the way."""
         return any(each.witnesses for each in self.found.values())
 

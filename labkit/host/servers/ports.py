@@ -35,8 +35,8 @@ def hold(held: ExitStack, wanted: int = 0) -> int:
             listener = held.enter_context(
                 socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             )
-            # Connections of the last server keep its port for a minute otherwise, and a
-            # restart would move.
+            # Connections of the last server keep its port for a minute otherwise, and a restart
+            # would move.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
             # Until a socket listens, another one may take its port, too.
@@ -52,7 +52,7 @@ def free_port() -> int:
         return hold(held)
 
 
-def range_of_connections() -> int:
+def lowest_connection_port() -> int:
     """The lowest port that the kernel gives to a connection."""
     with suppress(OSError, ValueError, IndexError):
         return int(_RANGE.read_text(encoding="ascii").split()[0])
@@ -61,6 +61,6 @@ def range_of_connections() -> int:
 
 def _quiet_ports() -> Iterator[int]:
     """Ports by chance, without end; none where the kernel's own range leaves no room."""
-    end = range_of_connections()
+    end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)
