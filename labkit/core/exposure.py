@@ -14,6 +14,7 @@ long and at most so long; it is unknown, and never zero, where one of its moment
 of a real run, steps of a simulated one. This module must not count anomalies, which is the judge's, nor read a clock.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -207,7 +208,7 @@ class _Place(NamedTuple):
 
 
 @dataclass
-class _Key:
+class _Key(ABC):
     """What a reader of one key could read so far."""
 
     due: int = 0
@@ -244,17 +245,17 @@ class _Key:
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
 
+    @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
         """What comes or goes; `place` is -1 for what no input explains."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_wrong_now(self) -> bool:
         """Whether no failure-free run shows what is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def missing(self) -> int:
         """Records that never came."""
-        raise NotImplementedError
 
     def _turn(self, at: Span | None) -> None:
         if self.is_wrong:
