@@ -5,6 +5,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from waiting import until
+
 from labkit.core.exposure import Span
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.words import in_their_rows
@@ -156,9 +158,7 @@ def test_the_watcher_knows_between_which_readings_something_changed(
         Reader(Subject(str(tmp_path / "sink.py"), "read"), tmp_path / "log") as reader,
         Watcher(reader, 0.01) as watcher,
     ):
-        end = time.monotonic() + PATIENCE
-        while not watcher.samples and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: watcher.samples, "a first reading", PATIENCE)
         begun = time.time()
         store.write_text("0\n")
         written = time.time()
