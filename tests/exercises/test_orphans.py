@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -192,6 +193,35 @@ def test_an_error_that_quotes_a_huge_value_reaches_the_judge_as_a_short_one():
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert "invalid input syntax" in found.message
     assert grown * (1 if sys.platform == "darwin" else 1024) < 25_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no such limit elsewhere")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT repeat('x', 900000000)",
+        "SELECT array_agg(repeat(g::text, 100000))::text FROM generate_series(10000, 12000) g",
+    ],
+)
+def test_a_query_that_wants_all_memory_gets_an_error_and_the_server_goes_on(query: str):
+    assert judged(RIGHT).passed
+    before = orphans._server()
+    found = judged(query)
+    assert not found.passed
+    assert "memory" in found.message
+    assert judged(RIGHT).passed
+    assert orphans._server() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no such limit elsewhere")
+def test_no_session_may_lift_its_limit_or_have_helpers():
+    assert judged(RIGHT).passed
+    with psycopg.connect(orphans._server()) as connection:
+        limits = Path(f"/proc/{connection.info.backend_pid}/limits").read_text()
+        [helpers] = connection.execute("SHOW max_worker_processes").fetchone()
+    [space] = [line for line in limits.splitlines() if "address space" in line]
+    assert space.split()[3:5] == [str(orphans.MEMORY)] * 2
+    assert helpers == "0"
 
 
 def test_a_session_that_its_server_does_not_end_is_cut(

@@ -4,6 +4,7 @@ This module must not be used for a server whose data anybody wants to keep.
 """
 
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -41,9 +42,14 @@ class ServerUp(msgspec.Struct, frozen=True):
     folder: str
 
 
-def tethered_postgres(*settings: str) -> AbstractContextManager[TetheredServer]:
-    """A fresh PostgreSQL for a block; `settings` go to initdb, as `-c`, `fsync=off`. Raises `ServiceUnavailable`."""
-    return _server("postgres", *settings)
+def tethered_postgres(
+    *settings: str, memory: int = 0
+) -> AbstractContextManager[TetheredServer]:
+    """A fresh PostgreSQL for a block; `settings` go to initdb, as `-c`, `fsync=off`.
+
+    `memory` limits the address space of each of its processes, in bytes, on Linux; 0 does not. Raises `ServiceUnavailable`.
+    """
+    return _server("postgres", str(memory), *settings)
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
@@ -63,7 +69,7 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 def guard(kind: str, settings: Sequence[str]) -> None:
     """Starts a server, tells where it is, and ends it when the pipe closes."""
     os.environ.pop(addresses.KAFKA, None)  # the user's own broker is somebody else's
-    service, discard = _postgres(settings) if kind == "postgres" else _kafka()
+    service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
 
     def begin() -> ServerUp:
         status = service.up()
@@ -73,7 +79,11 @@ def guard(kind: str, settings: Sequence[str]) -> None:
     serve_tethered(begin, discard)
 
 
-def _postgres(settings: Sequence[str]) -> tuple[Service, Callable[[], None]]:
+def _postgres(memory: str, *settings: str) -> tuple[Service, Callable[[], None]]:
+    if int(memory) and sys.platform == "linux":
+        # Its own, since everything that it starts inherits it; to limit another user's
+        # process afterwards is a right that root may lack.
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     service = PostgresService(_fresh_folder(), settings=settings)
     return service, service.discard
 

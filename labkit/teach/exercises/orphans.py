@@ -5,7 +5,7 @@ SELECT gives is sent in another session, and only if every row has the form of o
 (`FORM`). Both sessions belong to a role of this case alone, which owns nothing, may read two tables and add to one,
 and is dropped with the case. A session that lasts longer than `LONGEST` is cut on this side, whatever the server does.
 A server that lost a session, or on which something could not be dropped, is ended, and the next case gets a fresh one.
-So nothing of one answer reaches the next.
+So nothing of one answer reaches the next. What a session may take of the machine's memory is limited on Linux (`MEMORY`).
 
 The server is the judge's own, nobody else uses it, and it ends with this process; a user's own server is never taken.
 This module must not decide which statements are right: what is left on the server does.
@@ -65,6 +65,13 @@ EXCEPTION WHEN OTHERS THEN
 END $$
 """
 """Runs a query with its caller's rights. An error may quote a value of a gigabyte, and here the error becomes short."""
+MEMORY = 512 * 1024**2
+"""Bytes of address space of one process of the server, 128 MiB of which all share.
+
+One session at a time is an answer's, and no query gets helpers (`ALONE`), so this bounds what an answer may take. It is
+a limit of processes, since a cgroup needs a right that few learners have.
+"""
+ALONE = ("-c", "max_worker_processes=0", "-c", "max_logical_replication_workers=0")
 LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
 """Settings of a case's role. A query may change the first two for what follows it in its session: nothing does."""
 
@@ -395,7 +402,8 @@ def _server() -> str:
     """The address of this process's own server, started when it is first asked for."""
     if os.getpid() not in _servers:
         with ExitStack() as starting:
-            address = starting.enter_context(tethered_postgres("--no-sync")).address
+            server = tethered_postgres("--no-sync", *ALONE, memory=MEMORY)
+            address = starting.enter_context(server).address
             with connect(address) as connection:
                 for statement in SETUP:
                     connection.execute(statement.encode())
