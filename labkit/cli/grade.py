@@ -132,7 +132,7 @@ def grade(
     from labkit.grading.asking import Patience
     from labkit.grading.batch import Order, on_spark, run
     from labkit.grading.course import load
-    from labkit.grading.gradebook import write_book
+    from labkit.grading.gradebook import keys_called, write_book
     from labkit.grading.sandbox.inside.jobs import Limits
     from labkit.grading.shards import Shard, drop, folder_of
     from labkit.teach.exercises.moved import sentence_on as moved
@@ -157,10 +157,15 @@ def grade(
         raise InvalidInput(
             "--only and --exercise grade anew what shards would leave as it is; leave --shard, --records or --master out."
         )
+    anew = [
+        key
+        for word in only or ()
+        for key in keys_called(out, load(course), of_class, word)
+    ]
     order = Order(
         submissions, out, course, seed, of_class.deadline, isolation, trust, workers,
         Limits(cell_seconds=cell_seconds, total_seconds=total_seconds), Patience(),
-        only or (), exercise or (), options, part, taken or (),
+        anew, exercise or (), options, part, taken or (),
     )  # fmt: skip
     if master is not None:
         order = on_spark(order, master, count)

@@ -176,7 +176,7 @@ def _called(name: str, submissions: Sequence[Submission]) -> str:
     )
     if not keys:
         raise InvalidInput(
-            f"--only {name}: nobody of this name has handed in; look at the first and last columns of grades.csv."
+            f"--only {name}: nobody of this name has handed in; look at the columns student and id of grades.csv."
         )
     if len(keys) > 1:
         raise InvalidInput(

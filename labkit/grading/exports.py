@@ -80,8 +80,10 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
         *("Last modified (grade)", "Feedback comments"),
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
-        notebooks = {record.notebook for record in records}
-        asked = [one for one in book.asked if one.notebook in notebooks or not records]
+        notebooks = {record.notebook for record in records if record.notebook}
+        asked = [
+            one for one in book.asked if one.notebook in notebooks or not notebooks
+        ]
         points = sum(
             (row.scores[one.name].points or 0)
             * rules.weight(one.name)

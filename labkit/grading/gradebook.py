@@ -49,6 +49,17 @@ def write_book(
     return kept, book
 
 
+def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
+    """The keys of what a student has handed in who stands in the table under this name or id; the word, if nobody does."""
+    kept, _ = records.read_all(out / "records")
+    if any(record.key == word for record in kept):
+        return [word]
+    for row in gradebook(kept, course, policy).rows:
+        if word in {row.id, row.name} and row.records:
+            return sorted({record.key for record in row.records})
+    return [word]
+
+
 def _replace_changed(path: Path, text: str) -> None:
     try:
         if path.read_text(encoding="utf-8") == text:

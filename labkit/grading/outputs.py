@@ -153,8 +153,10 @@ def earlier(path: Path) -> Record | None:
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
     """The record of a submission in a folder, if grading anew would give the same; else `None`."""
     record = earlier(record_path(out, one))
-    if record is None or not record.graded() or not one.sha256:
-        # a file that could not be read has no digest, and is cheap to refuse again
+    if record is None or not record.graded():
+        return None
+    if not one.sha256 and not (one.problem and one.problem in record.notes):
+        # What could not be read has no digest; its record stands as long as the reason does.
         return None
     now = (one.sha256, seed, course.digest)
     return record if (record.sha256, record.seed, record.digest) == now else None

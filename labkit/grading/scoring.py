@@ -179,8 +179,13 @@ def _alike(rows: Sequence[Row]) -> list[str]:
         f"{rows_[0].name}: {len(rows_)} students have this name ({', '.join(_apart(row) for row in rows_)}), "
         "and each has a row; if two of them are one, give both the same folder or account, or name them in --roster."
         for name, rows_ in sorted(named.items())
-        if len(rows_) > 1
+        if len(rows_) > 1 and not all(map(_is_settled, rows_))
     ]
+
+
+def _is_settled(row: Row) -> bool:
+    """Whether the roster says by more than a name who this is."""
+    return row.member is not None and bool(row.member.id or row.member.accounts)
 
 
 def _show_apart(rows: Sequence[Row]) -> None:

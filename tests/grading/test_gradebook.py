@@ -14,7 +14,7 @@ import submitted
 from labkit.core.errors import InvalidInput
 from labkit.grading import marks, outputs, policy, records, roster, rules, similarity
 from labkit.grading.course import load
-from labkit.grading.gradebook import write_book
+from labkit.grading.gradebook import keys_called, write_book
 from labkit.grading.platforms import Person
 from labkit.grading.records import Isolation, ItemRecord, Record
 from labkit.grading.scoring import Gradebook, Policy
@@ -101,6 +101,38 @@ def test_equal_names_are_two_rows_told_apart_by_the_platforms_id(
     assert "2 students have this name (1001, 1002)" in book.doubts[0]
     assert len(list((tmp_path / "feedback").iterdir())) == 2
     assert [row["id"] for row in rows(tmp_path)] == ["moodle-1001", "moodle-1002"]
+
+
+def test_whom_the_roster_tells_apart_by_more_than_a_name_is_not_asked_about(
+    tmp_path: Path,
+) -> None:
+    twins = [
+        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
+        for n in (1001, 1002, 1003)
+    ]
+    known = "s1,Max Muster,1001\ns2,Max Muster,1002\n"
+    members = class_list(tmp_path, f"id,name,moodle\n{known}")
+    book = booked(tmp_path, *twins[:2], members=members)
+    assert totals(book) == {"Max Muster (s1)": 6, "Max Muster (s2)": 6}
+    assert book.doubts == []
+    doubts = booked(tmp_path, twins[2], members=members).doubts
+    assert any("3 students have this name (1003, s1, s2)" in one for one in doubts)
+
+
+def test_a_student_of_the_table_is_called_by_the_name_or_id_that_stands_there(
+    tmp_path: Path,
+) -> None:
+    members = class_list(tmp_path, "id,name,moodle\ns1,Ada,1\ns2,Bob,2\ns3,Eve,3\n")
+    kept = [record(f"moodle-{n}", platform="moodle", account=str(n)) for n in (1, 2)]
+    booked(tmp_path, *kept, members=members)
+    policy = Policy(members=members)
+
+    def called(word: str) -> list[str]:
+        return keys_called(tmp_path, COURSE, policy, word)
+
+    assert called("s1") == called("Ada") == called("moodle-1") == ["moodle-1"]
+    # Nobody, and somebody who has handed in nothing: the batch says so, and grades nobody.
+    assert (called("s9"), called("s3"), called("Eve")) == (["s9"], ["s3"], ["Eve"])
 
 
 @pytest.mark.parametrize(
@@ -507,6 +539,16 @@ def test_exports_are_what_each_platform_takes(tmp_path: Path) -> None:
     )
     assert {path.name: path.read_bytes() for path in exports.iterdir()} == before
     assert len(book.rows) == 4
+
+
+def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> None:
+    nothing = record("moodle-2", platform="moodle", account="2", notebook="", items=[])
+    booked(tmp_path, record("moodle-1", platform="moodle", account="1"), nothing)
+    points = {
+        row["Identifier"]: (row["Grade"], row["Maximum Grade"])
+        for row in rows(tmp_path / "exports", "moodle.csv")
+    }
+    assert points == {"Participant 1": ("6", "8"), "Participant 2": ("0", "8")}
 
 
 def test_points_go_into_the_column_that_a_platform_has(tmp_path: Path) -> None:

@@ -165,6 +165,26 @@ def test_one_student_is_named_by_key_account_or_name(tmp_path: Path) -> None:
         )
 
 
+def test_what_cannot_be_read_is_refused_once_and_again_when_the_reason_is_another(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in" / "Ada_3_assignsubmission_file_"
+    folder.mkdir(parents=True)
+    archive = folder / "work.zip"
+    archive.write_bytes(b"PK no archive")
+    order = Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, workers=1)
+
+    def graded() -> tuple[int, int]:
+        done = batch.run(order, lambda *_: None)
+        return done.graded, done.kept
+
+    assert graded() == (1, 0)
+    assert graded() == (0, 1)
+    archive.unlink()
+    (folder / "essay.docx").write_bytes(b"words")
+    assert graded() == (1, 0)
+
+
 def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(
     tmp_path: Path,
 ) -> None:
