@@ -255,6 +255,15 @@ def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(
         command(tmp_path / "in", "--out", tmp_path / "whole", "--seed", 9, "--json"),
         stdout=subprocess.DEVNULL,
     )
+    until((tmp_path / "whole" / ".work").exists, "a batch under way", seconds=300)
+    second = subprocess.run(
+        command(tmp_path / "in", "--out", tmp_path / "whole", "--json"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (second.returncode, second.stdout) == (64, "")
+    assert "another labkit grade writes there" in second.stderr
     for count in (0, 1, 4, 7):
         _killed_after(count, tmp_path)
     assert whole.wait(300) == 0
