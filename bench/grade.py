@@ -1,8 +1,9 @@
 """How fast submissions are graded: a notebook without Spark in a sandbox, and the same cells by papermill as it comes.
 
-Both are warm, and take turns; neither judges. The last row grades a whole batch on all cores, with everything.
+Both are warm, and take turns; neither judges. The last row grades a class of 300 on all cores, with everything.
 """
 
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -12,8 +13,9 @@ from bench.rows import Rows, median, ratio, spread
 from labkit.cli.grade import need_grader
 
 AT_MOST = 1.2
-AT_LEAST = 25
-_BATCH = 40
+AT_LEAST = 100
+"""Submissions a minute, on two cores that have nothing else to do."""
+_BATCH = 300
 
 
 def measure(rounds: int) -> Rows:
@@ -54,10 +56,17 @@ def _batch() -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
         given, out = Path(folder, "in"), Path(folder, "out")
         hand_in(given, _BATCH)
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), _processor()
         done = run(Order([given], out, trust=True), lambda *_: None)
         write_all(out, load(None))
         rate = round(60 * _BATCH / (time.perf_counter() - begun), 1)
+        each = round((_processor() - used) / _BATCH, 2)
     return {
         "grade": f"batch of {_BATCH} ({done.level})", "a minute": rate, "at least": AT_LEAST, "held": rate >= AT_LEAST,
+        "processor s each": each,
     }  # fmt: skip
+
+
+def _processor() -> float:
+    """Processor seconds of this process and of all that it has waited for: what a loaded machine does not change."""
+    return sum(os.times()[:4])
