@@ -80,6 +80,7 @@ __all__ = [
     "crash",
     "crash_each",
     "doctor",
+    "done_and_left",
     "explore",
     "explorer",
     "finish",
@@ -164,6 +165,20 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
         for name, outcome in outcomes.items()
     }
     return charts.seen_over_time(tracks, key)
+
+
+@takes('lab.done_and_left({"append": outcome})')
+def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
+    """A figure of the mails that the job `shop` has sent in each run, beside the rows that are left, and its data."""
+    return charts.done_and_left(
+        {
+            name: [
+                charts.Counted(order.key, sent, left)
+                for order, sent, left in outcome.done_and_left()
+            ]
+            for name, outcome in outcomes.items()
+        }
+    )
 
 
 @takes("lab.matrix(folder)")

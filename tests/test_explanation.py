@@ -16,7 +16,7 @@ from judges import counted
 from plain_runs import Input, failure_free, still_hidden, tokens
 
 from labkit.core.errors import InvalidInput
-from labkit.core.explanation import explain, judge_and_explain
+from labkit.core.explanation import explain, judge_and_explain, settled
 from labkit.core.judge import Guarantee, Outcome, judge
 from labkit.core.records import (
     History,
@@ -374,3 +374,16 @@ def test_five_million_observations_cost_at_most_twice_the_judge(kind, keys):
     )
     assert both < 2 * alone
     assert memory < 1024 * 1024
+
+
+def test_a_verdict_is_about_the_run_that_showed_its_last_outcomes():
+    expected = [Record(0, "pen", 10), Record(1, "book", 20), Record(2, "lamp", 30)]
+    events = [
+        Observation(0, "pen", 10, 0, 1),
+        Reading("crash 1"),
+        Observation(0, "pen", 11, 0, 2),
+        Observation(1, "book", 99, 0, 2),
+    ]
+    found = settled(expected, events, {0: (10, 11), 1: (20, 21)})
+    # The second shows what is no outcome, the third shows nothing: both as expected.
+    assert [record.value for record in found] == [11, 20, 30]

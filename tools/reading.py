@@ -36,6 +36,7 @@ CALLS = {
     "seen_over_time": "picture",
     "until_visible": "picture",
     "held_back": "picture",
+    "done_and_left": "picture",
     "crash": "crash",
     "crash_each": "crash",
     "memory_sink": "crash",

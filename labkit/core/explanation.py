@@ -173,6 +173,25 @@ def judge_and_explain(
         return verdict, watch.explanation()
 
 
+def settled(
+    expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes
+) -> list[Record]:
+    """The records of the one run that a verdict is about: each with the outcome that it showed last.
+
+    A record that showed none keeps its expected value.
+    """
+    last = {
+        event.offset: event.value
+        for event in events
+        if isinstance(event, Observation)
+        and event.value in outcomes.get(event.offset, ())
+    }
+    return [
+        record._replace(value=last.get(record.offset, record.value))
+        for record in expected
+    ]
+
+
 @contextmanager
 def _refused() -> Iterator[None]:
     """Says of numbers beyond 64 bits what the judge says of them."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.records import Observation, Record, Visibility
+from labkit.core.verdict import Outcome
 
 if TYPE_CHECKING:
     # Stores import this module for `Span`, and no store needs what explains a history.
@@ -190,12 +191,13 @@ def beside_verdict(
 ) -> list[tuple[str, str]]:
     """What is to be said beside a verdict, each sentence with its name and without a full stop.
 
-    `breaks`: where the history leaves all failure-free runs, if the verdict does not say so already; `wrong`: for how
-    long readers could have seen that.
+    `breaks`: where the history leaves all failure-free runs, if the verdict does not say so already; `drawn`: what each
+    record came to where several outcomes were allowed; `wrong`: for how long readers could have seen what is wrong.
     """
     said = []
     if explanation is not None and explanation.adds:
-        said.append(("breaks", explanation.because))
+        is_broken = explanation.exists is Outcome.VIOLATED
+        said.append(("breaks" if is_broken else "drawn", explanation.because))
     if exposed is not None and exposed.keys:
         said.append(("wrong", exposed.sentence()))
     return said

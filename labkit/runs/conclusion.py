@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from labkit.core.explanation import Explanation, judge_and_explain
+from labkit.core.explanation import Explanation, judge_and_explain, settled
 from labkit.core.exposure import Exposure
 from labkit.core.failpoints import Strategy
-from labkit.core.records import History, Observation, PlannedBatch, Reading
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
 from labkit.host import durable
 from labkit.runs import moments
 from labkit.runs.kafka_source import drop_source
@@ -53,10 +54,16 @@ def _judged(run: Run, store: Store) -> RunRecord:
         hidden=hidden,
     )
     try:
-        verdict, explanation = judge_and_explain(count.expected(), history)
+        verdict, explanation = judge_and_explain(
+            count.expected(), history, count.outcomes()
+        )
     finally:
         for _ in events:  # the file is whole even where the judge refuses a row of it
             continue
+    if count.outcomes():
+        # Which outcome each record has is known only now, when all has been read.
+        said = replace(history, events=read_history(run.folder.history))
+        verdict = judge(_expected(run), said)
     shown = _bounded(run, known) if known.are_whole else []
     if known.are_whole:
         moments.write(run.folder.moments, shown)
@@ -105,12 +112,20 @@ def _begun(run: Run) -> float | None:
     return config.stat().st_ctime if config.exists() else None
 
 
+def _expected(run: Run) -> Iterable[Record]:
+    """The records of the run that is compared with; of what was looked up, as the run's history shows it in the end."""
+    count = run.scenario.count
+    if outcomes := count.outcomes():
+        return settled(count.expected(), _rows(run), outcomes)
+    return count.expected()
+
+
 def _exposure(
     run: Run, shown: Sequence[Shown], hidden: Sequence[Observation]
 ) -> Exposure:
     scenario = run.scenario
     return moments.exposed(
-        scenario.count.expected(),
+        _expected(run),
         _rows(run),
         shown,
         time.time(),

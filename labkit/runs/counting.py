@@ -6,7 +6,7 @@ This module must not import Spark, nor share a rule with the queries beyond the 
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation, PlannedBatch, Record
 from labkit.host.logs import read_log, read_text
+from labkit.spark.outside import first_prices
 
 WORD = re.compile(r"(?:[^\W_]|')+")
 """A maximal run of letters, numbers and apostrophes: [\\p{L}\\p{N}']+ elsewhere."""
@@ -37,6 +38,10 @@ class Count(ABC):
     @abstractmethod
     def expected(self) -> Iterator[Record]:
         """Every row that should come out, in order."""
+
+    def outcomes(self) -> Mapping[int, Container[int]]:
+        """Of records whose value is looked up, what else a failure-free run may show, by offset (`core.explanation`)."""
+        return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """The rows of a store under the offsets of `expected`."""
@@ -71,6 +76,30 @@ class Ones(RunningCounts):
         """Every record once."""
         for offset, word in enumerate(read_log(self.path)):
             yield Record(offset, word, 1)
+
+
+class Prices(RunningCounts):
+    """One row for every order, with the price of its item; after so many edits each price may be an edited one."""
+
+    def __init__(self, path: Path, edits: int) -> None:
+        super().__init__(path)
+        self._edits = edits
+
+    def expected(self) -> Iterator[Record]:
+        """Every order at the first price."""
+        items = list(read_log(self.path))
+        prices = first_prices(items)
+        for offset, item in enumerate(items):
+            yield Record(offset, item, prices[item])
+
+    def outcomes(self) -> Mapping[int, Container[int]]:
+        """The first price and that of each edit: a run without a failure looks once, at whatever moment."""
+        if not self._edits:
+            return {}
+        return {
+            offset: range(price, price + self._edits + 1)
+            for offset, _, price in self.expected()
+        }
 
 
 class Totals(Count):

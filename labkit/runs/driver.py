@@ -186,7 +186,7 @@ class ScenarioQuery:
                 lines = (
                     self._topic() if self._scenario.job is Job.KAFKA else self._socket()
                 )
-            rows = plan.compute(lines)
+            rows = plan.compute(lines, self._folder.outside)
             # The state keeps the number of partitions that the checkpoint names, so the
             # rows behind it are shuffled instead.
             if self._tasks != self._scenario.partitions:

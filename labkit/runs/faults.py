@@ -17,7 +17,8 @@ from labkit.host.servers.contract import Endable
 from labkit.runs.kafka_source import change_source
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
-from labkit.spark.options import OF_THE_SOURCE, Fault
+from labkit.spark.options import OF_THE_SOURCE, ON_THIS_MACHINE, Fault
+from labkit.spark.outside import Outside
 from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 
@@ -29,7 +30,7 @@ _PATIENCE = 60.0
 
 def check_between(scenario: Scenario) -> None:
     """Refuses a fault that could not be injected, before anything is run. Raises `ServiceUnavailable`."""
-    if scenario.between not in (Fault.NOTHING, Fault.EXPIRE, *OF_THE_SOURCE):
+    if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
             remedy = f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
@@ -54,6 +55,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     """
     if scenario.between is Fault.NOTHING:
         return {}
+    if scenario.between is Fault.EDIT_PRICES:
+        return {"prices": Outside(folder.outside).edit()}
     if scenario.between in OF_THE_SOURCE:
         return {
             "source": {

@@ -68,6 +68,11 @@ class RunFolder:
         """What is known of the topic that feeds this run, where its source is Kafka."""
         return self.path / "source"
 
+    @property
+    def outside(self) -> Path:
+        """What the job `shop` looks up and sends, see `labkit.spark.outside`."""
+        return self.path / "outside"
+
     def reached(self, driver: int) -> Path:
         """The evidence that the nth driver reached its failpoint."""
         return self.path / f"reached-{driver}.json"

@@ -3,6 +3,7 @@
 Everything here is read from the run's record and its folder. This module must not run, judge or write anything.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.failpoints import Strategy
 from labkit.core.judge import Verdict
-from labkit.core.records import Observation
+from labkit.core.records import Observation, Record
 from labkit.runs.record import RunRecord
+from labkit.spark.outside import Mail, Outside
 from labkit.view.timeline import timeline
 
 if TYPE_CHECKING:
@@ -54,6 +57,21 @@ class Outcome:
     def rows(self) -> list[Observation]:
         """Every row that an outside reader could have seen, in the order in which it became visible."""
         return list(self.record.rows)
+
+    def mails(self) -> list[Mail]:
+        """Every mail that the job `shop` has sent, in order of the orders; empty where another job ran."""
+        return Outside(self.record.folder.outside).sent()
+
+    def done_and_left(self) -> list[tuple[Record, int, int]]:
+        """Of every order how often its mail was sent, and how many rows of it a reader finds in the end."""
+        sent = Counter(mail.offset for mail in self.mails())
+        found = Counter(row.offset for row in self.rows())
+        if self.record.scenario.strategy is Strategy.IDEMPOTENT:
+            found = Counter(dict.fromkeys(found, 1))
+        return [
+            (order, sent[order.offset], found[order.offset])
+            for order in self.record.scenario.count.expected()
+        ]
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:

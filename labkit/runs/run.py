@@ -30,6 +30,7 @@ from labkit.runs.scenario import Scenario
 from labkit.sinks import SINKS
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate, Job
+from labkit.spark.outside import Outside
 from labkit.spark.reach import Armed, Reaction
 from labkit.stores import open_store
 from labkit.stores.contract import ServerBacked, Store
@@ -139,6 +140,8 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
         ) from None
     prepare_for_faults(scenario, run.store(scenario.store))
     feed(scenario, run)
+    if scenario.job is Job.SHOP:
+        Outside(run.outside).open(read_log(scenario.input))
     return Run(scenario, run)
 
 

@@ -215,6 +215,7 @@ PROFILE = {
     Job.SOCKET: "small",
     Job.TOTALS: "bulk",
     Job.KAFKA: "kafka",
+    Job.SHOP: "small",
 }
 """How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
 

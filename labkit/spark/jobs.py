@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
@@ -13,9 +15,11 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from labkit.spark.options import PARTITIONS, Job, State
+from labkit.spark.outside import Mail, Outside
 from labkit.spark.source import LogSource, TextSource
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "offset long, key string, value long"
@@ -113,21 +117,53 @@ def each(lines: "DataFrame") -> "DataFrame":
     return lines.coalesce(PARTITIONS).select(record).select(*row)
 
 
+def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
+    """One row (offset, item, price) for every order, and a mail for each, sent by whichever task has it."""
+    served = partial(serve, Outside(outside))
+    return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
+
+
+def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
+    """What one task of the shop does with its orders: looks a price up, sends a mail, gives a row."""
+    import pyarrow as pa
+
+    for batch in orders:
+        rows = sorted(
+            Mail(order["offset"], order["word"], outside.read()[order["word"]])
+            for order in batch.to_pylist()
+        )
+        for mail in rows:
+            outside.send(mail)
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        types = pa.int64(), pa.string(), pa.int64()
+        arrays = [pa.array(*each) for each in zip(columns, types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, ["offset", "key", "value"])
+
+
 @dataclass(frozen=True)
 class Plan:
     """One job: where its lines come from, what becomes of them, and how its rows leave the query."""
 
     source: type[DataSource] | None
     """The lab's own source; None where the job reads by a source of Spark."""
-    compute: "Callable[[DataFrame], DataFrame]"
+    compute: "Callable[[DataFrame, Path], DataFrame]"
+    """Of the lines, and of the folder of what lies outside (`labkit.spark.outside`)."""
     output_mode: str
     endless: bool = False
     """Whether the source cannot tell when all records are read, so that the query must be stopped."""
 
 
+def _alone(
+    compute: "Callable[[DataFrame], DataFrame]",
+) -> "Callable[[DataFrame, Path], DataFrame]":
+    """A job that looks at nothing but its lines."""
+    return lambda lines, _outside: compute(lines)
+
+
 JOBS = {
-    Job.RUNNING: Plan(LogSource, running, "append"),
-    Job.SOCKET: Plan(None, each, "append", endless=True),
-    Job.KAFKA: Plan(None, running_on_topic, "append"),
-    Job.TOTALS: Plan(TextSource, totals, "update"),
+    Job.RUNNING: Plan(LogSource, _alone(running), "append"),
+    Job.SOCKET: Plan(None, _alone(each), "append", endless=True),
+    Job.KAFKA: Plan(None, _alone(running_on_topic), "append"),
+    Job.TOTALS: Plan(TextSource, _alone(totals), "update"),
+    Job.SHOP: Plan(LogSource, shop, "append"),
 }

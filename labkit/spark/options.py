@@ -19,6 +19,9 @@ SIX_WORDS = shipped("six_words.jsonl")
 TWELVE_WORDS = shipped("twelve_words.jsonl")
 """Four words, three times: with Spark's hash each has one of four partitions to itself."""
 
+THREE_ORDERS = shipped("three_orders.jsonl")
+"""What the shop is asked for when nobody names another input: three items, each once."""
+
 JABBERWOCKY = shipped("jabberwocky.txt")
 """A short real text: what the job `totals` counts when nobody names another one."""
 
@@ -40,6 +43,8 @@ class Job(StrEnum):
     """One row (offset, word, 1) for every line of Spark's socket source, which cannot be replayed."""
     KAFKA = "kafka"
     """The same as `running`, on a Kafka topic of the run, which Spark's own source reads at read_committed."""
+    SHOP = "shop"
+    """One row (offset, item, price) for every order; it looks the price up outside, and sends a mail."""
 
 
 class State(StrEnum):
@@ -74,10 +79,15 @@ class Fault(StrEnum):
     """The input topic gets a partition more; lines behind the crashed batch are written now, new words go there."""
     FALSIFY_GROUP = "falsify-group"
     """The consumer group is made to say that all is read; after every second crash, that nothing is."""
+    EDIT_PRICES = "edit-prices"
+    """Somebody edits the list of prices that the shop looks up: every item is dearer by 1."""
 
 
 OF_THE_SOURCE = (Fault.ADD_PARTITION, Fault.FALSIFY_GROUP)
 """The faults between two drivers that strike the input of the job and not its store."""
+
+ON_THIS_MACHINE = (Fault.NOTHING, Fault.EDIT_PRICES)
+"""The faults that need no server."""
 
 
 NOT_REPLAYABLE = (
@@ -89,7 +99,8 @@ NOT_REPLAYABLE = (
 
 def default_input(job: Job) -> Path:
     """What a job counts when nobody names an input."""
-    return {Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS}.get(job, HELLO_WORLD_HELLO)
+    own = {Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS, Job.SHOP: THREE_ORDERS}
+    return own.get(job, HELLO_WORLD_HELLO)
 
 
 def default_state(job: Job) -> State:

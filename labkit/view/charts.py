@@ -202,3 +202,51 @@ def _mark_crash(axes: "Axes", place: int, label: str) -> None:
             fontsize=9,
             ha=align,
         )
+
+
+class Counted(NamedTuple):
+    """One record of a run: how often something was done for it outside, and how many rows of it are left."""
+
+    record: str
+    done: int
+    left: int
+
+
+Done: TypeAlias = "tuple[Figure, dict[str, list[Counted]]]"
+"""A figure, and what it shows of each run."""
+
+
+def done_and_left(runs: Mapping[str, Sequence[Counted]]) -> Done:
+    """For each run and record two bars: what was done outside, and what a reader finds in the end."""
+    figure = chart(7.5, 0.9 + 0.95 * len(runs))
+    rows = figure.subplots(len(runs), 1, squeeze=False, sharey=True)[:, 0]
+    kinds = (("mails sent", ORANGE, "//"), ("rows left", BLUE, ""))
+    for axes, (name, records) in zip(rows, runs.items(), strict=True):
+        for number, (label, colour, hatch) in enumerate(kinds):
+            places = [place + 0.36 * (number - 0.5) for place in range(len(records))]
+            heights = [each[1 + number] for each in records]
+            bars = axes.bar(
+                places,
+                heights,
+                width=0.32,
+                color=colour,
+                hatch=hatch,
+                edgecolor="white",
+                label=label,
+            )
+            axes.bar_label(bars, fontsize=9, padding=1)
+        axes.set_xticks(range(len(records)), [each.record for each in records])
+        axes.set_ylabel(
+            name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9
+        )
+        axes.set_yticks([])
+        axes.margins(y=0.3)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    if len(rows):
+        rows[0].legend(
+            loc="upper left", bbox_to_anchor=(1, 1), fontsize=9, frameon=False
+        )
+        rows[0].set_title(
+            "What was done outside, and what is left", loc="left", fontsize=11
+        )
+    return figure, {name: list(records) for name, records in runs.items()}

@@ -183,7 +183,7 @@ def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
 def _folds(record: RunRecord) -> Iterable[Html]:
     beside = dict(record.beside_verdict())
     judged = [record.verdict.because]
-    judged += [beside["breaks"]] if "breaks" in beside else []
+    judged += [beside[name] for name in ("breaks", "drawn") if name in beside]
     yield fold("What the judge says", *(para(sentence(said)) for said in judged))
     if record.crashes:
         yield fold(

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
 from labkit.host.servers import SERVICES
-from labkit.runs.counting import Count, Ones, RunningCounts, Totals
+from labkit.runs.counting import Count, Ones, Prices, RunningCounts, Totals
 from labkit.runs.scenario.checks import (
     after_crash,
     check_capable,
@@ -47,6 +47,7 @@ from labkit.spark.options import (
     MOST_PARTITIONS,
     NOT_REPLAYABLE,
     OF_THE_SOURCE,
+    ON_THIS_MACHINE,
     PARTITIONS,
     STATEFUL,
     CheckpointFate,
@@ -62,7 +63,7 @@ ScenarioT = TypeVar("ScenarioT", bound="Scenario")
 
 _WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
 _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
-_TO_SERVER = [each for each in Fault if each not in (Fault.NOTHING, *OF_THE_SOURCE)]
+_TO_SERVER = [each for each in Fault if each not in (*ON_THIS_MACHINE, *OF_THE_SOURCE)]
 _RECORDS = Number(1, "a batch needs at least 1 record.")
 _TASKS = Number(
     1, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.", most=MOST_PARTITIONS
@@ -109,7 +110,8 @@ class Scenario:
         "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased. "
         "socket: one row for every line of a socket, which cannot be replayed; --records-per-batch lines are sent "
         "to every driver that will be killed, the rest to the last. kafka: the same as running, on a topic of the "
-        "run's own that Spark's Kafka source reads at read_committed.",
+        "run's own that Spark's Kafka source reads at read_committed. shop: one row for every order, an item with "
+        "the price that a file outside of the job names, and a mail for each, in another file outside.",
         in_every_folder=True,
     )
     order: Order = option(
@@ -211,8 +213,16 @@ class Scenario:
         Name(Fault),
         Fault.NOTHING,
         f"What happens after every crash: nothing; to the store's server: {', '.join(_TO_SERVER)}; "
-        f"to the input of --job kafka: {', '.join(OF_THE_SOURCE)}.",
+        f"to the input of --job kafka: {', '.join(OF_THE_SOURCE)}; "
+        f"to the prices of --job shop: {Fault.EDIT_PRICES}.",
         needs=[
+            Need(
+                lambda scenario: (
+                    scenario.between is not Fault.EDIT_PRICES
+                    or scenario.job is Job.SHOP
+                ),
+                "{written}: only a shop looks up prices; use --job shop.",
+            ),
             Need(
                 lambda scenario: (
                     scenario.between not in OF_THE_SOURCE or scenario.job is Job.KAFKA
@@ -277,6 +287,9 @@ class Scenario:
         """What should come out, counted without Spark."""
         if self.job is Job.TOTALS:
             return Totals(self.input, self.records_per_batch)
+        if self.job is Job.SHOP:
+            edited = self.between is Fault.EDIT_PRICES
+            return Prices(self.input, len(self.crashes) if edited else 0)
         return Ones(self.input) if self.job is Job.SOCKET else RunningCounts(self.input)
 
     @property

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Runs one small query of this job to its end; where the source is Spark's own, `running`."""
+    """Runs one small query of this job to its end; `running` where the source is Spark's own, or something lies outside."""
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.start import launch, open_checkpoint, register
 
     source = JOBS[job].source
-    if source is None:
+    if source is None or job is Job.SHOP:
         warm_up(spark, Job.RUNNING, scratch)
         return
     plan, folder, path = JOBS[job], scratch / f"warm-{job}", default_input(job)
@@ -39,4 +39,4 @@ def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
     register(spark, source)
     keep_state(spark, default_state(job))
     lines = spark.readStream.format(source.name()).options(path=str(path)).load()
-    launch(plan.compute(lines), opened, plan.output_mode).await_end()
+    launch(plan.compute(lines, folder), opened, plan.output_mode).await_end()

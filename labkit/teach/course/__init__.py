@@ -20,6 +20,7 @@ FILES = Path(__file__).parent / "files"
 INPUTS = (
     "hello_world_hello.jsonl",
     "six_words.jsonl",
+    "three_orders.jsonl",
     "twelve_words.jsonl",
     "jabberwocky.txt",
 )
