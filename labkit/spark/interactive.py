@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 CORES = 2
 """Threads of the session, and partitions of a shuffle: enough to see that there are several."""
 
+ATTEMPTS = 2
+"""How often a task is tried before its query fails: by itself Spark tries it once here, and four times on a cluster."""
+
 _END_SECONDS = 30.0
 
 
@@ -91,7 +94,7 @@ def _engine() -> _Engine:
                 java,
                 scratch,
                 PROFILES["small"].without_forks(),
-                every_run(f"local[{CORES}]", scratch, CORES),
+                every_run(f"local[{CORES},{ATTEMPTS}]", scratch, CORES),
                 log,
                 apart=True,
             )
