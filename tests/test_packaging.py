@@ -133,7 +133,7 @@ def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(
         if path.suffix in {".jsonl", ".txt"}
     }
     notebooks = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert len(notebooks) == 12
+    assert len(notebooks) == 13
     assert held == (
         for_learners
         | {f"labkit/data/{name}" for name in inputs}

@@ -651,6 +651,58 @@ def _early(chance: Random) -> Drawn:
     ]
 
 
+def _prices(chance: Random) -> Drawn:
+    drawn = []
+    for edits in (1, 2, 3):
+        begins = sorted(chance.sample(range(3, 40), edits))
+        prices = chance.sample(range(5, 30), edits + 1)
+        versions = tuple(zip((0, *begins), prices, strict=True))
+        drawn.append((f"edited at {begins}", {"versions": versions}))
+    # Dearer, then cheaper again: neither the largest nor the smallest price is the newest.
+    begin = chance.randrange(4, 9)
+    versions = ((0, 20), (begin, 30), (begin + 3, 10), (begin + 7, 25))
+    return [*drawn, (f"up and down from {begin}", {"versions": versions})]
+
+
+def _calls(chance: Random) -> Drawn:
+    digit = chance.randrange(1, 9)
+    glued = (digit, 11 * digit, 111 * digit)
+    kinds = ("charge", "refund", "mail", "parcel")
+    names = ("orders", "returns", "clicks", "gifts")
+    return [
+        (
+            f"partitions and offsets of the digit {digit}",
+            {
+                "topics": tuple(chance.sample(names, 2)),
+                "partitions": glued[:2],
+                "offsets": glued,
+                "calls": tuple(chance.sample(kinds, 2)),
+                "again": chance.randrange(4, 9),
+            },
+        ),
+        (
+            "names that end in a digit",
+            {
+                "topics": (f"orders{digit}", "orders"),
+                "partitions": (0, int(f"{digit}0")),
+                "offsets": (0, chance.randrange(20, 90)),
+                "calls": tuple(chance.sample(kinds, 3)),
+                "again": chance.randrange(4, 9),
+            },
+        ),
+        (
+            "one topic, one partition",
+            {
+                "topics": (chance.choice(names),),
+                "partitions": (chance.randrange(4),),
+                "offsets": tuple(range(chance.randrange(4, 12))),
+                "calls": ("charge",),
+                "again": chance.randrange(4, 9),
+            },
+        ),
+    ]
+
+
 _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "01-links": _links,
     "02-dedup": _dedup,
@@ -669,6 +721,8 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "09b-timeout": _timeout,
     "09c-demands": _demands,
     "09c-early": _early,
+    "11-price": _prices,
+    "11-call": _calls,
     "09-visible": _visible,
 }
 """The function that draws the variants of each exercise that is judged by what it does; one line each."""

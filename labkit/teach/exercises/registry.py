@@ -11,6 +11,7 @@ from labkit.teach.exercises import (
     guarantees,
     kafka,
     postgres,
+    side_effects,
     sinks,
     snapshots,
     timeouts,
@@ -34,6 +35,7 @@ EXERCISES: dict[str, Exercise] = {
         kafka,
         timeouts,
         demands,
+        side_effects,
     )
     for exercise in module.EXERCISES
 }

@@ -1,0 +1,228 @@
+"""Exercises of notebook 11: a price that comes from the record, and a key for a call to the outside."""
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations, product
+
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
+from labkit.teach.exercises.searching import steady, unusable
+
+NOTEBOOK = "11_side_effects"
+Version = list[int]
+"""When a price begins, and the price."""
+LOSES = "Two different calls have one key: the service drops the second."
+DOUBLES = "One call has two keys: after a crash the service does it twice."
+
+
+def judge_price(answer: Answer, variant: Variant) -> Finding:
+    """Every order of time, with every list that somebody can have announced by then, and that has grown since."""
+    ask = Asker(answer, "price")
+    versions = [list(each) for each in variant["versions"]]
+    asked = 0
+    try:
+        for known in _announced(versions):
+            for at in _times(versions):
+                asked += 1
+                if finding := _wrong_price(ask, at, known, versions):
+                    return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"It is right in {asked} cases, and a replay changes no price")
+
+
+def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
+    """Every list to which these versions can have grown: the first price is there, the others come in any order."""
+    first, *later = versions
+    for count in range(len(later) + 1):
+        for some in permutations(later, count):
+            yield [first, *some]
+
+
+def _times(versions: Sequence[Version]) -> list[int]:
+    """The moments next to which a price begins: behind it, before it, and its very beginning."""
+    near = (begin + step for step in (1, -1, 0) for begin, _ in versions)
+    return [at for at in near if at >= 0]
+
+
+def _wrong_price(
+    ask: Asker, at: int, known: Sequence[Version], versions: Sequence[Version]
+) -> Finding | None:
+    """A wrong answer for one order, where the list is as it can be: nothing that holds already is missing in it."""
+    if any(begin <= at and [begin, price] not in known for begin, price in versions):
+        return None
+    arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in known])
+    said = ask(*arguments)
+    if type(said) is not int:
+        raise Unusable(
+            f"{ask.call(*arguments)} returned {shown(said)}; return a price from the list."
+        )
+    begin, right = max(each for each in known if each[0] <= at)
+    if said == right:
+        return None
+    told = ask.told(*arguments)
+    return Finding(
+        False,
+        f"{told}. At {at} the price was {right}: it begins at {begin}.",
+        told,
+        str(right),
+        general="For one of the orders it is not the price at the order's own time.",
+    )
+
+
+VOLATILE = ("batch", "attempt", "task", "now", "price")
+"""What may be another one when the same call is made again."""
+SAME = ("topic", "partition", "offset", "call")
+"""What makes a call another call."""
+
+
+def judge_key(answer: Answer, variant: Variant) -> Finding:
+    """Every call that is made, each in every way in which a crash can have it made again."""
+    ask = Asker(answer, "key_of_call")
+    made: dict[str, dict[str, Plain]] = {}
+    identities: dict[str, tuple[Plain, ...]] = {}
+    try:
+        for row in _calls(variant):
+            key = ask(row)
+            if type(key) is not str:
+                raise Unusable(
+                    f"{ask.call(row)} returned {shown(key)}; a key is a text."
+                )
+            identity = tuple(row[name] for name in SAME)
+            if key in identities and identities[key] != identity:
+                return _collide(ask, made[key], row)
+            made.setdefault(key, row)
+            identities[key] = identity
+        if finding := _told_apart(ask, made, identities):
+            return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"Every one of {len(made)} calls has one key, and its own")
+
+
+def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
+    """Every call first as it was made, and then as it is made again with something else around it."""
+    usual: dict[str, Plain] = {
+        "batch": 3,
+        "attempt": 1,
+        "task": 0,
+        "now": 700,
+        "price": 10,
+    }
+    topics, partitions = variant["topics"], variant["partitions"]
+    for again in (None, *VOLATILE):
+        other = usual if again is None else usual | {again: variant["again"]}
+        for topic, partition, offset, call in product(
+            topics, partitions, variant["offsets"], variant["calls"]
+        ):
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+                "call": call,
+                **other,
+            }
+
+
+def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
+    differ = ", ".join(name for name in SAME if one[name] != two[name])
+    told = ask.told(two)
+    return Finding(
+        False,
+        f"{told}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
+        told,
+        "a key of its own",
+        general=LOSES,
+    )
+
+
+def _told_apart(
+    ask: Asker,
+    made: dict[str, dict[str, Plain]],
+    identities: dict[str, tuple[Plain, ...]],
+) -> Finding | None:
+    """The first call that has two keys."""
+    first: dict[tuple[Plain, ...], str] = {}
+    for key, identity in identities.items():
+        before = first.setdefault(identity, key)
+        if before != key:
+            told = ask.told(made[key])
+            changed = next(
+                name for name in VOLATILE if made[key][name] != made[before][name]
+            )
+            return Finding(
+                False,
+                f"{told}, and {shown(before)} before, with another {changed}. {DOUBLES}",
+                told,
+                shown(before),
+                general=DOUBLES,
+            )
+    return None
+
+
+def _named(row: dict[str, Plain]) -> str:
+    return ", ".join(f"{name} {row[name]!r}" for name in SAME)
+
+
+EXERCISES = (
+    Exercise(
+        name="11-price",
+        notebook=NOTEBOOK,
+        title="the price of the order's own time",
+        kind=Kind.COMPLETE,
+        level=Level.EASY,
+        points=3,
+        answer="price",
+        task="price(order, versions) returns the price that was valid at the order's own time.",
+        hints=(
+            "Two versions can be known early: which of them has begun at the order's time?",
+            "Of those that have begun, the one that began last is valid; the list is in another order.",
+            "A pair [begin, price] is compared by its begin first, so max() finds the newest.",
+        ),
+        lines=2,
+        public=(
+            Variant("one edit", (("versions", ((0, 10), (5, 11))),)),
+            Variant(
+                "announced early", (("versions", ((0, 10), (4, 12), (9, 8), (15, 9))),)
+            ),
+        ),
+        judge=judge_price,
+    ),
+    Exercise(
+        name="11-call",
+        notebook=NOTEBOOK,
+        title="a key for a call",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="key_of_call",
+        task="key_of_call(row) returns a text: the same whenever this call is made again, and another one for every "
+        "other call.",
+        hints=(
+            "Which of the nine fields are written down before the call, and can never be others?",
+            "A new checkpoint cuts the batches anew, and somebody may edit the price. The record stays where it is.",
+            "Partition 1 with offset 11, and partition 11 with offset 1: are their keys different?",
+        ),
+        lines=1,
+        public=(
+            Variant(
+                "two partitions",
+                (
+                    ("topics", ("orders", "returns")),
+                    ("partitions", (1, 11)),
+                    ("offsets", (1, 11, 111)),
+                    ("calls", ("charge", "mail")),
+                    ("again", 4),
+                ),
+            ),
+        ),
+        judge=judge_key,
+    ),
+)

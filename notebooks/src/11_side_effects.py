@@ -1,0 +1,539 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [00_start, 06_sinks, 07_crash_spark]
+#     slow: true
+# ---
+
+# %% [markdown]
+# # What happens twice, although it counts once?
+#
+# A shop confirms every order by a mail. Its sink is exactly-once: each row counts once. The job dies, and starts again.
+# How many mails does a customer get?
+#
+# {head}
+#
+# You will be able to
+#
+# - say what an exactly-once sink does not cover;
+# - find what makes a repeated batch differ: prices, clocks, chance, the size of batches;
+# - cure it, and stop a record that kills the job for ever.
+
+# %% tags=["parameters"]
+failpoint = "sink.after_pre_commit"  # moment 4 of the strip
+
+# %%
+from labkit import lab
+
+# %% [markdown]
+# ## A mail cannot be taken back
+#
+# Three customers order a pen, a book and a lamp. This is what a task of the shop does with each order:
+#
+# ```python
+# price = prices()[item]              # looks into a file that anybody may edit
+# send_mail(offset, item, price)      # one more line in the book of the post office
+# yield offset, item, price           # the row for the sink
+# ```
+#
+# The file with the prices and the book of the post office lie outside of the job. The mail is a **side effect**: something
+# that a task does to the outside besides giving rows to its sink. The post office is simulated by a file. The job, its
+# sinks and the kills are real.
+#
+# We kill three jobs at moment 4: all tasks are ready, and nothing is committed. We kill a fourth one at moment 9:
+# `commits/0` is written. All four are started again.
+
+# %%
+lab.ask("11-mails")
+
+# %%
+order = {"job": "shop", "at": failpoint}
+mailed = lab.crash_each(
+    {
+        "idempotent, moment 4": order | {"sink": "idempotent", "store": "sqlite"},
+        "batch_marker, moment 4": order | {"sink": "batch_marker", "store": "sqlite"},
+        "two_phase, moment 4": order | {"sink": "two_phase", "order": "engine"},
+        "two_phase, moment 9": order | {"sink": "two_phase", "order": "engine", "at": "engine.after_commit_log"},
+    }
+)
+lab.compare(mailed)
+
+# %% tags=["nbval-check-output"]
+lab.answer("11-mails", len(mailed["batch_marker, moment 4"].mails()))
+
+# %% [raw] tags=["expected"]
+# It was 6.
+# The first driver's tasks had sent three. Nothing on disk said so, and the batch ran again.
+
+# %%
+figure, counted = lab.done_and_left(mailed)
+figure
+
+# %% tags=["nbval-check-output"]
+{name: (sum(each.done for each in orders), sum(each.left for each in orders)) for name, orders in counted.items()}
+
+# %% [raw] tags=["expected"]
+# {'idempotent, moment 4': (6, 3),
+#  'batch_marker, moment 4': (6, 3),
+#  'two_phase, moment 4': (6, 3),
+#  'two_phase, moment 9': (3, 3)}
+
+# %% tags=["checked"]
+assert {outcome.verdict.guarantee for outcome in mailed.values()} == {"exactly-once"}
+assert all(each.done == 2 * each.left == 2 for each in counted["batch_marker, moment 4"])
+
+# %% [markdown]
+# The figure shows mails beside rows; the last output adds them up. All four tables are exactly-once. Three of the four jobs
+# sent every mail twice. Exactly-once is a word about effects that a sink controls. It is no word about *executions*, which
+# is how often the code ran. At moment 9 the batch was noted as finished, so its code did not run again.
+#
+# ### A task that fails alone
+#
+# Nobody has to be killed for that. If one task fails, Spark tries it again, in the same driver. On a cluster it tries
+# four times (`spark.task.maxFailures`), in this session twice. Our post office fails once, at the second mail.
+
+# %%
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+place = TemporaryDirectory()
+shop = Path(place.name)
+(shop / "orders").mkdir()
+(shop / "orders" / "0.txt").write_text("pen\nbook\nlamp\n")
+mails, is_down = shop / "mails.txt", shop / "is_down"
+is_down.touch()
+
+
+def send_mail(item):
+    with mails.open("a") as post_office:
+        print(item, file=post_office)
+
+
+def serve(batches):  # what one task gets: its rows, in portions
+    for batch in batches:
+        for item in batch["value"].to_pylist():
+            send_mail(item)
+            if item == "book" and is_down.exists():
+                is_down.unlink()
+                raise TimeoutError("the post office did not answer")
+        yield batch
+
+
+# %%
+spark = lab.spark()
+orders = spark.readStream.text(str(shop / "orders"))
+served = orders.mapInArrow(serve, "value string").writeStream.format("parquet").option("path", str(shop / "table"))
+query = served.option("checkpointLocation", str(shop / "served")).trigger(availableNow=True).start()
+query.awaitTermination()
+
+# %% tags=["nbval-check-output"]
+table = spark.read.parquet(str(shop / "table"))
+{
+    "mails": mails.read_text().split(),
+    "rows": sorted(row["value"] for row in table.collect()),
+    "error": query.exception(),
+}
+
+# %% [raw] tags=["expected"]
+# {'mails': ['pen', 'book', 'pen', 'book', 'lamp'],
+#  'rows': ['book', 'lamp', 'pen'],
+#  'error': None}
+
+# %% [markdown]
+# The result shows five mails and three rows. The query ended without an error, so nothing tells that a task failed. Its
+# rows do not count: a reader of Spark's file sink goes by the sink's own log, `_spark_metadata`. The mails were out.
+#
+# ## A price that somebody edits
+#
+# Spark runs a batch again with the same offsets. Are the rows the same, too? Our tasks look prices up. The prices are
+# 10, 20 and 30. The job is killed, and while it is dead somebody makes each item dearer by 1. Then it starts again. Five
+# sinks: the two of *wal* are killed at moment 6, half of the log copied; the other three at moment 4.
+
+# %%
+lab.ask("11-prices")
+
+# %%
+edited = {"job": "shop", "between": "edit-prices", "at": failpoint}
+half_copied = edited | {"sink": "wal", "at": "sink.mid_commit"}
+priced = lab.crash_each(
+    {
+        "wal, commit-then-log": half_copied | {"order": "engine"},
+        "wal, log-then-commit": half_copied | {"order": "decision"},
+        "idempotent": edited | {"sink": "idempotent", "store": "sqlite"},
+        "batch_marker": edited | {"sink": "batch_marker", "store": "sqlite"},
+        "two_phase": edited | {"sink": "two_phase", "order": "engine"},
+    }
+)
+read = {name: sorted(row.value for row in run.rows()) for name, run in priced.items()}
+
+# %% tags=["nbval-check-output"]
+lab.answer("11-prices", [name for name, prices in read.items() if len({price % 10 for price in prices}) == 2])
+
+# %% [raw] tags=["expected"]
+# It was wal, commit-then-log, idempotent.
+# These two had shown old prices, and then ran the batch again. The wal in log-then-commit order did not run it again: its log still held the old prices. The other two had shown nothing before the kill.
+
+# %% tags=["nbval-check-output"]
+read  # every price that a reader could have found
+
+# %% [raw] tags=["expected"]
+# {'wal, commit-then-log': [11, 20, 21, 31],
+#  'wal, log-then-commit': [10, 20, 20, 30],
+#  'idempotent': [10, 11, 20, 21, 30, 31],
+#  'batch_marker': [11, 21, 31],
+#  'two_phase': [11, 21, 31]}
+
+# %% tags=["checked"]
+assert all(run.crashes[0]["prices"] == {"pen": 11, "book": 21, "lamp": 31} for run in priced.values())
+assert [run.record.explanation.exists.value for run in priced.values()] == 3 * ["violated"] + 2 * ["holds"]
+
+# %%
+priced["idempotent"]
+
+# %% [markdown]
+# The first line shows the book at 20 and at 21. The second one shows it at 20 twice: a copy came twice, and both copies
+# agree. The card shows a table of old prices that turned into new ones, one row after the other. Its sink is called
+# *idempotent*, and it is so only if the batch gives the same rows again. The judge asks whether a run *without* a failure
+# could have shown the same. Such a run looks each price up once. For *batch_marker* and *two_phase* there is one: the run in which
+# everything is dear. But each customer now has two mails, with two prices.
+#
+# A batch is **deterministic** if it gives the same rows whenever it runs. `foreachBatch` with a marker and two-phase
+# commit hide a batch that is not, for they show one execution only. Upserts and logs that are written anew do not.
+#
+# ### What else differs
+#
+# A look into a file is not the only danger. We run one batch with six columns, remove `commits/0` by hand, and run the job
+# again. That is what a driver leaves that dies at moment 8.
+
+# %%
+import time
+
+from pyspark.sql.functions import udf, window
+
+clock = udf(lambda _: str(time.time()), "string")
+built_in = ["rand()", "uuid()", "current_timestamp()", "hash(value)"]
+columns = orders.selectExpr("value", *(f"string({each}) AS `{each}`" for each in built_in))
+columns = columns.withColumn("time.time()", clock("value"))
+ran = []
+
+
+def run_again():
+    sink = columns.writeStream.foreachBatch(lambda rows, _: ran.append(rows.orderBy("value").collect()))
+    sink.option("checkpointLocation", str(shop / "again")).trigger(availableNow=True).start().awaitTermination()
+
+
+run_again()
+(shop / "again/commits/0").unlink()
+run_again()
+
+# %% tags=["nbval-check-output"]
+first, second = ran
+{name: [row[name] for row in first] == [row[name] for row in second] for name in columns.columns}
+
+# %% [raw] tags=["expected"]
+# {'value': True,
+#  'rand()': False,
+#  'uuid()': False,
+#  'current_timestamp()': True,
+#  'hash(value)': True,
+#  'time.time()': False}
+
+# %% tags=["nbval-check-output"]
+len({row["uuid()"] for rows in ran for row in rows})
+
+# %% [raw] tags=["expected"]
+# 6
+
+# %% [markdown]
+# The first result shows what is the same in both runs. What comes from the record is: the value, and its hash. So is
+# `current_timestamp()`, because Spark writes the time of the batch into `offsets/0`. The clock of Python is read anew, and
+# so is chance. The second result shows six keys for three orders. A sink that upserts by such a key writes six rows; the three of the
+# dead driver stay for ever.
+#
+# ### Who is late?
+#
+# With a watermark Spark says up to which time it has seen everything: here the newest time so far, minus five
+# seconds. What belongs to a window that ends before it is late, and dropped. Spark moves the watermark *between* batches.
+# Four orders come, of the seconds 14, 27, 28 and 12. We count them in windows of ten seconds: one order a batch, then all
+# four in one batch.
+
+# %%
+import os
+
+(shop / "timed").mkdir()
+for number, second in enumerate([14, 27, 28, 12]):
+    file = shop / "timed" / f"{number}.json"
+    file.write_text(f'{{"at": "2026-01-01 00:00:{second}"}}')
+    os.utime(file, (number, number))  # Spark reads older files first
+
+
+def counted_in(files_per_batch):
+    found, timed = {}, spark.readStream.schema("at timestamp").option("maxFilesPerTrigger", files_per_batch)
+    timed = timed.json(str(shop / "timed")).withWatermark("at", "5 seconds")
+    counts = timed.groupBy(window("at", "10 seconds").alias("w")).count().selectExpr("second(w.start)", "count")
+    sink = counts.writeStream.outputMode("update").foreachBatch(lambda rows, _: found.update(rows.collect()))
+    sink = sink.option("checkpointLocation", str(shop / f"timed {files_per_batch}"))
+    sink.trigger(availableNow=True).start().awaitTermination()
+    return found
+
+
+# %% tags=["nbval-check-output"]
+{"one by one": counted_in(1), "in one batch": counted_in(4)}
+
+# %% [raw] tags=["expected"]
+# {'one by one': {10: 1, 20: 2}, 'in one batch': {10: 2, 20: 2}}
+
+# %% [markdown]
+# The result shows the window from second 10 with one order, and with two. One by one, the order of second 12 came when the
+# watermark had passed second 20, the end of its window. In one batch nothing had moved it yet. A batch that runs *again* drops the same orders: its plan
+# `offsets/N` holds the offsets and the watermark. After a deleted checkpoint the batches are cut anew, and so is what is late.
+#
+# ## A record that kills the job
+#
+# The shop reads lines like `pen 2`. One customer writes `book two`. The sink's function sends a mail for each line, and
+# fails at that one. Somebody, or some service, starts the job again. It is started three times.
+
+# %%
+lab.ask("11-poison")
+
+# %%
+from pyspark.errors import StreamingQueryException
+
+(shop / "lines").mkdir()
+(shop / "lines" / "0.txt").write_text("pen 2\nbook two\nlamp 1\n")
+mails.unlink()
+
+
+def write_batch(rows, number):
+    for row in rows.collect():
+        item, count = row["value"].split()
+        send_mail(item)
+        int(count)  # and now the row could be written
+
+
+def start(function):
+    lines = spark.readStream.text(str(shop / "lines")).writeStream.foreachBatch(function)
+    query = lines.option("checkpointLocation", str(shop / "sold")).trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:  # it quotes the error in your function
+        return next(line for line in str(error).splitlines() if line.startswith("ValueError"))
+    return "finished"
+
+
+ended = [start(write_batch) for _ in range(3)]
+
+# %% tags=["nbval-check-output"]
+lab.answer("11-poison", mails.read_text().split().count("pen"))
+
+# %% [raw] tags=["expected"]
+# It was 3.
+# Each start ran batch 0 from its first line, and failed at its second one. Nothing was noted.
+
+# %% tags=["nbval-check-output"]
+logs = {log: [file.name for file in (shop / "sold" / log).glob("[0-9]*")] for log in ("offsets", "commits")}
+print(logs)
+print(ended[-1])
+
+# %% [raw] tags=["expected"]
+# {'offsets': ['0'], 'commits': []}
+# ValueError: invalid literal for int() with base 10: 'two'
+
+# %% [markdown]
+# The logs show batch 0 planned and never finished: the fourth start would run it again. `book two` is a
+# **poison record**: the job dies of it whenever it comes, and it comes again because nothing was noted. No sink and no restart
+# helps. The record must get past, without a trace being lost. So we put it aside as a **dead letter**: a row in a table
+# of its own, with the reason. Rows, dead letters and the batch's number go into **one** transaction:
+
+# %%
+import sqlite3
+
+with sqlite3.connect(shop / "sold.db") as database:
+    database.execute("CREATE TABLE sold (item, count)")
+    database.execute("CREATE TABLE dead_letters (line, reason)")
+    database.execute("CREATE TABLE batches (number PRIMARY KEY)")
+
+
+def write_batch(rows, number):
+    with sqlite3.connect(shop / "sold.db") as database:  # one transaction: all of it, or nothing
+        if database.execute("SELECT 1 FROM batches WHERE number = ?", [number]).fetchone():
+            return
+        for row in rows.collect():
+            try:
+                item, count = row["value"].split()
+                database.execute("INSERT INTO sold VALUES (?, ?)", [item, int(count)])
+            except ValueError as reason:
+                database.execute("INSERT INTO dead_letters VALUES (?, ?)", [row["value"], str(reason)])
+        database.execute("INSERT INTO batches VALUES (?)", [number])
+
+
+start(write_batch)
+
+# %% tags=["nbval-check-output"]
+database = sqlite3.connect(shop / "sold.db")
+print("sold:        ", database.execute("SELECT * FROM sold").fetchall())
+print("dead letters:", database.execute("SELECT * FROM dead_letters").fetchall())
+
+# %% [raw] tags=["expected"]
+# sold:         [('pen', 2), ('lamp', 1)]
+# dead letters: [('book two', "invalid literal for int() with base 10: 'two'")]
+
+# %% tags=["checked"]
+assert (shop / "sold/commits/0").exists()
+
+# %% [markdown]
+# The tables show two rows and one dead letter. In a transaction of its own, the letter could come twice, or be lost. Catch only
+# errors that the record causes. Who catches all makes a dead letter of each order while the database is away.
+#
+# ## Three cures
+#
+# | cure | here | what is left |
+# |---|---|---|
+# | **Derive it from the record.** Key and value come from the record, not from clock, chance or the outside. | a hash for `uuid()`; the price of the order's own time | the mail still goes twice |
+# | **Write it down first.** What was drawn or looked up is durable before anybody sees it. | *wal* in log-then-commit, above: its prices stayed 10, 20, 30 | a copy may come twice |
+# | **Give the call a key.** The outside remembers keys, and does nothing twice. | below | the outside must keep its keys as long as a call can come again |
+#
+# The mails of the first run once more. Which order it is stands in the record, so it is the same in both executions. Such a key is
+# called an **idempotency key**. This is what a post office would have delivered that remembers keys:
+
+# %% tags=["nbval-check-output"]
+sent = mailed["batch_marker, moment 4"].mails()
+{"sent": len(sent), "delivered": len({("mail", mail.offset) for mail in sent})}
+
+# %% [raw] tags=["expected"]
+# {'sent': 6, 'delivered': 3}
+
+# %% [markdown]
+# The result shows six calls and three mails. And if the outside knows no keys? Then let the sink write the mail as a row,
+# in the same transaction as the order. Another program reads these rows and sends them. It too can die between sending and noting, so
+# for its customers it is at-least-once or at-most-once. No job can do better for an outside that remembers nothing.
+#
+# > **What popular notes get wrong.** "*Exactly-once: each record is processed once.*" It may be processed many times, and its
+# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number and rows are in one transaction, and the
+# > batch is deterministic or shows only one of its executions.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: the price of the order's own time (`11-price`)
+#
+# The shop keeps all its prices now. Write `price(order, versions)`. `order` is a dict: `order["at"]` is the minute of the order. `versions` is a list of
+# pairs `[begin, price]`: from the minute `begin` on, included, the item costs `price`, until the next one begins. New prices are
+# announced before they begin, in any order, and the list keeps all of them. So a replay meets a longer list, and must return the same price.
+#
+# For example, `price({"at": 7}, [[0, 10], [20, 15], [5, 11]])` returns `11`.
+#
+# *complete, easy, 3 points; about 2 lines.*
+#
+# <details><summary>Hint 1</summary>Two versions can be known early: which of them has begun at the order's time?</details>
+# <details><summary>Hint 2</summary>Of those that have begun, the one that began last is valid. More:
+# <code>lab.hint("11-price")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 11-price
+def price(order, versions):
+    """The price that was valid at the order's own time."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 11-price
+def price(order, versions):
+    """The price that was valid at the order's own time."""
+    begun = [version for version in versions if version[0] <= order["at"]]
+    return max(begun)[1]
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("11-price")
+
+# %% [raw] tags=["expected"]
+# 11-price: not attempted (3 points); lab.hint("11-price") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: a key for a call (`11-call`)
+#
+# A payment service remembers keys, and does nothing twice for one key. The job reads Kafka and calls the service. Write
+# `key_of_call(row)`, which returns a text: the same whenever *this* call is made again, and another one for every other call.
+# `row` is a dict:
+#
+# - `"topic"`, `"partition"`, `"offset"`: where the record lies in Kafka;
+# - `"call"`: what the service is asked to do, as `"charge"` or `"refund"`; one record may need both;
+# - `"price"`: looked up when the task runs;
+# - `"batch"`, `"task"`, `"attempt"`, `"now"`: in which batch, by which task, in which try, and when the call is made.
+#
+# Somebody may delete the checkpoint, and then the batches are cut anew.
+#
+# For example, two calls whose rows differ in `"attempt"` alone get one key; two that differ in `"call"` get two.
+#
+# *complete, medium, 4 points; about 1 line.*
+#
+# <details><summary>Hint 1</summary>Which of the nine fields can never be others when the call is made again?</details>
+# <details><summary>Hint 2</summary>Partition 1 with offset 11, and partition 11 with offset 1: are their keys different? More:
+# <code>lab.hint("11-call")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 11-call
+def key_of_call(row):
+    """A text: the same for this call whenever it is made, another one for every other call."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 11-call
+def key_of_call(row):
+    """A text: the same for this call whenever it is made, another one for every other call."""
+    return str([row["topic"], row["partition"], row["offset"], row["call"]])
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("11-call")
+
+# %% [raw] tags=["expected"]
+# 11-call: not attempted (4 points); lab.hint("11-call") helps.
+
+# %% [markdown]
+# ## Check yourself
+#
+# **1. A function in the job calls a payment service, and writes the answer through an exactly-once sink. A task fails. What is right?**
+#
+# <details><summary>a) The row counts once, and so does the payment.</summary>No. The sink controls the row; the payment
+# was made when the code ran.</details>
+# <details><summary>b) The row counts once, the payment may be made twice.</summary>Yes, unless the service gets a key that it
+# remembers.</details>
+#
+# **2. A batch uses `current_timestamp()`. Which time does a repeated batch get?**
+#
+# <details><summary>a) That of the restart.</summary>That is what the clock of Python would give.</details>
+# <details><summary>b) That of the first plan.</summary>Yes: it was written down first, into <code>offsets/N</code>.</details>
+#
+# **3. Why does an upsert by `uuid()` leave ghosts?**
+#
+# <details><summary>a) The repeated batch writes other keys, so it replaces nothing.</summary>Yes. The rows of the dead driver stay.</details>
+# <details><summary>b) An upsert is not atomic.</summary>Each one is. It replaces the row of its own key, and that key is new.</details>
+#
+# **4. The dead letter is written into a file, and the rows into a database. What can happen?**
+#
+# <details><summary>a) Nothing, both are on disk.</summary>A crash between the two leaves one without the other.</details>
+# <details><summary>b) The letter comes twice.</summary>Yes: the batch runs again, and its letters are written again.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Spark | Flink | Kafka |
+# |---|---|---|---|
+# | execution | attempt of a task; `spark.task.maxFailures` is 4 on a cluster, 1 on `local[n]` | restart from a checkpoint | a consumer reads again from its last committed offset |
+# | what pins a batch | `offsets/N`: offsets, time and watermark | no batches; source offsets in the checkpoint | - |
+# | a record that kills the job | your `try`, in a function | your `try`, and a side output | your `try` |
+# | dead letter | a table of your own | side output | a topic of your own |
+# | key of a call | your own column | your own field | a producer's id and sequence number, for its own retries |
+#
+# ## On Monday
+#
+# - Look for calls to the outside in your functions. Which of them carry a key that the other side remembers?
+# - Search for `rand`, `uuid`, `now` and files that are read in a task. Does a key or a value come from them?
+# - Who edits what your job looks up, and does the old version stay?
+# - Send a line that cannot be parsed to the test job. Does the job go on, and does somebody see the letter?
+#
+# Sources: Spark 4.2's `MicroBatchExecution` and `OffsetSeqMetadata`; its guide to *Structured Streaming*, on watermarks and `foreachBatch`.
+#
+# Back: [07, which sink survives which crash?](07_crash_spark.ipynb) and [09c, what must a store be able to do?](09c_store_demands.ipynb)
