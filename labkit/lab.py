@@ -57,6 +57,7 @@ from labkit.view.pieces import Pieces
 from labkit.view.show import explorer, show
 from labkit.view.strip import strip
 from labkit.view.timeline import by_key
+from labkit.view.totals import Totals, totals_in
 
 if TYPE_CHECKING:
     from labkit.spark.interactive import Session
@@ -112,6 +113,7 @@ __all__ = [
     "strip",
     "ten_steps",
     "timeouts",
+    "totals",
     "try_timeouts",
     "until_visible",
     "word",
@@ -226,6 +228,24 @@ def held_back(*scenarios: str) -> costs.Helds:
     return costs.held_back(
         {
             name.rpartition(".")[2]: costs.held_in(replay(name).walk)
+            for name in scenarios
+        }
+    )
+
+
+@takes('lab.totals("changelog.retract_stream")')
+def totals(*scenarios: str) -> Totals:
+    """A figure of what a reader finds who adds up a table that messages change, beside the batch query's total.
+
+    Takes named scenarios of `changelog`. Raises `InvalidInput` for one that is unknown or of another model.
+    """
+    if not scenarios:
+        raise InvalidInput(
+            'lab.totals() needs a scenario, as in lab.totals("changelog.retract_stream").'
+        )
+    return Totals(
+        {
+            name.rpartition(".")[2].replace("_", " "): totals_in(replay(name).walk)
             for name in scenarios
         }
     )

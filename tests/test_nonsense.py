@@ -39,6 +39,7 @@ GOOD = {
     "seen_over_time": {"key": "hello"},
     "strip": {"killed": "sink.mid_write", "sink": "append"},
     "until_visible": {"words": "hello"},
+    "totals": {"scenarios": "changelog.retract_stream"},
     "timeouts": {"interval": 1, "checkpoint": 1, "transaction": 9},
     "try_timeouts": {"interval": 1, "transaction": 9},
 }

@@ -37,6 +37,7 @@ CALLS = {
     "until_visible": "picture",
     "held_back": "picture",
     "done_and_left": "picture",
+    "totals": "picture",
     "crash": "crash",
     "crash_each": "crash",
     "memory_sink": "crash",

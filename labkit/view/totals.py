@@ -1,0 +1,159 @@
+"""A figure of a table that changes: what a reader who adds it up finds after each message, beside the batch query.
+
+Where the two differ there is a cross beside the colour. This module must not judge: what differs is said by
+`labkit.sim.models.changelog.totals`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import columns
+from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.totals import Total, totals
+from labkit.sim.trace import Replay
+from labkit.view.svg import document, number, words
+
+__all__ = ["Totals", "totals_in"]
+
+LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
+"""Left of the first message, above the first run, and what a message and a count of 1 take, in pixels."""
+BELOW = 70
+"""From the bottom line of a run to the top of the next."""
+KEY = (
+    ("mt", "the batch query's total"),
+    ("m1", "the total that a reader finds"),
+)
+
+
+def totals_in(walk: Replay) -> list[Total]:
+    """The totals of a run. Raises `InvalidInput` for another model's run, or one in which no message is read."""
+    if not isinstance(walk.model, Changelog):
+        raise InvalidInput(
+            f"{walk.model.name} has no table that messages change; name one of changelog.*."
+        )
+    found = totals(walk.states, walk.actions)
+    if not found:
+        raise InvalidInput(
+            "no message is read in this run; name one such as changelog.retract_stream."
+        )
+    return found
+
+
+class _Place(NamedTuple):
+    """Where a run is drawn: its bottom line, and the right end of its last message."""
+
+    bottom: float
+    right: float
+
+    def y(self, total: int) -> float:
+        """How high a total lies."""
+        return self.bottom - UNIT * total
+
+
+class Totals:
+    """Runs of the changelog one below the other, as SVG in a notebook and as a table of text elsewhere."""
+
+    def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
+        self.runs = runs
+
+    def __str__(self) -> str:
+        rows: list[Sequence[str]] = []
+        for name, run in self.runs.items():
+            rows.append([name, *(_said(each) for each in run)])
+            rows.append(["  batch query", *(str(each.records) for each in run)])
+            rows.append(["  reader", *(_found(each) for each in run)])
+        most = max(map(len, rows))
+        return columns([[*row, *[""] * (most - len(row))] for row in rows])
+
+    __repr__ = __str__
+
+    def svg(self) -> str:
+        """The picture; its description says the same as the text."""
+        body, top = "", float(TOP)
+        for name, run in self.runs.items():
+            highest = max(max(each.records, each.found) for each in run)
+            place = _Place(top + 14 + UNIT * highest, LEFT + COLUMN * len(run))
+            body += words(12, top, name, "h") + _run(run, highest, place)
+            top = place.bottom + BELOW
+        wide = LEFT + COLUMN * max(map(len, self.runs.values())) + 16
+        return document(
+            _key() + body,
+            max(wide, 470),
+            top - 24,
+            title="What a reader finds who adds up the table",
+            desc=str(self),
+        )
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        page = f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
+        return {"text/html": page, "text/plain": str(self)}
+
+
+def _said(total: Total) -> str:
+    return f"{total.message}{' (lost)' * total.is_lost}"
+
+
+def _found(total: Total) -> str:
+    """The total, and whether it is another one than the batch query's, or a half of a change is missing."""
+    if total.differs:
+        return f"{total.found} wrong"
+    return f"{total.found}{' between' * (total.found != total.records)}"
+
+
+def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
+    floor = f'<path d="M{LEFT} {number(place.bottom)}H{number(place.right)}" class="la" fill="none"/>'
+    scale = "".join(
+        words(LEFT - 18, place.y(each) + 4, str(each), "s")
+        for each in range(highest + 1)
+    )
+    batch = _steps([each.records for each in run], place, "mt")
+    found = _steps([each.found for each in run], place, "ms m1")
+    return floor + scale + batch + found + "".join(_marks(run, place))
+
+
+def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
+    """A line that goes up or down where a message is read, and stays until the next one."""
+    path = f"M{LEFT} {number(place.y(heights[0]))}H{LEFT + COLUMN}"
+    for column, height in enumerate(heights[1:], start=2):
+        path += f"V{number(place.y(height))}H{number(LEFT + COLUMN * column)}"
+    return f'<path d="{path}" class="{kind}"/>'
+
+
+def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
+    """The messages below the line, and a mark where a reader finds another total."""
+    drawn = []
+    for column, each in enumerate(run):
+        middle = LEFT + COLUMN * (column + 0.5)
+        drawn.append(words(middle, place.bottom + 18, each.message, "ax"))
+        if each.is_lost:
+            drawn.append(words(middle, place.bottom + 33, "lost", "s ax"))
+        if each.found == each.records:
+            continue
+        y = place.y(each.found)
+        if each.differs:
+            x = middle - 5
+            sign = f"M{number(x)} {number(y - 5)}l10 10M{number(x + 10)} {number(y - 5)}l-10 10"
+            drawn.append(f'<path d="{sign}" class="cr" fill="none"/>')
+        else:
+            drawn.append(
+                f'<circle cx="{number(middle)}" cy="{number(y)}" r="5" class="tg"/>'
+            )
+    return drawn
+
+
+def _key() -> str:
+    drawn, x = "", 12.0
+    for kind, text in KEY:
+        style = f"ms {kind}" if kind != "mt" else kind
+        drawn += f'<path d="M{number(x)} 16h26" class="{style}"/>' + words(
+            x + 32, 20, text, "s"
+        )
+        x += 200
+    return (
+        drawn
+        + '<path d="M15 31l10 10M25 31l-10 10" class="cr" fill="none"/>'
+        + words(44, 40, "they differ", "s")
+        + '<circle cx="220" cy="36" r="5" class="tg"/>'
+        + words(244, 40, "between two messages of one change", "s")
+    )
