@@ -651,6 +651,80 @@ def _early(chance: Random) -> Drawn:
     ]
 
 
+def _messages(chance: Random) -> Drawn:
+    """Counts with and without 0, of one and of more digits, so that neither a falsy nor a long one is special."""
+    words = ("hello", "world", "stream", "x")
+    return [
+        (name, {"words": tuple(chance.sample(words, 2)), "counts": counts})
+        for name, counts in (
+            ("small counts", (1, 2, chance.choice((3, 4)))),
+            ("with a count of none", (0, chance.randrange(1, 9))),
+            ("large counts", (chance.randrange(10, 99), chance.randrange(100, 999))),
+        )
+    ]
+
+
+def _apply(chance: Random) -> Drawn:
+    quiet: dict[str, object] = {"crashes": 0, "words": chance.choice(WORDS)}
+    low = chance.randrange(1, 9)
+    return (
+        (
+            "retractions, one is lost or comes twice",
+            {"systems": ({**quiet, "losses": 1}, {**quiet, "repeats": 1})},
+        ),
+        (
+            "a query that dies and sends again",
+            {
+                "systems": (
+                    {**quiet, "query_crashes": 1},
+                    {**quiet, "encoding": "upsert", "query_crashes": 1},
+                )
+            },
+        ),
+        (
+            "rows that leave the result",
+            {
+                "systems": (
+                    {**quiet, "encoding": "upsert", "at_most": 1, "swaps": 1},
+                    {**quiet, "at_most": chance.choice((1, 2)), "losses": 1},
+                )
+            },
+        ),
+        (
+            "tables of up to three rows",
+            {
+                "tables": {
+                    "words": tuple(chance.sample(("hello", "world", "hi", "wall"), 3)),
+                    "counts": (low, low + chance.choice((1, 10))),
+                    "rows": 3,
+                }
+            },
+        ),
+    )
+
+
+def _prefix(chance: Random) -> Drawn:
+    quiet: dict[str, object] = {"crashes": 0, "words": chance.choice(WORDS)}
+    upsert: dict[str, object] = {**quiet, "encoding": "upsert"}
+    good: list[System] = [
+        ("retractions", {**quiet, "words": chance.choice(THREE_WORDS)}),
+        ("upserts", {**upsert, "crashes": 1}),
+        ("the query sends upserts again", {**upsert, "query_crashes": 1}),
+    ]
+    bad: list[System] = [
+        ("one is lost", {**quiet, "losses": 1}),
+        ("the query sends retractions again", {**quiet, "query_crashes": 1}),
+        ("the query forgets", {**upsert, "expiries": 1}),
+        ("an upsert comes late", {**upsert, "swaps": 1}),
+    ]
+    parts = {"others": ("other",), "counts": (1, 2), "rows": 2, "twice": True}
+    return [
+        *_systems(chance, good, bad),
+        *_assembled({"words": chance.choice(WORDS)}, **parts),
+        *_assembled({"words": "hello-world"}, **parts),
+    ]
+
+
 def _prices(chance: Random) -> Drawn:
     drawn = []
     for edits in (1, 2, 3):
@@ -721,8 +795,11 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "09b-timeout": _timeout,
     "09c-demands": _demands,
     "09c-early": _early,
+    "09-visible": _visible,
+    "10-messages": _messages,
+    "10-apply": _apply,
+    "10-prefix": _prefix,
     "11-price": _prices,
     "11-call": _calls,
-    "09-visible": _visible,
 }
 """The function that draws the variants of each exercise that is judged by what it does; one line each."""

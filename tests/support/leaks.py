@@ -26,6 +26,8 @@ CAUSES = {
     "delivery.lost_and_repeated": "the record is lost on the way, and the sender repeats it: both are done to the run",
     "delivery.worked_on_twice": "the work is done twice; what is counted is the question",
     "delivery.lost_acknowledgement": "the loss is what is done to the run, and not what comes of it",
+    "changelog.lost_retraction": "the loss is what is done to the run; what a reader finds then is the question",
+    "changelog.lost_upsert": "the same",
 }
 """Names with such a word that tell nothing, each with the reason."""
 DONE = frozenset({"kept", "twice"})

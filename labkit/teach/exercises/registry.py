@@ -4,6 +4,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
 from labkit.teach.exercises import (
     barriers,
+    changes,
     commitment,
     crashes,
     delivery,
@@ -35,6 +36,7 @@ EXERCISES: dict[str, Exercise] = {
         kafka,
         timeouts,
         demands,
+        changes,
         side_effects,
     )
     for exercise in module.EXERCISES

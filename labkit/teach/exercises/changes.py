@@ -1,0 +1,431 @@
+"""Exercises of notebook 10: the messages of a change, what a receiver makes of them, and equality with the batch query."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import combinations_with_replacement, product
+from typing import Any, NamedTuple
+
+from labkit.sim.explore import explore, reachable
+from labkit.sim.model import Model, Mood, Property
+from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Row, Table
+from labkit.sim.models.changelog.table import applied, visible
+from labkit.sim.trace import Trace, make
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Level,
+    Plain,
+    Variant,
+)
+from labkit.teach.exercises.contract import Kind as ExerciseKind
+from labkit.teach.exercises.invariants import ObservedModel, Watch
+from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
+
+NOTEBOOK = "10_dynamic_tables"
+WAYS = ("append", "retract", "upsert")
+REFUSED = "refused"
+Change = tuple[str, str, int | None, int | None]
+"""The way of writing, the word, its count in the table before and after; None: it has no row."""
+
+
+# The messages of a change.
+
+
+def really_sent(
+    way: str, word: str, before: int | None, after: int | None
+) -> list[Plain] | str:
+    """The messages of a change. `tests/exercises/test_changes.py` holds it against the simulator's query."""
+    if after == before:
+        return []
+    match way:
+        case "upsert" if after is None:
+            return [["x", word, before]]
+        case "upsert":
+            return [["=", word, after]]
+        case "append" if before is not None:
+            return REFUSED
+    taken = [("-", before), ("+", after)]
+    return [[sign, word, count] for sign, count in taken if count is not None]
+
+
+def judge_messages(answer: Answer, variant: Variant) -> Finding:
+    """Asks about every change between the counts of a variant, or no row, in each way of writing."""
+    ask = Asker(answer, "messages")
+    changes: list[Change] = [
+        (way, word, before, after)
+        for way, word in product(WAYS, variant["words"])
+        for before, after in product((None, *variant["counts"]), repeat=2)
+    ]
+    try:
+        for change in changes:
+            if finding := _wrong_messages(ask, change):
+                return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"It is right about {len(changes)} changes")
+
+
+def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
+    said, right = ask(*change), really_sent(*change)
+    if type(said) is not list and said != REFUSED:
+        raise Unusable(
+            f'{ask.call(*change)} returned {shown(said)}; return a list of messages, or "refused".'
+        )
+    if said == right:
+        return None
+    way, _, before, after = change
+    told, general = (
+        ask.told(*change),
+        f"A change of {_kind(before, after)} is wrong, {way}.",
+    )
+    return Finding(
+        False,
+        f"{told}; {_why(way, before, after)} It is {shown(right)}.",
+        told,
+        shown(right),
+        general=general,
+    )
+
+
+def _kind(before: int | None, after: int | None) -> str:
+    if after == before:
+        return "nothing"
+    if before is None:
+        return "a row that comes"
+    return "a row that goes" if after is None else "a row that changes"
+
+
+def _why(way: str, before: int | None, after: int | None) -> str:
+    """What the message must say, in a sentence."""
+    if after == before:
+        return "nothing has changed, so nothing is to be said."
+    if before is None:
+        return "the row is new, and one message adds it."
+    if way == WAYS[0]:
+        return "an append-only stream cannot take a row back."
+    if way == WAYS[-1]:
+        return "one message names the key and what becomes of its row."
+    return "the old row is taken back first, and then the new one is added, if there is one."
+
+
+# What a receiver makes of them.
+
+
+class _Case(NamedTuple):
+    """A table, the message that comes next, and the state of the simulator in which that is so."""
+
+    table: Table
+    message: Message
+    state: Any = None
+
+    @property
+    def question(self) -> tuple[Plain, Plain]:
+        """The arguments of the learner's function."""
+        kind, word, count, _ = self.message
+        return _rows(self.table), [str(kind), word, count]
+
+
+def _rows(table: Table) -> list[Plain]:
+    """A table as a list of rows; a row that is there twice stands there twice."""
+    return [[row.key, row.value] for row in table for _ in range(row.times)]
+
+
+@cache
+def _met(given: str) -> tuple[_Case, ...]:
+    """Every table and message that meet in any schedule of a configuration, each once."""
+    model = make("changelog", json.loads(given))
+    assert isinstance(model, Changelog)
+    cases: dict[str, _Case] = {}
+    for state in reachable(model, max_states=MAX_STATES):
+        if any(each.name == "apply" for each in model.actions(state)):
+            message = state.topic[state.consumer.position]
+            case = _Case(state.consumer.table, message, state)
+            cases.setdefault(json.dumps(case.question), case)
+    return tuple(cases.values())
+
+
+def _put_together(said: Mapping[str, Any]) -> Iterator[_Case]:
+    """Tables of up to some rows of these words and counts, and every message; upserts meet one row a key."""
+    rows = [Row(word, count) for word, count in product(said["words"], said["counts"])]
+    for number in range(said["rows"] + 1):
+        for chosen in combinations_with_replacement(rows, number):
+            table: Table = tuple(
+                row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen)
+            )
+            keys = [row.key for row in chosen]
+            for kind, row in product(Kind, rows):
+                if kind in (Kind.ADD, Kind.RETRACT) or len(set(keys)) == len(keys):
+                    yield _Case(table, Message(kind, row.key, row.value, 0))
+
+
+def judge_apply(answer: Answer, variant: Variant) -> Finding:
+    """Asks about every table and message that meet in a simulated run, or that can be put together."""
+    ask, asked = Asker(answer, "apply"), 0
+    chosen = dict(variant.parameters)
+    try:
+        for given in chosen.get("systems", ()):
+            for case in _met(json.dumps(given)):
+                asked += 1
+                if finding := _wrong_table(ask, case, given):
+                    return finding
+        for case in _put_together(chosen["tables"]) if "tables" in chosen else ():
+            asked += 1
+            if finding := _wrong_table(ask, case, {}):
+                return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"It is right about {asked:,} tables and messages")
+
+
+def _wrong_table(
+    ask: Asker, case: _Case, given: Mapping[str, object]
+) -> Finding | None:
+    said = ask(*case.question)
+    if type(said) is not list or not all(type(row) is list for row in said):
+        raise Unusable(
+            f"{ask.call(*case.question)} returned {shown(said)}; return a list of rows [word, count]."
+        )
+    right = _rows(visible(applied(case.table, case.message, owes=False)))
+    if sorted(map(json.dumps, said)) == sorted(map(json.dumps, right)):
+        return None
+    told = ask.told(*case.question)
+    finding = Finding(
+        False,
+        f"{told}; {MEANS[case.message.kind]} The rows are {shown(right)}.",
+        told,
+        shown(right),
+        general=f"One of the answers is wrong about this message: {MEANS[case.message.kind]}",
+    )
+    if case.state is None:
+        return finding
+    trace = _trace_to(json.dumps(given), case.state)
+    return Finding(
+        False,
+        finding.message,
+        finding.observed,
+        finding.expected,
+        str(trace),
+        len(trace.actions),
+        finding.general,
+    )
+
+
+MEANS = {
+    Kind.ADD: "+ adds one row, whatever else is there.",
+    Kind.RETRACT: "- takes back one row that is equal in word and count, and nothing where there is none.",
+    Kind.UPSERT: "= replaces the row of its word, or adds it where there is none.",
+    Kind.DELETE: "x deletes the row of its word, whatever its count is, and nothing where there is none.",
+}
+
+
+@cache
+def _trace_to(given: str, wanted: Any) -> Trace:
+    """A shortest run of a configuration to a state."""
+    claim: Property[Any] = Property(
+        "reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: ""
+    )
+    model = ObservedModel(make("changelog", json.loads(given)), claim)
+    return explore(model, max_states=MAX_STATES).violations[0].trace
+
+
+# Equality with the batch query.
+
+
+def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
+    """The rows that a reader finds, and the words that were processed."""
+    assert isinstance(model, Changelog)
+    rows = _rows(visible(state.consumer.table))
+    return rows, list(model.settings.words[: state.furthest])
+
+
+def _tables(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+    """Any table of so many rows, beside every prefix of the input, in any order of its rows."""
+    assert isinstance(model, Changelog)
+    words, start = model.settings.words, model.initial()
+    rows = [
+        Row(word, count)
+        for word, count in product(
+            (*model.settings.keys, *said["others"]), said["counts"]
+        )
+    ]
+    for number in range(said["rows"] + 1):
+        for table in product(rows, repeat=number):
+            if len(set(table)) < len(table) and not said.get("twice"):
+                continue
+            counted: Table = tuple(
+                row._replace(times=table.count(row)) for row in dict.fromkeys(table)
+            )
+            for furthest in range(len(words) + 1):
+                consumer = Consumer(counted, is_up=True)
+                # The claim compares tables as the consumer keeps them: in order.
+                yield start._replace(
+                    consumer=consumer._replace(table=tuple(sorted(counted))),
+                    furthest=furthest,
+                )
+
+
+WATCH = Watch("right", "changelog", "equals_batch", _prefix, _tables)
+QUIET: dict[str, object] = {"crashes": 0}
+TWICE: dict[str, object] = {**QUIET, "words": "hello-hello"}
+THREE: dict[str, object] = {**QUIET, "words": "hello-hello-hello"}
+UPSERT: dict[str, object] = {"encoding": "upsert"}
+
+EXERCISES = (
+    Exercise(
+        name="10-messages",
+        notebook=NOTEBOOK,
+        title="say what has changed",
+        kind=ExerciseKind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="messages",
+        task="messages(way, word, before, after) gives the messages of a change in an append-only, retract or upsert "
+        'stream, or "refused".',
+        hints=(
+            "Begin with a row that has not changed: what is there to say?",
+            "An upsert stream sends one message, whatever was there before. Which sign, where the row goes?",
+            "A retract stream takes back what was there, if anything was, and then adds what is there, if anything is.",
+        ),
+        lines=8,
+        public=(
+            Variant("hello, 1 and 2", (("words", ("hello",)), ("counts", (1, 2)))),
+            Variant("two words", (("words", ("world", "hi")), ("counts", (0, 3, 12)))),
+        ),
+        judge=judge_messages,
+        withheld=("labkit.sim.models.changelog.query",),
+    ),
+    Exercise(
+        name="10-apply",
+        notebook=NOTEBOOK,
+        title="keep the table",
+        kind=ExerciseKind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="apply",
+        task="apply(rows, message) gives the rows of a table after a message of a retract or upsert stream.",
+        hints=(
+            "Write down what becomes of [['hello', 1], ['world', 1]] for each of the four signs.",
+            "A row may be there twice. How many of them does one retraction take back?",
+            "Take out what the sign takes out, each sign in its own way. Then + and = put one row in.",
+        ),
+        lines=7,
+        public=(
+            Variant(
+                "a retract stream, a message is lost",
+                (("systems", ({**THREE, "losses": 1},)),),
+            ),
+            Variant(
+                "a retract stream, a message comes twice",
+                (("systems", ({**THREE, "repeats": 1},)),),
+            ),
+            Variant(
+                "an upsert stream, a message overtakes",
+                (("systems", ({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),),
+            ),
+            Variant(
+                "any three rows",
+                (
+                    (
+                        "tables",
+                        {"words": ("hello", "world"), "counts": (1, 2), "rows": 3},
+                    ),
+                ),
+            ),
+        ),
+        judge=judge_apply,
+        withheld=("labkit.sim.models.changelog.table",),
+    ),
+    Exercise(
+        name="10-prefix",
+        notebook=NOTEBOOK,
+        title="as the batch query has it",
+        kind=ExerciseKind.INVARIANT,
+        level=Level.EASY,
+        points=3,
+        answer="right",
+        task="right(table, words) says whether a table is what the batch query gives for these words.",
+        hints=(
+            "What does the batch query give for no words at all, and for ['hello', 'hello']?",
+            "No row may be wrong, none may be missing, and none may be there twice.",
+            "Put together what the batch query gives, and compare both in one order.",
+        ),
+        lines=2,
+        public=(
+            Variant(
+                "nothing fails",
+                (
+                    (
+                        "good",
+                        (
+                            ("retract stream", QUIET),
+                            ("upsert stream, the receiver dies", UPSERT),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "the query forgets, or an upsert is lost",
+                (
+                    (
+                        "bad",
+                        (
+                            (
+                                "upserts of a query that forgets",
+                                {**TWICE, **UPSERT, "expiries": 1},
+                            ),
+                            (
+                                "retractions of a query that forgets",
+                                {**TWICE, "expiries": 1},
+                            ),
+                            (
+                                "an upsert is lost",
+                                {
+                                    **QUIET,
+                                    **UPSERT,
+                                    "words": "hello-world",
+                                    "losses": 1,
+                                },
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "any two rows",
+                (
+                    (
+                        "assembled",
+                        (
+                            (
+                                "any two rows",
+                                QUIET,
+                                {"others": (), "counts": (1, 2), "rows": 2},
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+            Variant(
+                "a retraction is lost, or comes again",
+                (
+                    (
+                        "bad",
+                        (
+                            ("a retraction is lost", {**THREE, "losses": 1}),
+                            (
+                                "the query dies and sends again",
+                                {**TWICE, "query_crashes": 1},
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        judge=WATCH.judge,
+        withheld=("labkit.sim.models.changelog.query",),
+    ),
+)
