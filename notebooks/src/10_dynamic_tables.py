@@ -59,7 +59,7 @@ def words_in(reader, place):
 
 
 orders = shop / "orders"
-orders.mkdir()
+orders.mkdir(exist_ok=True)
 counts = spark.sql(question, words=words_in(spark.readStream, str(orders)))
 
 # %% [markdown]
@@ -152,9 +152,8 @@ for n, changes in enumerate(handed["update"], start=1):
 # 3 records: {'hello': 2, 'world': 1} equal
 
 # %% [markdown]
-# Each line shows the same table twice. That is what a continuous query promises: after **each** record its table equals the
-# batch query over all records so far. The rest of this notebook
-# shows four ways to lose that.
+# Each line shows two equal tables. That is what a continuous query promises: after **each** record its table equals the
+# batch query over all records so far. The rest of this notebook shows four ways to lose that.
 #
 # ## A change as a message
 #
@@ -300,7 +299,7 @@ def sql(*commands):
     return rows[0][0] if rows else None
 
 
-sql(("CREATE TABLE sums (side TEXT, account TEXT, total INT, PRIMARY KEY (side, account))",))
+sql(("CREATE TABLE IF NOT EXISTS sums (side TEXT, account TEXT, total INT, PRIMARY KEY (side, account))",))
 
 
 # %%
