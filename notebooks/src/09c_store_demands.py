@@ -434,4 +434,5 @@ lab.check("09c-early")
 # [KIP-939](https://cwiki.apache.org/confluence/display/KAFKA/KIP-939%3A+Support+Participation+in+2PC) on taking part in two-phase commit.
 # PostgreSQL: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html).
 #
-# Back: [05, who decides?](05_two_phase_commit.ipynb) and [06, what does a reader see?](06_sinks.ipynb)
+# Back: [05, who decides?](05_two_phase_commit.ipynb) and [06, what does a reader see?](06_sinks.ipynb).
+# Next: [10, what does a query answer that never ends?](10_dynamic_tables.ipynb)
