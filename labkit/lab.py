@@ -3,7 +3,7 @@
 Everything that the command line does has its equal here. Nothing here knows a protocol.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +44,14 @@ from labkit.teach.hands_on import kafka, postgres, said, ten_steps
 from labkit.teach.name_errors import install
 from labkit.teach.orders import orders
 from labkit.teach.panel import panel
+from labkit.teach.price import Effects, Expected, Rates, Waits
+from labkit.teach.price import count_effects as counted_effects
+from labkit.teach.price import expected_wait as expected
+from labkit.teach.price import measure_rows as measured_rows
+from labkit.teach.price import measure_waits as measured_waits
+from labkit.teach.price.effects import SIZES as BATCHES
+from labkit.teach.price.transactions import ROWS, SIZES
+from labkit.teach.price.waiting import INTERVALS
 from labkit.teach.study import (
     Search,
     Walk,
@@ -78,10 +86,12 @@ __all__ = [
     "columns",
     "compare",
     "copy_topic",
+    "count_effects",
     "crash",
     "crash_each",
     "doctor",
     "done_and_left",
+    "expected_wait",
     "explore",
     "explorer",
     "finish",
@@ -92,6 +102,8 @@ __all__ = [
     "judged",
     "kafka",
     "matrix",
+    "measure_rows",
+    "measure_waits",
     "memory_sink",
     "orders",
     "panel",
@@ -249,6 +261,43 @@ def totals(*scenarios: str) -> Totals:
             for name in scenarios
         }
     )
+
+
+@takes('lab.expected_wait("13-slope")')
+def expected_wait(question: str) -> Expected:
+    """An empty chart of waits against intervals, with the line that was predicted for this question.
+
+    Raises `InvalidInput` for an unknown question.
+    """
+    return expected(question)
+
+
+@takes("lab.measure_waits([0.5, 1, 2])")
+def measure_waits(
+    intervals: Sequence[float] = INTERVALS, *, question: str = ""
+) -> Waits:
+    """Measures how long a record waits until a reader has it, for three ways to write and each interval, in seconds.
+
+    Takes about four times the sum of the intervals. `question`: whose prediction is drawn, too. Raises `InvalidInput`.
+    """
+    return measured_waits(intervals, question=question)
+
+
+@takes("lab.measure_rows([1, 10, 100])")
+def measure_rows(
+    sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite"
+) -> Rates:
+    """Writes the same rows in transactions of each size, and measures rows a second. `store` is one of the lab's.
+
+    Raises `InvalidInput`, and `ServiceUnavailable` for a store whose server is not there.
+    """
+    return measured_rows(sizes, rows=rows, store=store)
+
+
+@takes("lab.count_effects(sizes=[4, 400])")
+def count_effects(*, sizes: Sequence[int] = BATCHES) -> Effects:
+    """Counts files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
+    return counted_effects(sizes=sizes)
 
 
 @takes("lab.memory_sink()")

@@ -24,8 +24,10 @@ SECONDS = {
     "ask": 35,
     "picture": 90,
     "crash": 25,
+    "measurement": 20,
 }
-"""A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for."""
+"""A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.
+So is a measurement."""
 CALLS = {
     "ask": "ask",
     "show": "picture",
@@ -41,6 +43,9 @@ CALLS = {
     "crash": "crash",
     "crash_each": "crash",
     "memory_sink": "crash",
+    "measure_waits": "measurement",
+    "measure_rows": "measurement",
+    "count_effects": "measurement",
 }
 """What takes time besides reading, by the name of `lab` that is called. `crash_each` runs as many jobs side by side."""
 EXERCISE_MINUTES = {"easy": 5, "medium": 12, "hard": 25}

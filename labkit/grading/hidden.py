@@ -11,6 +11,7 @@ from random import Random
 
 from labkit.sim.models.snapshot.parts import ends
 from labkit.teach.exercises.contract import Kind, Variant
+from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
 
 Drawn = Sequence[tuple[str, Mapping[str, object]]]
@@ -777,6 +778,52 @@ def _calls(chance: Random) -> Drawn:
     ]
 
 
+def _waits(chance: Random) -> Drawn:
+    """Intervals and times of a commit that are short and long beside each other."""
+    some = [(chance.randrange(3, 30, 2), chance.randrange(1, 9)) for _ in range(3)]
+    return (
+        ("whole seconds", {"cases": some}),
+        ("a slow store", {"cases": [(chance.choice((1, 3)), chance.randrange(5, 20))]}),
+        ("a fast store", {"cases": [(chance.choice((0.5, 5)), 0.25), (7, 0.5)]}),
+    )
+
+
+def _longest(chance: Random) -> Drawn:
+    """In each variant another limit counts; in the last one an interval of one second, and none at all."""
+    commit, rate = chance.randrange(2, 9), chance.randrange(3, 20)
+    wide, seconds = 9_000, chance.randrange(20, 90)
+    spare = chance.randrange(1, rate)
+    return (
+        ("readers do not wait", {"cases": [job(seconds, commit, rate, wide, 600)]}),
+        (
+            "little is read again",
+            {"cases": [job(wide, commit, rate, rate * seconds + spare, wide)]},
+        ),
+        ("a short timeout", {"cases": [job(wide, commit, 1, wide, seconds)]}),
+        (
+            "just possible, and not",
+            {
+                "cases": [
+                    job(commit + 1, commit, rate, wide, wide),
+                    job(commit, commit, rate, wide, wide),
+                    job(wide, commit, rate, rate - 1, wide),
+                    job(wide, commit, rate, wide, commit + 2),
+                    job(wide, commit, rate, wide, commit + 1),
+                ]
+            },
+        ),
+    )
+
+
+def _best(chance: Random) -> Drawn:
+    cost, hours = chance.choice((0.2, 0.7, 3)), chance.randrange(2, 30)
+    return (
+        ("hours between two crashes", {"cases": [(cost, 3_600 * hours)]}),
+        ("minutes between two crashes", {"cases": [(cost, 60 * hours)]}),
+        ("dear commits", {"cases": [(chance.randrange(20, 90), 86_400)]}),
+    )
+
+
 _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "01-links": _links,
     "02-dedup": _dedup,
@@ -801,5 +848,8 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "10-prefix": _prefix,
     "11-price": _prices,
     "11-call": _calls,
+    "13-wait": _waits,
+    "13-longest": _longest,
+    "13-best": _best,
 }
 """The function that draws the variants of each exercise that is judged by what it does; one line each."""

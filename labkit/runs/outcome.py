@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.exposure import Exposure
 from labkit.core.failpoints import Strategy
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation, Record
@@ -43,6 +44,11 @@ class Outcome:
     def folder(self) -> Path:
         """The folder of the run, with everything about it."""
         return self.record.folder.path
+
+    @property
+    def exposure(self) -> Exposure | None:
+        """For how long readers could have read a wrong value, key by key; None of a history that is too long."""
+        return self.record.exposure
 
     @property
     def label(self) -> str:

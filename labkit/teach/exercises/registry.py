@@ -12,6 +12,7 @@ from labkit.teach.exercises import (
     guarantees,
     kafka,
     postgres,
+    prices,
     side_effects,
     sinks,
     snapshots,
@@ -38,6 +39,7 @@ EXERCISES: dict[str, Exercise] = {
         demands,
         changes,
         side_effects,
+        prices,
     )
     for exercise in module.EXERCISES
 }

@@ -1,0 +1,226 @@
+"""Exercises of notebook 13: how long records wait, which interval keeps all limits, and which one costs least."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
+from labkit.teach.exercises.searching import steady, unusable
+
+NOTEBOOK = "13_price"
+ARRIVALS = 1_000
+"""Records that arrive in one interval of the judge's clock."""
+NEAR = 0.05
+"""How far a wait may be from the one on the judge's clock, as a part of it."""
+LONGEST = 10_000
+"""Seconds of the longest interval that the judge tries."""
+DEARER = 1.01
+"""How much dearer than the cheapest interval an answer may be."""
+TRIED = 4_000
+"""Intervals among which the judge looks for the cheapest."""
+
+
+def really_waits(interval: float, commit: float) -> list[float]:
+    """The median and the longest wait, of records that arrive evenly in one interval."""
+    waits = [
+        interval + commit - interval * (number + 0.5) / ARRIVALS
+        for number in range(ARRIVALS)
+    ]
+    return [statistics.median(waits), max(waits)]
+
+
+def really_longest(job: Mapping[str, int]) -> int | None:
+    """The longest interval, in whole seconds, that keeps all limits of a job: each one is tried."""
+    kept = (
+        interval
+        for interval in range(LONGEST, 0, -1)
+        if interval + job["commit"] <= job["latency"]
+        and interval * job["rate"] <= job["again"]
+        and interval + job["commit"] < job["timeout"]
+    )
+    return next(kept, None)
+
+
+def lost(interval: float, cost: float, between: float) -> float:
+    """The part of its time that a job loses: to commits, and to half an interval that is read again after each crash."""
+    return cost / interval + interval / 2 / between
+
+
+def cheapest(cost: float, between: float) -> float:
+    """The smallest part that any interval loses: many are tried, each a little longer than the one before."""
+    least, most = cost / 100, between * 100
+    step = (most / least) ** (1 / TRIED)
+    return min(lost(least * step**number, cost, between) for number in range(TRIED))
+
+
+Ask = Callable[[Asker, Any], Finding | None]
+
+
+def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
+    """A judge that asks about each case of a variant until one is answered wrongly."""
+
+    def judged(answer: Answer, variant: Variant) -> Finding:
+        ask, cases = Asker(answer, name), variant["cases"]
+        try:
+            found = (wrong(ask, case) for case in cases)
+            finding = next((each for each in found if each is not None), None)
+        except Unusable as error:
+            return unusable(ask.name, error)
+        return finding or steady(ask, f"It is right about {len(cases)} jobs")
+
+    return judged
+
+
+def _number(ask: Asker, said: Plain, *asked: Plain) -> float:
+    if type(said) not in (int, float):
+        raise Unusable(f"{ask.call(*asked)} returned {shown(said)}; return a number.")
+    assert isinstance(said, int | float)
+    return said
+
+
+def _wrong_wait(ask: Asker, case: Sequence[float]) -> Finding | None:
+    said = ask(*case)
+    if type(said) is not list or len(said) != 2:
+        raise Unusable(
+            f"{ask.call(*case)} returned {shown(said)}; return a list of two numbers, [typical, longest]."
+        )
+    for name, one, right in zip(
+        ("typical", "longest"), said, really_waits(*case), strict=True
+    ):
+        if abs(_number(ask, one, *case) - right) > NEAR * right:
+            told = f"{ask.told(*case)}, and the {name} wait of {ARRIVALS:,} arrivals is {right:.2f} s"
+            return Finding(
+                False,
+                f"{told}.",
+                told,
+                f"{right:.2f} s",
+                general=f"The {name} wait is wrong for one of the jobs.",
+            )
+    return None
+
+
+def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
+    said, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]
+    if said is not None and type(said) is not int:
+        raise Unusable(
+            f"{ask.call(dict(job))} returned {shown(said)}; return whole seconds, or None."
+        )
+    if said == right:
+        return None
+    told = f"{ask.told(dict(job))}, and it is {right}"
+    return Finding(
+        False,
+        f"{told}.",
+        told,
+        str(right),
+        general="For one of the jobs another interval is the longest that keeps all limits.",
+    )
+
+
+def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
+    said, least = _number(ask, ask(*case), *case), cheapest(*case)
+    if said > 0 and lost(said, *case) <= DEARER * least:
+        return None
+    part = f"{100 * lost(said, *case):.1f} %" if said > 0 else "everything"
+    told = f"{ask.told(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"
+    return Finding(
+        False,
+        f"{told}.",
+        told,
+        f"{100 * least:.1f} %",
+        general="For one of the jobs another interval costs clearly less.",
+    )
+
+
+def job(
+    latency: int, commit: int, rate: int, again: int, timeout: int
+) -> dict[str, int]:
+    """A job with its limits."""
+    return {
+        "latency": latency,
+        "commit": commit,
+        "rate": rate,
+        "again": again,
+        "timeout": timeout,
+    }
+
+
+EXERCISES = (
+    Exercise(
+        name="13-wait",
+        notebook=NOTEBOOK,
+        title="how long does a record wait?",
+        kind=Kind.COMPLETE,
+        level=Level.EASY,
+        points=3,
+        answer="waits",
+        task="waits(interval, commit) returns the typical and the longest wait of a record, as a list of two numbers.",
+        hints=(
+            "The record that arrives right behind a commit waits longest.",
+            "The typical record arrives in the middle. Both wait for the commit itself, too.",
+            "Longest: the whole interval, and then the commit.",
+        ),
+        lines=1,
+        public=(
+            Variant("short commits", (("cases", ((2, 0.5), (1, 0.2))),)),
+            Variant("a commit that takes long", (("cases", ((3, 4), (0.5, 2))),)),
+        ),
+        judge=_judge("waits", _wrong_wait),
+    ),
+    Exercise(
+        name="13-longest",
+        notebook=NOTEBOOK,
+        title="the longest interval that keeps all limits",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="longest",
+        task="longest(job) returns the longest interval in whole seconds that keeps the three limits of a job, or None.",
+        hints=(
+            "Each limit alone allows a longest interval. Which of the three counts?",
+            "Allowed up to 500 records again at 20 records a second: 500 // 20 seconds.",
+            "A transaction is open for the interval and for the commit, and its timeout must be longer than both together.",
+        ),
+        lines=2,
+        public=(
+            Variant("readers do not wait", (("cases", (job(12, 2, 5, 900, 600),)),)),
+            Variant("little is read again", (("cases", (job(90, 1, 20, 510, 600),)),)),
+            Variant("a short timeout", (("cases", (job(900, 3, 1, 900, 60),)),)),
+            Variant(
+                "just possible, and not",
+                (("cases", (job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60))),),
+            ),
+        ),
+        judge=_judge("longest", _wrong_longest),
+    ),
+    Exercise(
+        name="13-best",
+        notebook=NOTEBOOK,
+        title="the interval that costs least",
+        kind=Kind.COMPLETE,
+        level=Level.HARD,
+        points=5,
+        answer="best_interval",
+        task="best_interval(cost, between) returns the interval, in seconds, at which a job loses least of its time.",
+        hints=(
+            "Write down the lost part of one second: commits first, then what is read again.",
+            "cost / interval falls, and interval / (2 * between) grows. Where are the two equal?",
+            "interval * interval = 2 * cost * between",
+        ),
+        lines=1,
+        public=(
+            Variant("a crash a day", (("cases", ((0.5, 86_400), (30, 86_400))),)),
+            Variant("a crash an hour", (("cases", ((2, 3_600),)),)),
+        ),
+        judge=_judge("best_interval", _wrong_best),
+    ),
+)

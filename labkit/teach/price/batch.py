@@ -1,0 +1,67 @@
+"""Batches, written by one of the lab's own sinks into folders of files: what `labkit.teach.price.effects` watches.
+
+It is a command of its own, without Spark: what an engine writes beside its sink is no part of it.
+"""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.records import Observation
+from labkit.sinks import Coordinator, coordinate
+from labkit.stores.contract import Handle
+
+TASKS = 2
+"""Tasks that write the batch, each one half of its rows."""
+
+
+BEGIN, END = "begin", "end"
+"""Files that are made before and behind the batch that counts."""
+
+
+def write(folder: Path, sink: str, rows: int) -> None:
+    """Writes and commits two batches; in log-then-commit order where the sink takes one.
+
+    The first one makes folders and files, and what the sink removes later. `BEGIN` and `END` lie around the second one.
+    """
+    strategy = Strategy(sink)
+    coordinator = coordinate(
+        strategy,
+        Order.DECISION if Order.DECISION in orders(strategy) else Order.NONE,
+        store="files",
+        location=folder / "store",
+        query="price",
+        incarnation=1,
+        log=folder / "log",
+    )
+    with closing(coordinator.sink.store):
+        _write(coordinator, 0, rows)
+        (folder / BEGIN).touch()
+        _write(coordinator, 1, rows)
+        (folder / END).touch()
+
+
+def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
+    every = [Observation(number, "pen", 1, batch, 1) for number in range(rows)]
+    votes = [
+        coordinator.sink.pre_commit(
+            Handle("price", batch, task, 1, 0), iter(every[task::TASKS])
+        )
+        for task in range(TASKS)
+    ]
+    coordinator.commit(batch, [vote for vote in votes if vote is not None])
+    coordinator.commit_log_durable(batch)
+
+
+def main(place: str, *cases: str) -> None:
+    """Writes each case, such as `wal-400`, into a folder of its own below this place."""
+    for case in cases:
+        sink, _, rows = case.rpartition("-")
+        folder = Path(place) / case
+        folder.mkdir()
+        write(folder, sink, int(rows))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,185 @@
+"""What a sink does to the disk for one batch, counted at the system calls: files, syncs, renames, bytes.
+
+The counts are exact and the same on every machine; where system calls cannot be watched, the ones that were counted
+elsewhere (`counted.json`) are shown, and it is said.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.words import columns, nearest
+from labkit.crashtest.blackbox.xray import Recorder
+from labkit.host.syscalls.calls import Call, CallKind
+from labkit.host.syscalls.support import supported
+from labkit.host.syscalls.watching import watch
+from labkit.teach.price.batch import BEGIN, END
+from labkit.view.card import Card, Html, bundle, para, table
+
+SINKS = ("append", "batch_marker", "wal", "two_phase")
+"""The lab's sinks that can write to plain files."""
+SIZES = (4, 400)
+"""Rows of the batch, where nobody chooses others."""
+MOST_ROWS = 10_000
+LIMIT = 60.0
+"""Seconds of silence after which the command is given up."""
+HERE = "counted on this machine"
+ELSEWHERE = (
+    "System calls cannot be watched here, so these counts were made on another machine."
+)
+
+
+class Counts(NamedTuple):
+    """What one batch did to the disk."""
+
+    files: int
+    """Files that were made."""
+    syncs: int
+    renames: int
+    bytes: int
+    """Bytes that were written, into logs and files of rows alike."""
+
+
+class Effects(dict[tuple[str, int], Counts]):
+    """Counts by sink and rows of the batch; a dict that shows itself as a card."""
+
+    note: str = HERE
+
+    @property
+    def sinks(self) -> list[str]:
+        """The sinks in order."""
+        return list(dict.fromkeys(sink for sink, _ in self))
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of the batch in order."""
+        return sorted({rows for _, rows in self})
+
+    def growing(self, sink: str) -> list[str]:
+        """The names of what is more for the largest batch than for the smallest one."""
+        small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
+        return [
+            name
+            for name, less, more in zip(Counts._fields, small, large, strict=True)
+            if more > less
+        ]
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for (sink, rows), counts in self.items():
+            yield sink, f"{rows:,}", *(f"{each:,}" for each in counts)
+
+    def __str__(self) -> str:
+        return columns([HEAD, *self._rows()])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        card = Card(
+            "",
+            table(HEAD, self._rows()),
+            para(self.note) if self.note != HERE else Html(),
+            title="What one batch does to the disk",
+            plain=(),
+        )
+        return bundle(card.html(), str(self))
+
+
+HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
+
+
+def count_effects(
+    sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES
+) -> Effects:
+    """Writes one batch of each size with each sink, and counts. Raises `InvalidInput`."""
+    if unknown := [each for each in sinks if each not in SINKS]:
+        raise InvalidInput(
+            f"lab.count_effects(): {unknown[0][:40]!r} writes to no plain files; {nearest(unknown[0][:40], list(SINKS))}"
+        )
+    if not all(2 <= each <= MOST_ROWS for each in sizes):
+        raise InvalidInput(
+            f"lab.count_effects(): a batch has 2 to {MOST_ROWS:,} rows, as in sizes=[4, 400]."
+        )
+    wanted = [(sink, rows) for sink in sinks for rows in sorted(set(sizes))]
+    if supported():
+        return _elsewhere(wanted)
+    return _count(wanted)
+
+
+def kept() -> Mapping[tuple[str, int], Counts]:
+    """The counts that come with the lab."""
+    text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
+    return {
+        (sink, int(rows)): Counts(*counts)
+        for sink, by_rows in json.loads(text).items()
+        for rows, counts in by_rows.items()
+    }
+
+
+def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
+    known = kept()
+    found = Effects((each, known[each]) for each in wanted if each in known)
+    found.note = ELSEWHERE
+    if len(found) < len(wanted):
+        raise InvalidInput(
+            f"lab.count_effects(): {supported()} Counts of batches of "
+            f"{' and '.join(map(str, SIZES))} rows come with the lab."
+        )
+    return found
+
+
+def _count(wanted: Sequence[tuple[str, int]]) -> Effects:
+    cases = {f"{sink}-{rows}": (sink, rows) for sink, rows in wanted}
+    with tempfile.TemporaryDirectory(prefix="labkit-") as name:
+        folder, output = Path(name).resolve() / "batches", Path(name) / "output"
+        folder.mkdir()
+        recorder = Recorder([folder], LIMIT)
+        watched = watch(
+            [sys.executable, "-c", _COMMAND, str(folder), *cases],
+            folder=folder,
+            environment=dict(os.environ),
+            output=output,
+            decide=recorder.decide,
+            tick=recorder.tick,
+        )
+        if watched.status:
+            raise JobFailed(
+                f"The batches were not written: {output.read_text('utf-8')[-300:]}"
+            )
+        calls = [each.call for each in recorder.effects]
+        return Effects(
+            (key, _counts(_counted(calls, folder / case)))
+            for case, key in cases.items()
+        )
+
+
+_COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.argv[1:])"
+
+
+def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
+    """The calls below a folder that belong to the second batch."""
+    inside = [each for each in calls if folder in Path(each.path).parents]
+    made = [each.path for each in inside if each.kind is CallKind.CREATE]
+    if not {str(folder / BEGIN), str(folder / END)} <= set(made):
+        raise JobFailed(f"The batch of {folder.name} was not seen.")
+    places = [
+        place
+        for place, each in enumerate(inside)
+        if each.path in (str(folder / BEGIN), str(folder / END))
+    ]
+    return inside[places[0] + 1 : places[-1]]
+
+
+def _counts(calls: Sequence[Call]) -> Counts:
+    kinds = Counter(each.kind for each in calls)
+    written = sum(each.size for each in calls if each.kind is CallKind.WRITE)
+    made, synced, renamed = (
+        kinds[each] for each in (CallKind.CREATE, CallKind.SYNC, CallKind.RENAME)
+    )
+    return Counts(made, synced, renamed, written)

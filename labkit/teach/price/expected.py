@@ -1,0 +1,49 @@
+"""A prediction of a wait, drawn as a line before anything is measured. This module must not measure."""
+
+from labkit.core.errors import InvalidInput
+from labkit.teach.questions import notes
+from labkit.teach.questions.question import Kind, find
+from labkit.view.card import Card, Html, bundle, para
+from labkit.view.prices import wait_chart
+
+LONGEST = 2.0
+"""Seconds of the longest interval that the empty chart has room for."""
+NOTHING = "No prediction is noted, so there is no line yet."
+
+
+def noted(question: str) -> float | None:
+    """The number that was predicted; None without one. Raises `InvalidInput` for an unknown question."""
+    asked = find(question)
+    if asked.kind is not Kind.NUMBER:
+        raise InvalidInput(
+            f"the question {question!r} asks for no number; lab.expected_wait() draws a number, as of 13-slope."
+        )
+    prediction = notes.of(asked)
+    if prediction is None or prediction.said is None:
+        return None
+    return float(prediction.said[0])
+
+
+class Expected:
+    """An empty chart with the line that somebody predicts; shows itself as a card."""
+
+    def __init__(self, slope: float | None) -> None:
+        self.slope = slope
+
+    def __str__(self) -> str:
+        if self.slope is None:
+            return NOTHING
+        return f"your line: {self.slope:g} s more wait for each second of the interval"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        said = para(str(self)) if self.slope is None else Html()
+        chart = Html(wait_chart([], LONGEST, self.slope))
+        title = "Your prediction, before the run"
+        return bundle(Card("", chart, said, title=title, plain=()).html(), str(self))
+
+
+def expected_wait(question: str) -> Expected:
+    """The chart with the prediction of this question, and nothing else in it. Raises `InvalidInput`."""
+    return Expected(noted(question))

@@ -1,0 +1,98 @@
+"""Rows a second against rows a transaction, through the lab's own stores.
+
+The same rows are appended in transactions of different sizes. A store decides what lasts: SQLite syncs every commit.
+This module must not conclude anything from a single time.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput
+from labkit.core.records import Observation
+from labkit.core.words import columns
+from labkit.stores import open_store
+from labkit.stores.contract import Appendable, ServerBacked
+from labkit.view.card import Card, bundle, table
+
+SIZES = (1, 10, 100)
+ROWS = 300
+"""Rows that are written at every size."""
+MOST_ROWS = 10_000
+
+
+class Rate(NamedTuple):
+    """So many rows in so many transactions took so many seconds."""
+
+    rows: int
+    transactions: int
+    seconds: float
+
+    @property
+    def a_second(self) -> float:
+        """Rows a second."""
+        return self.rows / self.seconds
+
+
+class Rates(dict[int, Rate]):
+    """Rates by rows a transaction; a dict that shows itself as a card."""
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for size, rate in self.items():
+            yield (
+                f"{size:,}",
+                f"{rate.transactions:,}",
+                f"{rate.seconds:.2f} s",
+                f"{1000 * rate.seconds / rate.transactions:.1f} ms",
+                f"{rate.a_second:,.0f}",
+            )
+
+    def __str__(self) -> str:
+        return columns([HEAD, *self._rows()])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        title = "The same rows in transactions of different sizes, on this machine"
+        card = Card("", table(HEAD, self._rows()), title=title, plain=())
+        return bundle(card.html(), str(self))
+
+
+HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
+
+
+def measure_rows(
+    sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite"
+) -> Rates:
+    """Appends `rows` rows in transactions of each size. Raises `InvalidInput`, and what the store raises."""
+    if not sizes or not all(1 <= each <= rows for each in sizes):
+        raise InvalidInput(
+            f"lab.measure_rows(): sizes are from 1 to {rows} rows a transaction, as in lab.measure_rows([1, 10, 100])."
+        )
+    if rows > MOST_ROWS:
+        raise InvalidInput(f"lab.measure_rows(): rows={rows}; at most {MOST_ROWS:,}.")
+    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
+        return Rates(
+            (size, _rate(Path(folder) / f"{size}", store, size, rows))
+            for size in sorted(set(sizes))
+        )
+
+
+def _rate(place: Path, kind: str, size: int, count: int) -> Rate:
+    every = [Observation(number, "pen", 1, 0, 1) for number in range(count + 1)]
+    with closing(open_store(kind, place)) as store:
+        if not isinstance(store, Appendable):
+            raise InvalidInput(f"the store {kind} takes no single rows.")
+        try:
+            store.append(every[-1])  # the first row makes the store, and counts not
+            begun = time.perf_counter()
+            starts = range(0, count, size)
+            for start in starts:
+                store.append(*every[start : min(start + size, count)])
+            return Rate(count, len(starts), time.perf_counter() - begun)
+        finally:
+            if isinstance(store, ServerBacked):
+                store.destroy()

@@ -1,0 +1,312 @@
+"""How long a record takes until a reader has it, against the interval between two commits; and who waits meanwhile.
+
+Three real jobs (`labkit.teach.price.writer`) write side by side, each into a database of its own. An outside reader of each
+looks again and again. Another program changes a row of the same database now and then, and notes how long it waited for
+the lock. All use the machine's monotonic clock. This module must not conclude anything from a single time.
+"""
+
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.words import columns
+from labkit.teach.price import writer
+from labkit.teach.price.expected import noted
+from labkit.teach.price.writer import ROUNDS, SCHEMA, WAYS, connect, records
+from labkit.view.card import Card, Html, bundle, table
+from labkit.view.front_end import is_watched, line
+from labkit.view.prices import Dots, wait_chart
+
+INTERVALS = (0.5, 1.0, 2.0)
+"""Seconds between two commits, where nobody chooses others."""
+SHORTEST, LONGEST, MOST = 0.1, 10.0, 5
+"""Seconds of an interval, and how many intervals are measured at most."""
+LOOKS = 0.005
+"""Seconds between two looks of a reader, and between two tries of whoever waits for a lock."""
+PATIENCE = 60.0
+"""Seconds beyond its own time after which a job is given up."""
+
+
+class Measured(NamedTuple):
+    """One way of writing at one interval. Seconds."""
+
+    records: Sequence[float]
+    """Of each record, from its arrival until the reader had it."""
+    others: Sequence[float]
+    """How long another program waited for the lock, each time."""
+    commits: int
+    """Transactions of the job."""
+
+    @property
+    def typical(self) -> float:
+        """The median wait of a record, in the run's least disturbed interval."""
+        # Other programs make a machine slower, and never faster.
+        size = len(self.records) // ROUNDS
+        starts = range(0, size * ROUNDS, size)
+        return min(statistics.median(self.records[at : at + size]) for at in starts)
+
+    @property
+    def worst(self) -> float:
+        """The longest wait of a record."""
+        return max(self.records)
+
+    @property
+    def other(self) -> float:
+        """The median wait of the other program."""
+        return statistics.median(self.others)
+
+
+class Waits:
+    """What was measured, by way and interval; shows itself as a card with a chart."""
+
+    def __init__(
+        self,
+        measured: Mapping[str, Mapping[float, Measured]],
+        predicted: float | None = None,
+    ) -> None:
+        self.measured, self.predicted = measured, predicted
+
+    def __getitem__(self, way: str) -> Mapping[float, Measured]:
+        return self.measured[way]
+
+    @cached_property
+    def intervals(self) -> list[float]:
+        """The intervals in order."""
+        return sorted(next(iter(self.measured.values())))
+
+    def slope(self, way: str) -> float:
+        """Seconds that the typical wait grows for each second of the interval: the line of least squares."""
+        waits = [self.measured[way][each].typical for each in self.intervals]
+        return statistics.linear_regression(self.intervals, waits).slope
+
+    def commits(self, way: str) -> list[int]:
+        """Transactions at each interval, in order of the intervals."""
+        return [self.measured[way][each].commits for each in self.intervals]
+
+    @property
+    def others(self) -> "Others":
+        """How long another program waited meanwhile."""
+        return Others(self.measured)
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for way, by_interval in self.measured.items():
+            for interval in self.intervals:
+                each = by_interval[interval]
+                yield (
+                    way,
+                    f"{interval:g} s",
+                    f"{each.typical:.2f} s",
+                    f"{each.worst:.2f} s",
+                    f"{each.commits}",
+                )
+
+    def __str__(self) -> str:
+        return columns([HEAD, *self._rows()])
+
+    __repr__ = __str__
+
+    def svg(self) -> str:
+        """The chart, with the numbers in its description."""
+        dots = [
+            Dots(way, [(each, of[each].typical) for each in self.intervals])
+            for way, of in self.measured.items()
+        ]
+        return wait_chart(dots, self.intervals[-1], self.predicted)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        card = Card(
+            "",
+            Html(self.svg()),
+            table(HEAD, self._rows()),
+            title="How long a record waits until a reader has it, on this machine",
+            plain=(),
+        )
+        return bundle(card.html(), str(self))
+
+
+HEAD = ("way", "interval", "typical wait", "longest", "transactions")
+
+
+class Others(dict[str, dict[float, float]]):
+    """The typical wait of another program, by way and interval; a dict that shows itself as a card."""
+
+    def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
+        super().__init__(
+            {
+                way: {interval: each.other for interval, each in of.items()}
+                for way, of in measured.items()
+            }
+        )
+
+    @property
+    def slowest(self) -> str:
+        """The way that lets another program wait longest, at the longest interval."""
+        return max(self, key=lambda way: self[way][max(self[way])])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (way, *(f"{wait:.2f} s" for wait in of.values()))
+            for way, of in self.items()
+        ]
+
+    def _head(self) -> tuple[str, ...]:
+        intervals = next(iter(self.values()))
+        return ("beside", *(f"interval {each:g} s" for each in intervals))
+
+    def __str__(self) -> str:
+        return columns([self._head(), *self._rows()])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        title = "How long another program waited for the lock, typically"
+        card = Card("", table(self._head(), self._rows()), title=title, plain=())
+        return bundle(card.html(), str(self))
+
+
+def measure_waits(
+    intervals: Sequence[float] = INTERVALS, *, question: str = ""
+) -> Waits:
+    """Measures three ways of writing at each interval, in seconds; takes about four times their sum.
+
+    `question`: whose noted prediction is drawn into the chart. Raises `InvalidInput` for an interval that is too short or
+    too long, and `JobFailed` where a job does not end.
+    """
+    if not 2 <= len(set(intervals)) <= MOST or not all(
+        SHORTEST <= each <= LONGEST for each in intervals
+    ):
+        raise InvalidInput(
+            f"lab.measure_waits(): give 2 to {MOST} different intervals of {SHORTEST:g} to {LONGEST:g} seconds, as in "
+            "lab.measure_waits([0.5, 1, 2])."
+        )
+    predicted = noted(question) if question else None
+    measured: dict[str, dict[float, Measured]] = {way: {} for way in WAYS}
+    with ExitStack() as until_then:
+        folder = Path(
+            until_then.enter_context(tempfile.TemporaryDirectory(prefix="labkit-"))
+        )
+        jobs = {way: until_then.enter_context(_writer(way)) for way in WAYS}
+        pool = until_then.enter_context(ThreadPoolExecutor(3 * len(WAYS)))
+        for number, interval in enumerate(sorted(set(intervals))):
+            with _said(interval):
+                running = {
+                    way: pool.submit(
+                        _measure, job, folder / f"{way}-{number}.db", interval, pool
+                    )
+                    for way, job in jobs.items()
+                }
+                for way, each in running.items():
+                    measured[way][interval] = each.result()
+    return Waits(measured, predicted)
+
+
+@contextmanager
+def _said(interval: float) -> Iterator[None]:
+    """Says to a person what is waited for."""
+    if not is_watched():
+        yield
+        return
+    shown = line()
+    shown.show(f"an interval of {interval:g} s: about {ROUNDS * interval:.0f} s", 0, 1)
+    yield
+    shown.end("")
+
+
+@contextmanager
+def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
+    """A job that waits for its orders; it is gone when the block is left."""
+    # By its path, and without the lab: so it starts soon.
+    command = [sys.executable, "-P", writer.__file__, way]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            if _line(process) != "ready":
+                raise JobFailed(f"The job that writes with {way} did not start.")
+            yield process
+        finally:
+            process.kill()
+
+
+def _line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def _measure(
+    job: "subprocess.Popen[str]", path: Path, interval: float, pool: ThreadPoolExecutor
+) -> Measured:
+    database = str(path)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(SCHEMA)
+    ended = Event()
+    count = ROUNDS * records(interval)
+    reader = pool.submit(_read, database, count, ROUNDS * interval + PATIENCE)
+    other = pool.submit(_change, database, interval, ended)
+    try:
+        assert job.stdin is not None
+        job.stdin.write(f"{interval} {database}\n")
+        job.stdin.flush()
+        commits = _line(job)
+        waits = reader.result()
+    finally:
+        ended.set()
+    if not commits.isdigit():
+        raise JobFailed("A job that was measured has died; measure again.")
+    return Measured(waits, other.result(), int(commits))
+
+
+def _read(database: str, count: int, patience: float) -> list[float]:
+    """The wait of each record, as an outside reader has it. Raises `JobFailed` where records stay away."""
+    waits: list[float] = []
+    last, end = 0, time.monotonic() + patience
+    with closing(connect(database, patience)) as connection:
+        while len(waits) < count:
+            found = connection.execute(
+                "SELECT id, due FROM rows WHERE id > ? ORDER BY id", [last]
+            ).fetchall()
+            now = time.monotonic()
+            waits += [now - due for _, due in found]
+            last = found[-1][0] if found else last
+            if now > end:
+                raise JobFailed(
+                    f"Only {len(waits)} of {count} records came within {patience:.0f} s; measure again."
+                )
+            time.sleep(LOOKS)
+    return waits
+
+
+def _change(database: str, interval: float, ended: Event) -> list[float]:
+    """Another program: changes one row now and then, and notes each time how long it waited for the lock."""
+    waits: list[float] = []
+    with closing(connect(database, 0)) as connection:
+        # Not a whole part of the interval, so that the tries fall on all of its places.
+        while not ended.wait(interval * 0.23):
+            begun = time.monotonic()
+            while not _changed(connection):
+                time.sleep(LOOKS)
+            waits.append(time.monotonic() - begun)
+    return waits or [0.0]
+
+
+def _changed(connection: sqlite3.Connection) -> bool:
+    """Whether the lock was free, and the row is changed."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE stock SET pieces = pieces - 1")
+        connection.execute("COMMIT")
+        return True
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    return False

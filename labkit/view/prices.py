@@ -1,0 +1,128 @@
+"""The chart of waits against intervals: what was measured as marks, what was predicted as a dashed line.
+
+Each way has a shape beside its colour, and the numbers stand in the picture's description. This module must not measure.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from labkit.view.charts import BLUE, GREY, ORANGE
+from labkit.view.measure import width
+from labkit.view.svg import document, number, words
+
+WIDE, HIGH = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 52, 130, 16, 44
+"""Pixels of the picture, and of its margins; the right one is for names."""
+FLOOR = 0.25
+"""Seconds at the top of the chart at least, so that one without marks has a scale."""
+SHADES = (BLUE, ORANGE, GREY)
+STYLE = (
+    "text{font:12px sans-serif}.lkp-a{stroke:currentColor;stroke-width:1}"
+    ".lkp-p{stroke:currentColor;stroke-width:2;stroke-dasharray:6 5;fill:none}.lkp-m{fill:none;stroke-width:1.5}"
+)
+
+
+class Dots(NamedTuple):
+    """The waits of one way: interval and seconds, by interval."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+class Plane(NamedTuple):
+    """Where seconds are in the picture."""
+
+    longest: float
+    highest: float
+
+    def x(self, interval: float) -> float:
+        """Pixels from the left."""
+        return LEFT + (WIDE - LEFT - RIGHT) * interval / self.longest
+
+    def y(self, wait: float) -> float:
+        """Pixels from the top; what is above the chart is at its edge."""
+        high = min(max(wait, 0.0), self.highest) / self.highest
+        return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * high
+
+
+def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
+    """The chart as SVG. `predicted`: seconds of wait for each second of the interval; None draws no line."""
+    waits = [wait for way in ways for _, wait in way.points]
+    # A line far above the measured marks must not flatten them: it leaves the chart instead.
+    drawn = 0.5 * longest if predicted is None else min(predicted, 1.5) * longest
+    plane = Plane(longest, 1.1 * max([*waits, drawn, FLOOR]))
+    parts = [*_axes(plane)]
+    if predicted is not None:
+        parts += _line(plane, predicted)
+    labels: list[float] = []
+    for way, shade, sign in zip(ways, SHADES, "osx", strict=False):
+        parts += _marks(plane, way, shade, sign, labels)
+    said = [
+        f"{way.name}: "
+        + ", ".join(f"{wait:.2f} s at {interval:g} s" for interval, wait in way.points)
+        for way in ways
+    ]
+    if predicted is not None:
+        said.append(f"predicted: {predicted:g} s for each second of the interval")
+    return document(
+        "".join(parts),
+        WIDE,
+        HIGH,
+        title="Typical wait until a reader has a record, against the interval",
+        desc="; ".join(said) or "an empty chart",
+        style=STYLE,
+    )
+
+
+def _axes(plane: Plane) -> list[str]:
+    left, bottom = plane.x(0), plane.y(0)
+    parts = [
+        f'<line class="lkp-a" x1="{number(left)}" x2="{WIDE - RIGHT}" y1="{number(bottom)}" y2="{number(bottom)}"/>',
+        f'<line class="lkp-a" x1="{number(left)}" x2="{number(left)}" y1="{TOP}" y2="{number(bottom)}"/>',
+        words(left, HIGH - 6, "interval between two commits, in seconds"),
+        words(8, TOP - 3, "wait, s"),
+    ]
+    for part in (0.5, 1.0):
+        at = plane.longest * part
+        parts.append(words(plane.x(at) - 8, bottom + 16, f"{at:g}"))
+        high = plane.highest / 1.1 * part
+        parts.append(words(8, plane.y(high) + 4, f"{high:.2f}"))
+    return [*parts, words(left - 12, bottom + 16, "0")]
+
+
+def _line(plane: Plane, slope: float) -> list[str]:
+    last = plane.longest
+    if slope > 0:
+        last = min(last, plane.highest / slope)
+    x, y = plane.x(last), plane.y(slope * last)
+    return [
+        f'<path class="lkp-p" d="M{number(plane.x(0))} {number(plane.y(0))}L{number(x)} {number(y)}"/>',
+        words(min(x + 6, WIDE - RIGHT + 6), y - 6, "your prediction"),
+    ]
+
+
+def _marks(
+    plane: Plane, way: Dots, shade: str, sign: str, labels: list[float]
+) -> list[str]:
+    at = [(plane.x(interval), plane.y(wait)) for interval, wait in way.points]
+    path = "L".join(f"{number(x)} {number(y)}" for x, y in at)
+    parts = [f'<path class="lkp-m" stroke="{shade}" d="M{path}"/>']
+    parts += [_mark(x, y, shade, sign) for x, y in at]
+    x, y = at[-1]
+    while any(abs(y - other) < 14 for other in labels):
+        y += 14
+    labels.append(y)
+    name = words(x + 12, y + 4, way.name)
+    assert x + 12 + width(way.name, 12) < WIDE
+    return [*parts, name]
+
+
+def _mark(x: float, y: float, shade: str, sign: str) -> str:
+    match sign:
+        case "o":
+            return f'<circle fill="{shade}" cx="{number(x)}" cy="{number(y)}" r="5"/>'
+        case "s":
+            return f'<rect fill="{shade}" x="{number(x - 5)}" y="{number(y - 5)}" width="10" height="10"/>'
+        case _:
+            cross = f"M{number(x - 5)} {number(y - 5)}l10 10m0 -10l-10 10"
+            return f'<path stroke="{shade}" stroke-width="2.5" d="{cross}"/>'
