@@ -11,10 +11,12 @@ from labkit.view.measure import width
 from labkit.view.svg import document, number, words
 
 WIDE, HIGH = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 52, 130, 16, 44
+LEFT, RIGHT, TOP, BOTTOM = 44, 110, 20, 44
 """Pixels of the picture, and of its margins; the right one is for names."""
-FLOOR = 0.25
-"""Seconds at the top of the chart at least, so that one without marks has a scale."""
+STEPS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25)
+"""Seconds between two numbers of an axis."""
+PARTS = 4
+"""Such numbers of an axis, at most."""
 SHADES = (BLUE, ORANGE, GREY)
 STYLE = (
     "text{font:12px sans-serif}.lkp-a{stroke:currentColor;stroke-width:1}"
@@ -50,7 +52,7 @@ def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) ->
     waits = [wait for way in ways for _, wait in way.points]
     # A line far above the measured marks must not flatten them: it leaves the chart instead.
     drawn = 0.5 * longest if predicted is None else min(predicted, 1.5) * longest
-    plane = Plane(longest, 1.1 * max([*waits, drawn, FLOOR]))
+    plane = Plane(longest, PARTS * _step(max([*waits, drawn])))
     parts = [*_axes(plane)]
     if predicted is not None:
         parts += _line(plane, predicted)
@@ -80,14 +82,20 @@ def _axes(plane: Plane) -> list[str]:
         f'<line class="lkp-a" x1="{number(left)}" x2="{WIDE - RIGHT}" y1="{number(bottom)}" y2="{number(bottom)}"/>',
         f'<line class="lkp-a" x1="{number(left)}" x2="{number(left)}" y1="{TOP}" y2="{number(bottom)}"/>',
         words(left, HIGH - 6, "interval between two commits, in seconds"),
-        words(8, TOP - 3, "wait, s"),
+        words(left + 6, TOP - 3, "wait, in seconds"),
     ]
-    for part in (0.5, 1.0):
-        at = plane.longest * part
-        parts.append(words(plane.x(at) - 8, bottom + 16, f"{at:g}"))
-        high = plane.highest / 1.1 * part
-        parts.append(words(8, plane.y(high) + 4, f"{high:.2f}"))
-    return [*parts, words(left - 12, bottom + 16, "0")]
+    beside, up = _step(plane.longest), plane.highest / PARTS
+    for part in range(PARTS + 1):
+        if part * beside <= plane.longest:
+            at = plane.x(part * beside)
+            parts.append(words(at - 4, bottom + 16, f"{part * beside:g}"))
+        parts.append(words(8, plane.y(part * up) + 4, f"{part * up:g}"))
+    return parts
+
+
+def _step(most: float) -> float:
+    """The smallest step with which an axis reaches so far."""
+    return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 
 def _line(plane: Plane, slope: float) -> list[str]:
@@ -95,9 +103,11 @@ def _line(plane: Plane, slope: float) -> list[str]:
     if slope > 0:
         last = min(last, plane.highest / slope)
     x, y = plane.x(last), plane.y(slope * last)
+    label, high = "your prediction", plane.y(slope * last / 2) - 6
+    beside = max(plane.x(last / 2) - width(label, 12) - 8, plane.x(0) + 6)
     return [
         f'<path class="lkp-p" d="M{number(plane.x(0))} {number(plane.y(0))}L{number(x)} {number(y)}"/>',
-        words(min(x + 6, WIDE - RIGHT + 6), y - 6, "your prediction"),
+        words(beside, high, label),
     ]
 
 
