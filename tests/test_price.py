@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,10 +64,19 @@ def test_what_a_job_has_written_is_there(tmp_path: Path, way: str) -> None:
 
 def test_a_job_that_dies_is_told_and_nothing_is_left(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(waiting, "PATIENCE", -0.5)
-    monkeypatch.setattr(waiting.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(JobFailed, match=r"records came within|has died"):
         measure_waits((0.1, 0.2))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: measure_waits((0.1, 0.2)), lambda: measure_rows((1,), rows=1)]
+)
+def test_a_folder_that_is_not_there_gets_one_sentence(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(JobFailed, match=r"could not write .* name another one"):
+        call()
 
 
 def test_the_table_and_the_chart_show_what_was_measured() -> None:

@@ -34,7 +34,7 @@ intervals = [0.5, 1, 2]  # seconds between two commits
 # | way | a record is written | commit | like |
 # |---|---|---|---|
 # | append | at once | after each record | a sink without transactions |
-# | open | at once, into an open transaction | at the end of the interval | two-phase commit in Flink |
+# | open | at once, into an open transaction | at the end of the interval | the transaction of a two-phase sink in Flink |
 # | gathered | with all others of its interval | at the end of the interval | a micro-batch with a batch marker |
 #
 # An outside reader looks every 5 ms. The median of a job's waits is its *typical* wait: half of the records wait longer. First your own line. The question is about the lower two ways, with a commit that
@@ -72,7 +72,7 @@ assert all(each.worst > each.typical for each in measured["open"].values())
 # %% [markdown]
 # The chart shows two lines that rise by half a second for each second of the interval. The typical wait is *interval / 2 + commit*.
 # The longest wait is *interval + commit*: that record arrived right behind a commit. *append* does not know the interval, and its line stays low
-# as long as the disk keeps up.
+# as long as the disk keeps up. (In Flink, *commit* is all from the barrier to the sink's commit: the whole checkpoint.)
 #
 # So the wait is no fault of two-phase commit. Each sink waits that shows an interval all at once: *gathered* waits as long as *open*.
 #
@@ -135,7 +135,7 @@ assert rates[1].seconds > rates[100].seconds
 # for a hundred. So *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
 #
 # Is a stronger promise dearer? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
-# and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. First the table for 4 rows:
+# and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
 
 # %% tags=["nbval-check-output"]
 lab.count_effects(sizes=[4])
@@ -175,7 +175,7 @@ lab.answer("13-grows", effects.growing("two_phase"))
 # %% [markdown]
 # The table shows ten syncs of *two_phase* for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names of
 # its two transactions. *wal* writes every row **twice**, once into its log and once into the table, so its bytes grow with
-# the batch. *append* syncs nothing: it survives a kill, and a loss of power takes its last rows.
+# the batch. (A line of its log is shorter than one of the table.) On plain files *append* syncs nothing: its rows survive a kill, and a loss of power takes the last ones.
 #
 # And messages? **Simulated**: a coordinator and two participants, nothing fails.
 
@@ -288,7 +288,7 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # 1.7 % for commits and 1.7 % for reading again. Latency is not in this sum. So take the shorter of two intervals: the cheapest, and the longest that your readers bear.
 #
 # **Your turn.** Change `intervals` at the top, and run everything again. Or measure another store: `lab.measure_rows(store="files")`, or `"postgres"` and `"kafka"` where `labkit services up`
-# has started them.
+# has started them. `lab.until_visible()` draws how long each sink of the lab makes a record wait, in steps of a simulator.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: how long does a record wait? (`13-wait`)

@@ -7,7 +7,6 @@ elsewhere (`counted.json`) are shown, and it is said.
 import json
 import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -21,6 +20,7 @@ from labkit.host.syscalls.calls import Call, CallKind
 from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 from labkit.teach.price.batch import BEGIN, END
+from labkit.teach.price.place import scratch
 from labkit.view.card import Card, Html, bundle, para, table
 
 SINKS = ("append", "batch_marker", "wal", "two_phase")
@@ -136,8 +136,8 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
 
 def _count(wanted: Sequence[tuple[str, int]]) -> Effects:
     cases = {f"{sink}-{rows}": (sink, rows) for sink, rows in wanted}
-    with tempfile.TemporaryDirectory(prefix="labkit-") as name:
-        folder, output = Path(name).resolve() / "batches", Path(name) / "output"
+    with scratch() as place:
+        folder, output = place / "batches", place / "output"
         folder.mkdir()
         recorder = Recorder([folder], LIMIT)
         watched = watch(

@@ -4,7 +4,6 @@ The same rows are appended in transactions of different sizes. A store decides w
 This module must not conclude anything from a single time.
 """
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -16,6 +15,7 @@ from labkit.core.records import Observation
 from labkit.core.words import columns
 from labkit.stores import open_store
 from labkit.stores.contract import Appendable, ServerBacked
+from labkit.teach.price.place import scratch
 from labkit.view.card import Card, bundle, table
 
 SIZES = (1, 10, 100)
@@ -74,9 +74,9 @@ def measure_rows(
         )
     if rows > MOST_ROWS:
         raise InvalidInput(f"lab.measure_rows(): rows={rows}; at most {MOST_ROWS:,}.")
-    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
+    with scratch() as folder:
         return Rates(
-            (size, _rate(Path(folder) / f"{size}", store, size, rows))
+            (size, _rate(folder / f"{size}", store, size, rows))
             for size in sorted(set(sizes))
         )
 

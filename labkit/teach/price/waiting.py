@@ -9,7 +9,6 @@ import sqlite3
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns
 from labkit.teach.price import writer
 from labkit.teach.price.expected import noted
+from labkit.teach.price.place import scratch
 from labkit.teach.price.writer import ROUNDS, SCHEMA, WAYS, connect, records
 from labkit.view.card import Card, Html, bundle, table
 from labkit.view.front_end import is_watched, line
@@ -193,9 +193,7 @@ def measure_waits(
     predicted = noted(question) if question else None
     measured: dict[str, dict[float, Measured]] = {way: {} for way in WAYS}
     with ExitStack() as until_then:
-        folder = Path(
-            until_then.enter_context(tempfile.TemporaryDirectory(prefix="labkit-"))
-        )
+        folder = until_then.enter_context(scratch())
         jobs = {way: until_then.enter_context(_writer(way)) for way in WAYS}
         pool = until_then.enter_context(ThreadPoolExecutor(3 * len(WAYS)))
         for number, interval in enumerate(sorted(set(intervals))):
