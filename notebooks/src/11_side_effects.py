@@ -170,7 +170,7 @@ read = {name: sorted(row.value for row in run.rows()) for name, run in priced.it
 lab.answer("11-prices", [name for name, prices in read.items() if len({price % 10 for price in prices}) == 2])
 
 # %% [raw] tags=["expected"]
-# It was wal, commit-then-log, idempotent.
+# It was: wal, commit-then-log, idempotent.
 # These two had shown old prices, and then ran the batch again. The wal in log-then-commit order did not run it again: its log still held the old prices. The other two had shown nothing before the kill.
 
 # %% tags=["nbval-check-output"]

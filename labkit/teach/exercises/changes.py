@@ -79,7 +79,7 @@ def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
         return None
     way, _, before, after = change
     told, general = (
-        ask.told(*change),
+        ask.with_answer(*change),
         f"A change of {_kind(before, after)} is wrong, {way}.",
     )
     return Finding(
@@ -192,7 +192,7 @@ def _wrong_table(
     right = _rows(visible(applied(case.table, case.message, owes=False)))
     if sorted(map(json.dumps, said)) == sorted(map(json.dumps, right)):
         return None
-    told = ask.told(*case.question)
+    told = ask.with_answer(*case.question)
     finding = Finding(
         False,
         f"{told}; {MEANS[case.message.kind]} The rows are {shown(right)}.",

@@ -97,7 +97,7 @@ def _wrong_wait(ask: Asker, case: Sequence[float]) -> Finding | None:
         ("typical", "longest"), said, really_waits(*case), strict=True
     ):
         if abs(_number(ask, one, *case) - right) > NEAR * right:
-            told = f"{ask.told(*case)}, and the {name} wait of {ARRIVALS:,} arrivals is {right:.2f} s"
+            told = f"{ask.with_answer(*case)}, and the {name} wait of {ARRIVALS:,} arrivals is {right:.2f} s"
             return Finding(
                 False,
                 f"{told}.",
@@ -116,7 +116,7 @@ def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
         )
     if said == right:
         return None
-    told = f"{ask.told(dict(job))}, and it is {right}"
+    told = f"{ask.with_answer(dict(job))}, and it is {right}"
     return Finding(
         False,
         f"{told}.",
@@ -131,7 +131,7 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
     if said > 0 and lost(said, *case) <= DEARER * least:
         return None
     part = f"{100 * lost(said, *case):.1f} %" if said > 0 else "everything"
-    told = f"{ask.told(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"
+    told = f"{ask.with_answer(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"
     return Finding(
         False,
         f"{told}.",

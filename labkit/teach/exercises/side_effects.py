@@ -67,7 +67,7 @@ def _wrong_price(
     begin, right = max(each for each in known if each[0] <= at)
     if said == right:
         return None
-    told = ask.told(*arguments)
+    told = ask.with_answer(*arguments)
     return Finding(
         False,
         f"{told}. At {at} the price was {right}: it begins at {begin}.",
@@ -133,7 +133,7 @@ def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
 
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
     differ = ", ".join(name for name in SAME if one[name] != two[name])
-    told = ask.told(two)
+    told = ask.with_answer(two)
     return Finding(
         False,
         f"{told}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
@@ -153,7 +153,7 @@ def _told_apart(
     for key, identity in identities.items():
         before = first.setdefault(identity, key)
         if before != key:
-            told = ask.told(made[key])
+            told = ask.with_answer(made[key])
             changed = next(
                 name for name in VOLATILE if made[key][name] != made[before][name]
             )
