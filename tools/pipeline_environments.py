@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.crashtest.engines import ENGINES, PROJECT
 from labkit.host import durable
 from labkit.host.addresses import cache_folder
 from labkit.host.jars import JarSet
 from labkit.host.java import find_java
 from labkit.host.servers.kafka_jars import CONNECTOR
 
-ENGINES = Path(__file__).parent.parent / "data" / "pipelines" / "engines"
 ENVIRONMENTS = ENGINES / "environments"
-PROJECT = "project"
-"""The environment in which this module runs itself."""
 
 SEAL = "installed"
 """The file that says that an environment is whole."""

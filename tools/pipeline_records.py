@@ -12,31 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from pipeline_environments import ENGINES, ENVIRONMENTS, PROJECT, jar_sets
-from pipeline_runs import Pipeline, pipelines
+from pipeline_environments import ENVIRONMENTS, jar_sets
 
-from labkit.core.errors import InvalidInput
+from labkit.crashtest.engines import PROJECT, RECORDS, Kept, Pipeline
 from labkit.host.servers import kafka_jars
 
-RECORDS = ENGINES / "records"
 _SERVERS = (
     (re.compile(r"^send 127\.0\.0\.1:\d+"), "send <kafka>"),
     (re.compile(r"^send unix:\S*\.s\.PGSQL\.\d+"), "send <postgres>"),
 )
 _ENGINE = re.compile(r"^(pyspark|apache-flink)==(\S+)", re.MULTILINE)
-
-
-class Kept(msgspec.Struct, frozen=True):
-    """What a pipeline was seen to do, and how anybody sees it again."""
-
-    command: str
-    versions: list[str]
-    effects: list[str]
-
-    @property
-    def name(self) -> str:
-        """The pipeline that was run."""
-        return self.command.split()[2]
 
 
 def masked(name: str) -> str:
@@ -74,18 +59,6 @@ def keep(pipeline: Pipeline, folder: Path) -> Path:
     text = json.dumps(msgspec.to_builtins(said), indent=1)
     path.write_text(f"{text}\n", encoding="utf-8")
     return path
-
-
-def kept(name: str) -> Kept:
-    """The record of a pipeline, or of the one whose program it shares. Raises `InvalidInput`."""
-    path = RECORDS / f"{name}.json"
-    if not path.exists():
-        path = RECORDS / f"{pipelines()[name].program.stem}.json"
-    if not path.exists():
-        raise InvalidInput(
-            f"{path.name} is not there; python tools/pipelines.py {name} --record writes it."
-        )
-    return msgspec.json.decode(path.read_bytes(), type=Kept)
 
 
 def versions(pipeline: Pipeline) -> list[str]:

@@ -10,19 +10,18 @@ import shlex
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from pipeline_environments import ENGINES, PROJECT, interpreter, jars
+from pipeline_environments import interpreter, jars
 from psycopg.conninfo import conninfo_to_dict
 
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput, JobFailed
+from labkit.crashtest.engines import ENGINES, PROJECT, Pipeline
 from labkit.host.java import find_java
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 from labkit.host.syscalls.calls import Answer
@@ -38,36 +37,6 @@ LIMIT_SECONDS = 300
 
 Report = dict[str, Any]
 """What `labkit crashtest --json` prints, and `--out` keeps."""
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """One entry of engines.toml, which says what the fields mean."""
-
-    name: str
-    does: str
-    promise: str
-    at: str
-    guarantee: str
-    axes: tuple[str, ...]
-    reader: str
-    shown_by: tuple[str, ...] = ()
-    environment: str = PROJECT
-    read_environment: str = PROJECT
-    pipeline: str = ""
-    jars: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-
-    @property
-    def program(self) -> Path:
-        """The pipeline's file."""
-        return ENGINES / (self.pipeline or f"{self.name}.py")
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether the lab's own environment is enough, so that nothing but jars is fetched."""
-        return {self.environment, self.read_environment} == {PROJECT}
 
 
 @dataclass(frozen=True)
@@ -161,15 +130,6 @@ class Prepared:
             return said
         ended = f"exit code {done.status}" if done.status else "the end of its time"
         raise JobFailed(f"{said[-2000:]}\n{self.pipeline.name}: {ended}: {command}")
-
-
-def pipelines() -> dict[str, Pipeline]:
-    """Every pipeline, by name."""
-    text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
-    return {
-        name: msgspec.convert({"name": name, **said}, Pipeline)
-        for name, said in tomllib.loads(text).items()
-    }
 
 
 @contextmanager

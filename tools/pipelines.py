@@ -21,16 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline_records import keep
-from pipeline_runs import (
-    Pipeline,
-    Prepared,
-    Report,
-    expected_rows,
-    pipelines,
-    prepared,
-)
+from pipeline_runs import Prepared, Report, expected_rows, prepared
 
-from labkit.core.errors import InvalidInput, LabError
+from labkit.core.errors import LabError
+from labkit.crashtest.engines import Pipeline, named, pipelines
 
 
 def check_healthy(chosen: Prepared) -> int:
@@ -167,7 +161,7 @@ def main() -> int:
         return 0
     names = list(pipelines()) if said.names == "all" else said.names.split(",")
     try:
-        chosen = [_named(name) for name in names]
+        chosen = [named(name) for name in names]
         if said.compare or said.telling:
             return compare(chosen, others, telling=said.telling)
         kept = Path(said.effects).resolve() if said.effects else None
@@ -184,15 +178,6 @@ def main() -> int:
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-
-
-def _named(name: str) -> Pipeline:
-    there = pipelines()
-    if name not in there:
-        raise InvalidInput(
-            f"There is no pipeline {name}; there are {', '.join(there)}."
-        )
-    return there[name]
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pipeline_runs import pipelines
-
+from labkit.crashtest.engines import pipelines
 from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.writes import Design
 

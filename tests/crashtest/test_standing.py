@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from command import labkit
-from pipeline_records import RECORDS
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.standing import (
@@ -16,6 +15,7 @@ from labkit.crashtest.blackbox.standing import (
     standing,
 )
 from labkit.crashtest.blackbox.writes import engines
+from labkit.crashtest.engines import RECORDS
 from labkit.sim.orders.writes import Design, parse_order
 
 SAMPLES = ("write store/all.txt=visible", "write store/done=marker", "create *=nothing")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from pipeline_environments import (
-    ENGINES,
     ENVIRONMENTS,
     environment_folder,
     jar_sets,
@@ -19,7 +18,6 @@ from pipeline_environments import (
 from pipeline_runs import (
     Prepared,
     expected_rows,
-    pipelines,
     prepared,
     spark_settings,
 )
@@ -27,6 +25,7 @@ from pipelines import fits, measured
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
+from labkit.crashtest.engines import ENGINES, pipelines
 from labkit.host.syscalls.support import supported
 
 TOOL = Path(__file__).parents[2] / "tools" / "pipelines.py"

@@ -14,8 +14,8 @@ import pytest
 import sink_pipeline
 from cells import Cell, Kill, cells, in_the_table, kills, outside, weakest
 from crashtest_processes import left_over
-from pipeline_records import kept, names_of
-from pipeline_runs import pipelines, prepared
+from pipeline_records import names_of
+from pipeline_runs import prepared
 from pipeline_samples import copied, expected, options
 
 from labkit.core.errors import InvalidInput
@@ -25,6 +25,7 @@ from labkit.crashtest.blackbox.jobs import single_job
 from labkit.crashtest.blackbox.seeing import Glance, changes
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.blackbox.writes import Orders, orders
+from labkit.crashtest.engines import kept, pipelines
 from labkit.host import addresses
 from labkit.host.syscalls.support import supported
 from labkit.runs.expected import expectations
