@@ -38,9 +38,10 @@ from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
 from labkit.teach.cards import Examined, Findings, Trials, compare
 from labkit.teach.chains import Chains, chains
+from labkit.teach.engines import engines, kill_engines
 from labkit.teach.glossary import word
 from labkit.teach.hands_on import copy as copy_topic
-from labkit.teach.hands_on import kafka, postgres, said, ten_steps
+from labkit.teach.hands_on import kafka, postgres, said, stopped_writers, ten_steps
 from labkit.teach.name_errors import install
 from labkit.teach.orders import orders
 from labkit.teach.panel import panel
@@ -91,6 +92,7 @@ __all__ = [
     "crash_each",
     "doctor",
     "done_and_left",
+    "engines",
     "expected_wait",
     "explore",
     "explorer",
@@ -101,6 +103,7 @@ __all__ = [
     "in_place",
     "judged",
     "kafka",
+    "kill_engines",
     "matrix",
     "measure_rows",
     "measure_waits",
@@ -122,6 +125,7 @@ __all__ = [
     "silent",
     "simulate",
     "spark",
+    "stopped_writers",
     "strip",
     "ten_steps",
     "timeouts",

@@ -15,7 +15,16 @@ from labkit.host import addresses
 from labkit.teach.hands_on import Kafka, private
 
 NONSENSE = (None, 5, "", [], object())
-MADE_WITHOUT = {"kafka", "postgres", "pieces", "doctor", "spark", "chains", "Chains"}
+MADE_WITHOUT = {
+    "kafka",
+    "postgres",
+    "pieces",
+    "doctor",
+    "spark",
+    "chains",
+    "Chains",
+    "stopped_writers",
+}
 """Names that take no argument."""
 
 GOOD = {
@@ -29,6 +38,8 @@ GOOD = {
     "compare": {"facts": []},
     "copy_topic": {"trusts": "group", "group_says": 0, "records": 4},
     "crash": {"at": "sink.mid_write", "sink": "append"},
+    "engines": {"names": "spark"},
+    "kill_engines": {"names": "spark"},
     "explore": {"model": "pipeline", "max_states": 9},
     "explorer": {"what": "two_phase_commit"},
     "expected_wait": {"question": "00-rows"},

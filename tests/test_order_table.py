@@ -50,6 +50,24 @@ def test_the_squares_are_as_predicted_by_hand(orders):
     assert joined == [ONCE, LESS, ONCE, ONCE, ONCE, ONCE]
 
 
+def test_who_stands_in_a_square_is_left_with_what_the_square_says(orders):
+    standing = {
+        name: square for square, names in table.built().items() for name in names
+    }
+    assert set(standing) == set(NAMED)
+    for name, square in standing.items():
+        assert orders[name].guarantee.value == orders.grid.squares[square].guarantee
+    assert orders.built["kafka-streams"] == "output with decision | nothing else"
+    assert orders.built["flink-two-phase"] == (
+        "decision, then output | staged, finished"
+    )
+    assert "<small>flink-two-phase, " in orders.grid.html()
+
+
+def test_a_design_without_a_note_stands_nowhere():
+    assert table.square_of(named("plan > visible; upsert; from beginning")) is None
+
+
 def test_a_marker_needs_a_plan_and_offsets_need_none(orders):
     square = orders.grid.squares[IN_A_TRANSACTION, OUTPUT_FIRST, "marker with output"]
     assert "Without a plan, where a repeated step may take other rows: none." in (

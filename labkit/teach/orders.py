@@ -4,7 +4,7 @@ Which designs there are is told in `labkit.sim.orders`; here each is searched an
 count anything and must know no rule of a protocol.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from html import escape
 
@@ -18,7 +18,7 @@ from labkit.sim.orders.cheapest import Change
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named, names_of
 from labkit.sim.orders.outcomes import Found, find
-from labkit.sim.orders.table import every, without_plan
+from labkit.sim.orders.table import built, every, without_plan
 from labkit.sim.orders.writes import Design, Write, word_of
 from labkit.sim.walk import Trace
 from labkit.view import card
@@ -189,7 +189,7 @@ class Orders:
         }
         self.grid = Grid(
             {
-                name: _square(order) if order else _IMPOSSIBLE
+                name: _square(order, built().get(name, ())) if order else _IMPOSSIBLE
                 for name, order in self.squares.items()
             }
         )
@@ -200,6 +200,15 @@ class Orders:
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMED)
+
+    @property
+    def built(self) -> dict[str, str]:
+        """Who stands in which square: of each design that somebody built the row and the column, by its name."""
+        return {
+            name: f"{place[1]} | {place[2]}"
+            for place, names in built().items()
+            for name in names
+        }
 
     def __str__(self) -> str:
         return f"{self.grid}\n\n{LEGEND}\n{GRANTED}"
@@ -232,14 +241,15 @@ _IMPOSSIBLE = Square(
 )
 
 
-def _square(order: Order) -> Square:
-    built = f" Built: {' '.join(order.built)}" if order.built else ""
+def _square(order: Order, names: Sequence[str]) -> Square:
+    known = f" Built: {' '.join(order.built)}" if order.built else ""
     return Square(
         guarantee=order.guarantee.value,
-        origin=f"Simulated: every schedule with at most {CRASHES} crashes.{built}",
+        origin=f"Simulated: every schedule with at most {CRASHES} crashes.{known}",
         because=f"{order.killing} {_without_plan(order)}".strip(),
         call=f'lab.orders()["{order.design}"]',
         meanwhile=order.meanwhile,
+        names=names,
     )
 
 

@@ -30,6 +30,8 @@ class Square(NamedTuple):
     meanwhile: Sequence[str] = ()
     real: str = ""
     steps: Sequence[str] = ()
+    names: Sequence[str] = ()
+    """Who stands in this square."""
 
 
 SIGNS = {
@@ -113,6 +115,8 @@ class Grid:
             else ""
         )
         origin = "simulated and real" if square.real else "simulated"
+        if square.names:
+            origin = ", ".join(square.names)
         is_open = " open" if name == next(iter(self.squares)) else ""
         steps = "".join(f"<li>{escape(step)}</li>" for step in square.steps)
         parts = [

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.orders.writes import Design, Output, Write, without
+from labkit.sim.orders.named import NAMED
+from labkit.sim.orders.writes import Design, Leftover, Output, Start, Write, without
 
 BLOCKS: Mapping[str, Output] = {
     "rows are added one by one": Output.APPEND,
@@ -74,3 +75,46 @@ def every() -> dict[tuple[str, str, str], Design | None]:
         for row in ROWS
         for column in COLUMNS
     }
+
+
+_NOTES: Mapping[Start, Write] = {
+    Start.DECISION: Write.DECISION,
+    Start.NOTICE: Write.NOTICE,
+    Start.STATE: Write.STATE,
+    Start.MARKER: Write.MARKER,
+}
+"""Which write is the note that a restart goes on from: the decision of the square, whoever keeps it."""
+
+
+def square_of(design: Design) -> tuple[str, str, str] | None:
+    """The square in which a design stands that somebody built; None for one that has no note to restart from.
+
+    Its state, and staged output that a restart drops beside a marker, change nothing that a reader sees.
+    """
+    note = _NOTES.get(design.recovery.start)
+    if note is None:
+        return None
+    block = next(name for name, output in BLOCKS.items() if output is design.output)
+    shown, noted = design.place(Write.VISIBLE), design.place(note)
+    row = list(ROWS)[0 if shown < noted else 1 if shown > noted else 2]
+    return block, row, _column(design)
+
+
+def _column(design: Design) -> str:
+    if design.recovery.leftover is not Leftover.DROPPED:
+        return "staged, finished"
+    if design.recovery.skips:
+        marked = design.place(Write.MARKER) - design.place(Write.VISIBLE)
+        if marked < 0:
+            return "marker before output"
+        return "marker behind output" if marked else "marker with output"
+    return "staged, dropped" if Write.STAGED in design.writes else "nothing else"
+
+
+def built() -> dict[tuple[str, str, str], list[str]]:
+    """The names of what somebody built, by its square."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for name, each in NAMED.items():
+        if (place := square_of(each.design)) is not None:
+            found.setdefault(place, []).append(name)
+    return found

@@ -13,6 +13,7 @@ from labkit.teach.hands_on.answers import Said, said
 from labkit.teach.hands_on.copying import CopyOutcome, copy, ten_steps
 from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
 from labkit.teach.hands_on.postgres import Postgres, Session, postgres
+from labkit.teach.hands_on.stopped import stopped_writers
 
 __all__ = [
     "CopyOutcome",
@@ -25,5 +26,6 @@ __all__ = [
     "kafka",
     "postgres",
     "said",
+    "stopped_writers",
     "ten_steps",
 ]

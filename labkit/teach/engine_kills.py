@@ -1,0 +1,132 @@
+"""One real kill of a pipeline of a real engine: at one system call, then the same command again, and the rows judged.
+
+The pipeline runs as it is and knows nothing of the lab; its broker is one of its own, and ends with the block. This
+module must not choose the place, and must not count: the judge does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from labkit.core.errors import JobFailed
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.engines import ENGINES, Pipeline
+from labkit.host import addresses
+from labkit.host.servers.tethered import tethered_kafka
+from labkit.host.syscalls.calls import Answer, Call
+from labkit.host.syscalls.watching import watch
+from labkit.teach.hands_on import private
+
+PATIENCE = 150.0
+"""Seconds for one start of a pipeline."""
+KAFKA = "<kafka>"
+"""Stands for the broker's address in the name of a place."""
+_READ = "print(*map(json.dumps, read()), sep='\\n')"
+
+
+@contextmanager
+def broker() -> Iterator[Mapping[str, str]]:
+    """A Kafka broker of this process's own for a block, as the variables of a pipeline. Raises `ServiceUnavailable`.
+
+    The topics of these pipelines have plain names, so a broker of the user's is left alone.
+    """
+    server = private.find(addresses.KAFKA, tethered_kafka)
+    if server.folder is not None:
+        yield {"KAFKA": server.address}
+        return
+    with tethered_kafka() as other:
+        yield {"KAFKA": other.address}
+
+
+def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
+    """Runs a pipeline from nothing, kills it right before a call, runs it again, and judges what a reader finds.
+
+    Raises `ServiceUnavailable` where calls cannot be watched, `JobFailed` where the place was not reached or a start fails.
+    """
+    wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
+    # Names of effects mask folders that are called like this.
+    with tempfile.TemporaryDirectory(prefix="tmp") as made:
+        work = Path(made) / "work"
+        work.mkdir()
+        environment = {**os.environ, **variables, "PYTHONDONTWRITEBYTECODE": "1"}
+        _in_reader(pipeline, "reset()", work, environment)
+        _killed(pipeline, wanted, work, environment)
+        _run([sys.executable, str(pipeline.program)], work, environment)
+        said = _in_reader(pipeline, _READ, work, environment)
+    return _judged([json.loads(line) for line in said.splitlines()])
+
+
+def _killed(
+    pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]
+) -> None:
+    """Starts the pipeline and kills all of it at the place. Raises `JobFailed` without a proof that it died there."""
+    namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
+
+    def decide(call: Call) -> Answer:
+        effect = namer.name(call)
+        if effect is None or effect.name != wanted:
+            return Answer.GO_ON
+        met.append(effect)
+        return Answer.KILL
+
+    done = watch(
+        [sys.executable, str(pipeline.program)],
+        folder=work,
+        environment=environment,
+        output=work.parent / "killed.log",
+        decide=decide,
+        tick=lambda: Answer.KILL if time.monotonic() > end else Answer.GO_ON,
+    )
+    if not met or done.emptied is None or done.emptied.left:
+        raise JobFailed(f"{pipeline.name} was not killed at {wanted}.")
+
+
+def _in_reader(
+    pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]
+) -> str:
+    """What a statement prints where the pipeline's reader is known."""
+    module = pipeline.reader.removesuffix(".py")
+    path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
+    code = f"{path}; from {module} import read, reset; {statement}"
+    return _run([sys.executable, "-c", code], work, environment)
+
+
+def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=work,
+            env=dict(environment),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise JobFailed(
+            f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s."
+        ) from None
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        raise JobFailed(f"{Path(command[-1]).name[:60]} failed: {''.join(last)}")
+    return done.stdout
+
+
+def _judged(rows: list[dict[str, object]]) -> Verdict:
+    """The one judge on rows of orders: each has its number and a key."""
+    text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
+    due = [json.loads(line) for line in text.splitlines()]
+    expected = [Record(each["id"], each["key"], each["id"]) for each in due]
+    seen = [
+        Observation(int(str(each["id"])), str(each["key"]), int(str(each["id"])), 0, 1)
+        for each in rows
+    ]
+    return judge(expected, History([*seen, Reading("end")]))

@@ -1,0 +1,260 @@
+"""Engines beside each other: what each of them writes in one step, killed between rows and note, and what was left.
+
+What is shown of a step is read from records that are shipped with the lab; kills are made here where that needs nothing but
+Kafka, and are recorded ones elsewhere, which is said. This module must not judge.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from labkit.core.asked import takes
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.words import columns, nearest
+from labkit.crashtest.blackbox.standing import standing
+from labkit.crashtest.blackbox.writes import Made, Orders, meaning
+from labkit.crashtest.engines import kept, pipelines
+from labkit.host.syscalls.support import supported
+from labkit.sim.orders.writes import Write
+from labkit.teach.engine_kills import broker, kill
+from labkit.view.card import BAD, Card, Cell, Html, para, table
+from labkit.view.lanes import Lane, Stage, picture, text
+
+__all__ = ["Engines", "Kills", "engines", "kill_engines"]
+
+
+class Engine(NamedTuple):
+    """One pipeline of the comparison."""
+
+    pipeline: str
+    name: str
+    place: str
+    """Before which effect it is killed: in its second step, between rows and note where these are two."""
+    rows: int
+    """Rows that were there in the end when it was killed there (data/pipelines/engines/README.md)."""
+    own: tuple[tuple[str, str], ...] = ()
+    """What an effect is that no record can tell: `cells.toml` has the same."""
+    ends: str | None = None
+    """The effect by which a step is over, where a step has one write only."""
+
+
+_COMMITS, _ENDS = "rename checkpoint/commits/<n> #2", "send <kafka> EndTxn #2"
+ENGINES = {
+    "spark": Engine("spark_append_parquet", "Spark, foreachBatch appends", _COMMITS, 12),
+    "delta": Engine(
+        "delta_txn", "Spark, Delta with txnVersion", _COMMITS, 9, (("rename */_delta_log/<n>.json", "visible+marker"),)
+    ),
+    "flink": Engine("flink_file_sink", "Flink, file sink", "rename output/part-<uuid>-0-3 #1", 9),
+    "consumer": Engine("kafka_consumer", "Kafka, offsets afterwards", "send <kafka> OffsetCommit #2", 12),
+    "transaction": Engine("kafka_transactions", "Kafka, offsets in transaction", _ENDS, 9, ends="send * EndTxn"),
+}  # fmt: skip
+"""By a short name."""
+
+SAID = {
+    Write.PLAN: "plan",
+    Write.STATE: "state",
+    Write.STAGED: "rows, unseen",
+    Write.VISIBLE: "rows",
+    Write.MARKER: "batch id",
+    Write.DECISION: "done",
+    Write.NOTICE: "offsets",
+    Write.CLEAN: "cleaning",
+}
+"""Each write in the words of the picture."""
+DUE = 9
+"""Rows that should come out of each."""
+
+
+def _found(engine: Engine) -> Orders:
+    """The order of one engine's writes, from its record."""
+    own = [meaning(*each) for each in engine.own]
+    found = standing(kept(engine.pipeline).effects, own, engine.ends).found
+    assert found is not None, "tests hold every record"
+    return found
+
+
+def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lane:
+    found = _found(engine)
+    at = found.place(engine.place)
+    made = found.steps[1].made
+    return Lane(
+        engine.name,
+        under,
+        [_stage(each) for each in made],
+        at[1] if killed and at is not None else -1,
+        verdict,
+    )
+
+
+def _stage(made: Made) -> Stage:
+    decides = bool({Write.DECISION, Write.NOTICE} & set(made.writes))
+    # A checkpoint holds the state and is the decision; the picture is about the decision.
+    said = [SAID[each] for each in made.writes if each is not Write.STATE]
+    by = made.effects[-1].rpartition(" #")[0].partition(" ")[2]
+    by = by.replace("<kafka> ", "").replace("<uuid>", "*").replace("<n>", "N")
+    for folder in ("checkpoint/", "output/", "*/"):
+        by = by.removeprefix(folder)
+    return Stage(" + ".join(said), by, decides, Write.VISIBLE in made.writes)
+
+
+class Engines:
+    """One step of each engine as it was recorded; `killed`: with the place at which each will be killed."""
+
+    title = "One step of each engine, from left to right"
+
+    def __init__(self, names: Sequence[str] = (), *, killed: bool = False) -> None:
+        self.names = [*(names or ENGINES)]
+        self.lanes = [
+            _lane(
+                ENGINES[name],
+                f"recorded: {kept(ENGINES[name].pipeline).versions[0]}",
+                killed=killed,
+            )
+            for name in self.names
+        ]
+
+    def __str__(self) -> str:
+        return text(self.lanes)
+
+    __repr__ = __str__
+
+    def svg(self) -> str:
+        """The lanes as a picture."""
+        return picture(self.lanes, self.title)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.svg(), "text/plain": str(self)}
+
+
+@takes('lab.engines("spark", "flink")')
+def engines(*names: str, killed: bool = False) -> Engines:
+    """What engines write in one step, as it was recorded, all of them if none is named. Raises `InvalidInput`.
+
+    `killed` shows the places at which `kill_engines` kills them.
+    """
+    return Engines(_checked(names), killed=killed)
+
+
+class Kill(NamedTuple):
+    """One engine, killed, with what was left."""
+
+    name: str
+    rows: int
+    guarantee: str
+    because: str
+    """Why the result is a recorded one; empty: killed here."""
+
+    @property
+    def twice(self) -> int:
+        """Rows more than should be there."""
+        return self.rows - DUE
+
+
+class Kills:
+    """Engines that were killed, each at its place, with what a reader found in the end."""
+
+    def __init__(self, kills: Sequence[Kill]) -> None:
+        self.kills = kills
+        self.lanes = [
+            _lane(ENGINES[each.name], _how(each), killed=True, verdict=each.guarantee)
+            for each in kills
+        ]
+
+    @property
+    def doubled(self) -> list[str]:
+        """The names of the engines with rows that are there twice."""
+        return [each.name for each in self.kills if each.guarantee == "at-least-once"]
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (
+                ENGINES[each.name].name,
+                f"{each.rows} of {DUE}",
+                each.guarantee,
+                _how(each),
+            )
+            for each in self.kills
+        ]
+
+    def __str__(self) -> str:
+        return columns([("", "rows", "left", "how it is known"), *self._rows()])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        title = "Killed between the rows and the note, and started again"
+        why = dict.fromkeys(each.because for each in self.kills if each.because)
+        rows = [
+            (who, found, Cell(left, BAD if left != "exactly-once" else ""), how)
+            for who, found, left, how in self._rows()
+        ]
+        card = Card(
+            "",
+            Html(picture(self.lanes, title)),
+            table(("", "rows", "left", "how it is known"), rows),
+            *(para(each, kind="lkc-under") for each in why),
+            title=title,
+            plain=str(self).splitlines(),
+        )
+        return card._repr_mimebundle_()
+
+
+def _how(made: Kill) -> str:
+    return "recorded" if made.because else "killed here, signal 9"
+
+
+RECORDED = (
+    "Recorded, not run here: Flink and Delta have to be fetched first, and a plain Spark job takes a minute. "
+    "In a checkout of the lab, python tools/pipelines.py NAME runs them."
+)
+
+
+@takes('lab.kill_engines("consumer", "transaction")')
+def kill_engines(*names: str) -> Kills:
+    """Kills engines between rows and note, restarts them, and has the rows judged: all of them if none is named.
+
+    Kafka's two are killed here, on a broker of their own; where that cannot be, and for the others, the recorded result
+    is shown, which is said. Raises `InvalidInput` for an unknown name.
+    """
+    chosen = _checked(names)
+    live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}
+    found: dict[str, Kill] = {}
+    if live:
+        try:
+            found = _killed(list(live))
+        except (ServiceUnavailable, JobFailed) as error:
+            live = dict.fromkeys(live, f"Recorded, not run here: {error}")
+    return Kills(
+        [
+            found.get(name) or _recorded(name, live.get(name, RECORDED))
+            for name in chosen
+        ]
+    )
+
+
+def _killed(names: Sequence[str]) -> dict[str, Kill]:
+    if why := supported():
+        raise ServiceUnavailable(why)
+    there, found = pipelines(), {}
+    with ExitStack() as stack:
+        variables = stack.enter_context(broker())
+        for name in names:
+            engine = ENGINES[name]
+            verdict = kill(there[engine.pipeline], engine.place, variables)
+            found[name] = Kill(name, verdict.rows, verdict.guarantee.value, "")
+    return found
+
+
+def _recorded(name: str, because: str) -> Kill:
+    engine = ENGINES[name]
+    guarantee = pipelines()[engine.pipeline].guarantee
+    return Kill(name, engine.rows, guarantee, because)
+
+
+def _checked(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in ENGINES:
+            raise InvalidInput(
+                f"there is no engine {name[:40]!r}; {nearest(name[:40], list(ENGINES))}"
+            )
+    return [*(names or ENGINES)]

@@ -1,0 +1,205 @@
+"""A writer that is stopped and not dead: a real process, SIGSTOP, a successor, SIGCONT; and what the store then holds.
+
+Nothing is simulated: three rows are due, and both processes are told to write them. This module must not count: the judge
+does.
+"""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import psutil
+
+from labkit.core.errors import JobFailed, ServiceUnavailable
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.core.words import columns
+from labkit.stores.kafka.reader import READ_COMMITTED
+from labkit.teach.hands_on.kafka import kafka
+from labkit.teach.hands_on.stopped_writer import ROWS
+from labkit.view.card import BAD, Card, Cell, para, table
+
+PATIENCE = 60.0
+"""Seconds in which a writer must have done what is waited for."""
+NAMES = {
+    "file": "a file; the writer looks first",
+    "table": "a table; the writer looks first",
+    "owned": "a table with an epoch row",
+    "topic": "Kafka, one transactional id",
+}
+"""Each store as it is called."""
+
+
+class Stopped(NamedTuple):
+    """What became of one store: the words of both writers, and the judge's verdict."""
+
+    name: str
+    first: str
+    """What the writer that was stopped said in the end: written, or refused."""
+    second: str
+    verdict: Verdict
+
+    @property
+    def twice(self) -> int:
+        """How many rows are there twice."""
+        return len(self.verdict.duplicate)
+
+
+class StoppedWriters:
+    """Every store with its two writers."""
+
+    title = "Stopped, replaced, and continued"
+
+    def __init__(self, found: Sequence[Stopped], missing: str = "") -> None:
+        self.found, self.missing = list(found), missing
+
+    @property
+    def doubled(self) -> list[str]:
+        """The stores with rows that are there twice."""
+        return [each.name for each in self.found if each.twice]
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (
+                each.name,
+                f"{each.verdict.rows} of {len(ROWS)}",
+                each.second,
+                each.first,
+            )
+            for each in self.found
+        ]
+
+    def __str__(self) -> str:
+        return columns([("", "rows", "the successor", "the old writer"), *self._rows()])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        rows = [
+            (name, Cell(rows, BAD if rows != "3 of 3" else ""), second, first)
+            for name, rows, second, first in self._rows()
+        ]
+        card = Card(
+            "",
+            table(("", "rows", "the successor", "the old writer"), rows),
+            *([para(self.missing, kind="lkc-under")] if self.missing else []),
+            title=self.title,
+            under="Real processes: SIGSTOP, a second writer, SIGCONT.",
+            plain=str(self).splitlines(),
+        )
+        return card._repr_mimebundle_()
+
+
+def stopped_writers() -> StoppedWriters:
+    """Stops a writer of each store right before its write, lets a second one write, and continues the first.
+
+    Kafka is left out where there is none, which is said. Raises `JobFailed` if a writer does not do what it is told.
+    """
+    found, missing = [], ""
+    with tempfile.TemporaryDirectory(prefix="labkit-stopped-") as folder:
+        for store in ("file", "table", "owned"):
+            path = str(Path(folder) / store)
+            said = _stopped(store, path)
+            rows = _lines(path) if store == "file" else _table(path)
+            found.append(_judged(store, said, rows))
+    try:
+        server = kafka()
+    except ServiceUnavailable as error:
+        missing = f"Kafka is left out: {error}"
+    else:
+        there = server.topic()
+        said = _stopped("topic", f"{server.address}/{there.name}")
+        rows = [each.row.offset for each in there.entries(READ_COMMITTED)]
+        found.append(_judged("topic", said, rows))
+    return StoppedWriters(found, missing)
+
+
+def _lines(path: str) -> list[int]:
+    return [int(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def _table(path: str) -> list[int]:
+    with closing(sqlite3.connect(path)) as store:
+        return [row for (row,) in store.execute("SELECT id FROM rows")]
+
+
+def _judged(store: str, said: Mapping[str, str], rows: Sequence[int]) -> Stopped:
+    due = [Record(row, "row", row) for row in ROWS]
+    seen = [Observation(row, "row", row, 0, 1) for row in rows]
+    verdict = judge(due, History([*seen, Reading("end")]))
+    return Stopped(NAMES[store], said["first"], said["second"], verdict)
+
+
+class _Writer:
+    """One process that writes; it ends with the block."""
+
+    def __init__(self, store: str, place: str) -> None:
+        module = "labkit.teach.hands_on.stopped_writer"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, store, place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()  # SIGKILL ends a stopped process, too
+        self.process.communicate()
+
+    def says(self) -> str:
+        """Its next line. Raises `JobFailed` if none comes in time."""
+        assert self.process.stdout is not None
+        # A process that says nothing in time is killed, so the reading ends.
+        timer = threading.Timer(PATIENCE, self.process.kill)
+        timer.start()
+        try:
+            line = self.process.stdout.readline().strip()
+        finally:
+            timer.cancel()
+        if not line:
+            raise JobFailed("a writer ended, or said nothing, before it had written.")
+        return line
+
+    def go_on(self) -> None:
+        """Tells it to write, which a stopped process does not hear yet."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def stop(self) -> None:
+        """SIGSTOP, and waits until the kernel says that the process is stopped. Raises `JobFailed`."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        end = time.monotonic() + PATIENCE
+        while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
+            if time.monotonic() > end:
+                raise JobFailed("a writer could not be stopped.")
+            time.sleep(0.01)
+
+
+def _stopped(store: str, place: str) -> dict[str, str]:
+    """What both writers say in the end."""
+    with ExitStack() as stack:
+        first = stack.enter_context(_Writer(store, place))
+        first.says()
+        first.stop()
+        first.go_on()
+        second = stack.enter_context(_Writer(store, place))
+        second.says()
+        second.go_on()
+        said = {"second": second.says()}
+        os.kill(first.process.pid, signal.SIGCONT)
+        said["first"] = first.says()
+    return said

@@ -1,0 +1,119 @@
+"""A small real writer that can be stopped right before its write: `python -m labkit.teach.hands_on.stopped_writer`.
+
+    STORE PLACE      what it writes to: a file, a table, an owned table (SQLite), or a topic of Kafka
+
+It makes itself known to the store, says `ready`, waits for a line, writes the three rows, and says `written` or `refused`.
+This module must not stop itself: whoever started it does.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+
+ROWS = (0, 1, 2)
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS rows (id INTEGER)",
+    "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)",
+)
+Write = Callable[[], str]
+"""Writes the rows; gives what became of that."""
+
+
+def file(path: str) -> Write:
+    """Looks into a file, and appends to it later what was not there."""
+    with open(path, "a+", encoding="utf-8") as there:  # noqa: PTH123
+        there.seek(0)
+        known = {int(line) for line in there}
+
+    def write() -> str:
+        with open(path, "a", encoding="utf-8") as there:  # noqa: PTH123
+            there.writelines(f"{row}\n" for row in ROWS if row not in known)
+        return "written"
+
+    return write
+
+
+def table(path: str) -> Write:
+    """Looks into a table, and inserts later, in one transaction, what was not there."""
+    with closing(sqlite3.connect(path)) as store, store:
+        for statement in TABLES:
+            store.execute(statement)
+        known = {row for (row,) in store.execute("SELECT id FROM rows")}
+
+    def write() -> str:
+        with closing(sqlite3.connect(path)) as store, store:
+            missing = [(row,) for row in ROWS if row not in known]
+            store.executemany("INSERT INTO rows VALUES (?)", missing)
+        return "written"
+
+    return write
+
+
+def owned(path: str) -> Write:
+    """Takes the next epoch of a table, and inserts later, if the table still has this epoch in the same transaction."""
+    with closing(sqlite3.connect(path)) as store, store:
+        for statement in TABLES:
+            store.execute(statement)
+        store.execute("BEGIN IMMEDIATE")
+        ((epoch,),) = store.execute("SELECT coalesce(max(epoch), 0) + 1 FROM owner")
+        store.execute("INSERT INTO owner VALUES (?)", (epoch,))
+
+    def write() -> str:
+        with closing(sqlite3.connect(path)) as store, store:
+            store.execute("BEGIN IMMEDIATE")
+            ((now,),) = store.execute("SELECT max(epoch) FROM owner")
+            if now != epoch:
+                return "refused"
+            store.executemany("INSERT INTO rows VALUES (?)", [(row,) for row in ROWS])
+        return "written"
+
+    return write
+
+
+def topic(place: str) -> Write:
+    """Takes the next epoch of a transactional id, and writes later, in one transaction."""
+    from kafka import KafkaProducer
+    from kafka.errors import ProducerFencedError
+
+    from labkit.core.records import Observation
+    from labkit.stores.files import encode
+
+    address, _, name = place.partition("/")
+    producer = KafkaProducer(
+        bootstrap_servers=address, transactional_id=f"{name}.writer"
+    )
+    producer.init_transactions()
+
+    def write() -> str:
+        try:
+            producer.begin_transaction()
+            for row in ROWS:
+                said = encode(Observation(row, "row", row, 0, 1))
+                producer.send(name, said, partition=0)
+            producer.commit_transaction()
+        except ProducerFencedError:
+            return "refused"
+        return "written"
+
+    return write
+
+
+STORES: dict[str, Callable[[str], Write]] = {
+    "file": file,
+    "table": table,
+    "owned": owned,
+    "topic": topic,
+}
+
+
+def main(store: str, place: str) -> None:
+    """Says `ready`, waits, writes."""
+    write = STORES[store](place)
+    print("ready", flush=True)  # noqa: T201  # to whoever started it
+    sys.stdin.readline()
+    print(write(), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
