@@ -89,10 +89,14 @@ _NOTES: Mapping[Start, Write] = {
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """The square in which a design stands that somebody built; None for one that has no note to restart from.
 
-    Its state, and staged output that a restart drops beside a marker, change nothing that a reader sees.
+    Its state, and staged output that a restart drops beside a marker, change nothing that a reader sees. A marker beside a
+    decision needs a plan, or a state with the position: without either the design stands in no square.
     """
     note = _NOTES.get(design.recovery.start)
-    if note is None:
+    planned = {Write.PLAN, Write.STATE} & design.writes
+    if note is None or (
+        note is Write.DECISION and design.recovery.skips and not planned
+    ):
         return None
     block = next(name for name, output in BLOCKS.items() if output is design.output)
     shown, noted = design.place(Write.VISIBLE), design.place(note)
