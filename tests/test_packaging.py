@@ -132,11 +132,17 @@ def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(
         for path in (ROOT / "data").iterdir()
         if path.suffix in {".jsonl", ".txt"}
     }
+    engines = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "data" / "pipelines" / "engines").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     notebooks = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert len(notebooks) == 13
     assert held == (
         for_learners
         | {f"labkit/data/{name}" for name in inputs}
+        | {f"labkit/{name}" for name in engines}
         | {f"labkit/notebooks/{name}" for name in notebooks}
     )
 

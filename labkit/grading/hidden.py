@@ -778,6 +778,28 @@ def _calls(chance: Random) -> Drawn:
     ]
 
 
+def _order(chance: Random) -> Drawn:
+    drawn = [
+        (f"{rows}, quiet: {quiet}", {"rows": rows, "quiet": quiet})
+        for rows in ("added", "replaced", "together")
+        for quiet in (False, True)
+    ]
+    chance.shuffle(drawn)
+    return drawn
+
+
+def _restart(chance: Random) -> Drawn:
+    return [
+        (f"{engine} from {first}", {"engine": engine, "first": first})
+        for engine in ("spark", "flink")
+        for first in (
+            chance.randrange(1, 6),
+            chance.randrange(7, 10),
+            97 + chance.randrange(3),
+        )
+    ]
+
+
 def _waits(chance: Random) -> Drawn:
     """Intervals and times of a commit that are short and long beside each other."""
     some = [(chance.randrange(3, 30, 2), chance.randrange(1, 9)) for _ in range(3)]
@@ -848,6 +870,8 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "10-prefix": _prefix,
     "11-price": _prices,
     "11-call": _calls,
+    "12-order": _order,
+    "12-restart": _restart,
     "13-wait": _waits,
     "13-longest": _longest,
     "13-best": _best,

@@ -9,6 +9,7 @@ from labkit.teach.exercises import (
     crashes,
     delivery,
     demands,
+    engines,
     guarantees,
     kafka,
     postgres,
@@ -39,6 +40,7 @@ EXERCISES: dict[str, Exercise] = {
         demands,
         changes,
         side_effects,
+        engines,
         prices,
     )
     for exercise in module.EXERCISES

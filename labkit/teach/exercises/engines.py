@@ -1,0 +1,328 @@
+"""Exercises of notebook 12: an order of writes for a store that is given, and what a restart takes from the files left."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import permutations, product
+from typing import Any
+
+from labkit.core.verdict import Guarantee
+from labkit.sim.models.orders.settings import World
+from labkit.sim.orders.killing import killing
+from labkit.sim.orders.outcomes import Found, find
+from labkit.sim.orders.writes import (
+    AtomicSet,
+    Design,
+    Leftover,
+    Output,
+    Recovery,
+    Start,
+    Write,
+    atomic,
+    nonsense,
+)
+from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
+from labkit.teach.exercises.contract import (
+    Answer,
+    Exercise,
+    Finding,
+    Kind,
+    Level,
+    Plain,
+    Variant,
+)
+from labkit.teach.exercises.searching import steady, unusable
+
+NOTEBOOK = "12_engines"
+OUTPUTS = {
+    "added": Output.APPEND,
+    "replaced": Output.UPSERT,
+    "together": Output.TRANSACTION,
+}
+WRITES = {
+    "plan": Write.PLAN,
+    "staged": Write.STAGED,
+    "rows": Write.VISIBLE,
+    "marker": Write.MARKER,
+    "done": Write.DECISION,
+}
+"""The writes of `12-order` in its own words, which are those of the picture."""
+Store = dict[str, Plain]
+NO_ORDER = "no order is exactly-once with this store"
+
+
+def stores(rows: str) -> Iterator[Store]:
+    """Every store whose rows are written so."""
+    for stages, joins_marker, joins_done in product((False, True), repeat=3):
+        yield {
+            "rows": rows,
+            "stages": stages,
+            "joins marker": joins_marker,
+            "joins done": joins_done,
+        }
+
+
+def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
+    """Why an order cannot be made with a store, as the end of a sentence; empty: it can."""
+    writes = [write for each in steps for write in each]
+    if len(set(writes)) < len(writes):
+        return "a write comes twice"
+    needed = {Write.PLAN, Write.VISIBLE, Write.DECISION} - set(writes)
+    if needed or steps[0] != (Write.PLAN,):
+        return "the engine writes plan first and alone, and rows and done, too"
+    if Write.STAGED in writes and not store["stages"]:
+        return "this store cannot keep rows unseen"
+    joined = next((set(each) for each in steps if len(each) > 1), set())
+    allowed = {Write.VISIBLE} | {
+        write
+        for write, name in (
+            (Write.MARKER, "joins marker"),
+            (Write.DECISION, "joins done"),
+        )
+        if store[name] and store["rows"] == "together"
+    }
+    several = sum(len(each) > 1 for each in steps) > 1
+    if joined and (several or not joined <= allowed or Write.VISIBLE not in joined):
+        return "this store cannot make these writes one"
+    return nonsense(_design(steps, store))
+
+
+def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
+    """The design of an order: a restart reads whatever was written."""
+    writes = [write for each in steps for write in each]
+    place = {write: number for number, each in enumerate(steps) for write in each}
+    leftover = Leftover.DROPPED
+    if Write.STAGED in writes and place[Write.DECISION] < place[Write.VISIBLE]:
+        leftover = Leftover.DECIDED
+    recovery = Recovery(Start.DECISION, skips=Write.MARKER in writes, leftover=leftover)
+    return Design(steps, OUTPUTS[str(store["rows"])], recovery)
+
+
+@cache
+def _searched(design: Design) -> Found:
+    return find(design, World.SAME)
+
+
+def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
+    """The crash that breaks an order, in one sentence; empty: it is right."""
+    found = _searched(_design(steps, store))
+    if found.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and found.witnesses):
+        return ""
+    claim, trace = next(iter(found.witnesses.items()))
+    return killing(claim, trace)
+
+
+def _orders() -> Iterator[tuple[AtomicSet, ...]]:
+    """Orders that are enough to know whether there is a right one: with a marker, staged, or with neither."""
+    alone = {write: (write,) for write in WRITES.values()}
+    rows, done = alone[Write.VISIBLE], alone[Write.DECISION]
+    parts: list[list[AtomicSet]] = [
+        [rows, done],
+        [atomic((Write.VISIBLE, Write.DECISION))],
+        [atomic((Write.VISIBLE, Write.MARKER)), done],
+        [alone[Write.STAGED], rows, done],
+    ]
+    for part in parts:
+        for order in permutations(part):
+            yield (alone[Write.PLAN], *order)
+
+
+def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
+    """Whether some order is right."""
+    return any(
+        not forbidden(order, store) and not harm(order, store, quiet=quiet)
+        for order in _orders()
+    )
+
+
+def judge_order(answer: Answer, variant: Variant) -> Finding:
+    """Asks about every store whose rows are written in one way, and searches each answer."""
+    ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
+    try:
+        for store in stores(variant["rows"]):
+            if finding := _wrong_order(ask, store, quiet=quiet):
+                return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"Each order was searched, rows {variant['rows']}")
+
+
+def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
+    said = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
+    told = ask.told(store, quiet)
+    if not said:
+        if not has_order(store, quiet=quiet):
+            return None
+        why = "There is an order for this store."
+        return Finding(False, f"{told}. {why}", told, "an order", general=why)
+    steps = tuple(_set(ask, each) for each in said)
+    if not has_order(store, quiet=quiet):
+        why = NO_ORDER[0].upper() + NO_ORDER[1:]
+        reason = forbidden(steps, store) or harm(steps, store, quiet=quiet)
+        return Finding(
+            False, f"{told}, and {NO_ORDER}: {reason}", told, "[]", general=why
+        )
+    if reason := forbidden(steps, store):
+        return Finding(False, f"{told}: {reason}.", told, "an order", general=reason)
+    if reason := harm(steps, store, quiet=quiet):
+        return Finding(
+            False,
+            f"{told}. {reason}",
+            told,
+            "exactly-once",
+            general=f"With one of the stores: {reason}",
+        )
+    return None
+
+
+def _set(ask: Asker, said: Plain) -> AtomicSet:
+    if not isinstance(said, str) or not said:
+        raise Unusable(
+            f"{ask.name} returned {shown(said)} among the writes; each is a text."
+        )
+    names = [each.strip() for each in said.split("+")]
+    if unknown := [each for each in names if each not in WRITES]:
+        raise Unusable(
+            f"{ask.name} returned {shown(said)}: {shown(unknown[0])} is no write; there are {', '.join(WRITES)}."
+        )
+    return atomic(WRITES[each] for each in names)
+
+
+def really_next(engine: str, left: list[str]) -> int:
+    """The step that runs next: Spark repeats what is planned and not noted, Flink goes on behind its newest checkpoint."""
+    return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
+
+
+def _next_of_spark(left: list[str]) -> int:
+    numbers = [
+        int(each.removeprefix("offsets/")) for each in left if _is(each, "offsets/")
+    ]
+    if not numbers:
+        return 0
+    last = max(numbers)
+    return last + (f"commits/{last}" in left)
+
+
+def _next_of_flink(left: list[str]) -> int:
+    complete = [
+        int(each.removeprefix("chk-").partition("/")[0])
+        for each in left
+        if each.startswith("chk-") and each.endswith("/_metadata")
+    ]
+    return 1 + max([0, *complete])
+
+
+def _is(name: str, folder: str) -> bool:
+    return name.startswith(folder) and not name.startswith(f"{folder}.")
+
+
+def _left(engine: str, first: int) -> Iterator[list[str]]:
+    """What crashes leave of an engine's files around a few steps, the newest name not always last."""
+    yield []
+    for newest in range(first, first + 4):
+        for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):
+            yield left
+            yield left[::-1]
+
+
+def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
+    before = [
+        f"{folder}/{number}"
+        for number in range(first, newest)
+        for folder in ("offsets", "commits")
+    ]
+    planned = [*before, f"offsets/{newest}"]
+    yield planned
+    yield [*planned, f"commits/.{newest}.tmp"]
+    yield [*planned, f"commits/{newest}"]
+    yield [*planned, f"commits/{newest}", f"offsets/.{newest + 1}.tmp"]
+
+
+def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
+    complete = [f"chk-{newest}/_metadata"]
+    yield complete
+    yield [f"chk-{first}/_metadata", *complete] if newest > first else complete
+    yield [*complete, f"chk-{newest + 1}/state"]
+    yield [
+        *complete,
+        f"chk-{newest + 1}/state",
+        f"chk-{newest + 1}/._metadata.inprogress",
+    ]
+    yield [f"chk-{first}/._metadata.inprogress"]
+
+
+def judge_restart(answer: Answer, variant: Variant) -> Finding:
+    """Asks about what crashes leave of one engine."""
+    ask, engine = Asker(answer, "next_step"), variant["engine"]
+    try:
+        for left in _left(engine, variant["first"]):
+            said, right = ask(engine, list(left)), really_next(engine, left)
+            if type(said) is not int:
+                raise Unusable(
+                    f"{ask.call(engine, list(left))} returned {shown(said)}; return a number."
+                )
+            if said != right:
+                told = ask.told(engine, list(left))
+                return Finding(
+                    False,
+                    f"{told}; {engine} goes on with {right}.",
+                    told,
+                    str(right),
+                    general=f"One of the answers about {engine} is wrong.",
+                )
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, f"It is right about what crashes leave of {engine}")
+
+
+def _orders_of(rows: str, *, quiet: bool) -> Variant:
+    end = ", quietly" if quiet else ""
+    return Variant(f"rows {rows}{end}", (("rows", rows), ("quiet", quiet)))
+
+
+EXERCISES = (
+    Exercise(
+        name="12-order",
+        notebook=NOTEBOOK,
+        title="an order for this store",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="order",
+        task="order(store, quiet) returns the writes of a step in an order that is exactly-once with this store, or [] "
+        "where there is none.",
+        hints=(
+            "Rows that are added one by one have no order. Why?",
+            "Look for the squares of the table that say exactly-once, and ask what each needs of the store.",
+            "Rows together: marker with rows, or done with rows, or staged, done, rows. quiet excludes replaced rows.",
+        ),
+        lines=10,
+        public=(
+            _orders_of("added", quiet=False),
+            _orders_of("replaced", quiet=False),
+            _orders_of("together", quiet=True),
+            _orders_of("replaced", quiet=True),
+        ),
+        judge=judge_order,
+    ),
+    Exercise(
+        name="12-restart",
+        notebook=NOTEBOOK,
+        title="which step runs next?",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="next_step",
+        task="next_step(engine, left) says which step runs next after a crash, from the files that are left.",
+        hints=(
+            "Which file says that a step is done, and which only that it was begun?",
+            "Names are text: chk-10 is newer than chk-9. A name that begins with a dot is not finished.",
+            "Spark: the largest number in offsets, plus one if commits has it. Flink: one behind the last _metadata.",
+        ),
+        lines=12,
+        public=(
+            Variant("Spark, a young job", (("engine", "spark"), ("first", 0))),
+            Variant("Flink, past checkpoint 9", (("engine", "flink"), ("first", 8))),
+        ),
+        judge=judge_restart,
+    ),
+)

@@ -1,0 +1,457 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [05_two_phase_commit, 07_crash_spark, 09_kafka, 09c_store_demands]
+#     slow: true
+# ---
+
+# %% [markdown]
+# # Where does each engine write down that it is done?
+#
+# The shop may choose: Spark, Flink, or a small Kafka program. Each of them promises that an order is counted once.
+# Somewhere each must write "this step is done". What matters is where, and what lies around that note.
+#
+# {head}
+#
+# You will be able to
+#
+# - find that note in Spark, Flink and Kafka, and say what a crash beside it does;
+# - say who starts again after a crash, and how much is read again;
+# - tell what a stopped process and a restored checkpoint do, and which note survives them.
+
+# %% tags=["parameters"]
+design = "plan > visible > marker > decision; transaction; from decision, skips marked"  # an order for "Your turn"
+kill_spark = False  # True: kills real Spark, too, which takes half a minute
+
+# %%
+from labkit import lab
+
+# %% [markdown]
+# ## Five jobs, one step
+#
+# Five plain programs copy nine orders in three steps of three. None of them knows the lab. Each was run once, and every
+# system call that leaves something behind was recorded. Below is one step of each, from left to right:
+
+# %% tags=["nbval-check-output"]
+lab.engines(killed=True)
+
+# %% [raw] tags=["expected"]
+# Spark, foreachBatch appends: plan > rows, unseen > rows > cleaning > ✗ [done]
+# Spark, Delta with txnVersion: plan > rows, unseen > rows + batch id > ✗ [done]
+# Flink, file sink: rows, unseen > [done] > ✗ rows
+# Kafka, offsets afterwards: rows > ✗ [offsets]
+# Kafka, offsets in transaction: ✗ [rows + offsets]
+
+# %% [markdown]
+# The picture shows files and requests that outlive the process. A thick frame is the note: a restart goes on behind it. *rows*
+# is what readers see. *rows, unseen* is a file that nobody reads yet. A plus joins two writes: both are there, or none.
+#
+# | job | the note | where it lies |
+# |---|---|---|
+# | Spark | `commits/N` | checkpoint folder |
+# | Flink | `_metadata` of checkpoint N | checkpoint storage |
+# | Kafka | the group's offset | a topic of the broker |
+#
+# The last two jobs do *consume-transform-produce*: a program reads from one topic and writes to another, with its progress in Kafka. One tells its
+# group the offset after the rows. The other puts the offset into the transaction of the rows.
+#
+# Each job is now killed in its second step, at the red cross, and started again.
+
+# %%
+lab.ask("12-twice")
+
+# %%
+# Kafka's two are killed here by SIGKILL. The others are recorded: Flink alone would have to fetch 380 MB.
+killed = lab.kill_engines()
+killed
+
+# %% tags=["nbval-check-output"]
+lab.answer("12-twice", killed.doubled)
+
+# %% [raw] tags=["expected"]
+# It was: spark, consumer.
+# Both had shown the rows, and nothing that lasts said so. Delta's rows carry the batch number. Flink had noted that the step is done, so it only finished it. In the transaction there was nothing between rows and offsets.
+
+# %% tags=["checked"]
+assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
+
+# %% [markdown]
+# The card shows twelve rows instead of nine for two jobs. Spark and the plain Kafka consumer show rows first and write the
+# note afterwards. The crash came between the two, so the step ran again and its three rows came twice.
+#
+# - *Delta* shows rows first, too. But the file that shows them also holds the batch number (`txnVersion`). The restarted job
+#   runs the batch again, finds the number, and writes nothing.
+# - *Flink* writes the note first. Its files are staged by then, and the checkpoint holds their names. The restart does not run
+#   the step again. It renames what is left. What the store forgets meanwhile is lost ([09c](09c_store_demands.ipynb)).
+# - *Kafka's transaction* makes rows and note one write. Before it nothing happened, behind it all is done.
+#
+# [Notebook 07](07_crash_spark.ipynb) has killed real Spark at this place: `offsets/0` was there, `commits/0` was not. With `kill_spark = True` above it is
+# killed here once more, with the lab's append sink:
+
+# %%
+lab.crash("sink.after_pre_commit", sink="append") if kill_spark else "recorded only; notebook 07 kills it for real"
+
+# %% [markdown]
+# The plain Spark job has one more gap. Its finished task had put a file into `_temporary`. A recorded kill right there also left
+# twelve rows: the restarted job's commit moved the dead job's file, too. Staging alone helps nothing.
+#
+# ## Who starts again, and how much is read again?
+#
+# Now look at the time before the note. Three processes stand in a row, and one record passes through them. The third dies before it has
+# written anything. Then the second dies, then the first. [Notebook 02](02_delivery.ipynb) has run this, **simulated**. In the first design nobody writes
+# down what it made, and all wait for the last one, as in Storm. In the second each process writes down what it made before it sends it on: strong productions,
+# as in MillWheel and Dataflow.
+
+# %% tags=["nbval-check-output"]
+waiting, strong = lab.replay("delivery.cascade"), lab.replay("delivery.cascade_is_stopped")
+{"all wait": waiting.facts["executions"], "strong productions": strong.facts["executions"]}
+
+# %% [raw] tags=["expected"]
+# {'all wait': [2, 2, 2], 'strong productions': [1, 1, 2]}
+
+# %% [markdown]
+# The first line shows how often each of the three worked on the record: each one twice. The second line shows that
+# only the process without a note works again. The price is one durable write a process and record.
+#
+# Flink and Spark write down less often, and together. Two more **simulated** jobs, of three records each. In Flink's design the checkpoint behind record 2
+# is complete, and the job dies when it has read the third. In Spark's design all three are one batch, and the driver dies when their rows are out and
+# the note is missing.
+
+# %%
+lab.ask("12-again")
+
+# %%
+barriers = lab.replay("barriers.crash_at_the_third")
+batch = lab.simulate("sink.after_pre_commit", sink="append")
+read_again = {
+    "Flink's design": [str(step) for step in barriers.walk.actions].count("read(0)") - 3,
+    "Spark's design": len(batch.verdict.duplicate),
+}
+
+# %% tags=["nbval-check-output"]
+lab.answer("12-again", sum(read_again.values()))
+
+# %% [raw] tags=["expected"]
+# It was 4.
+# Flink's design read one record again, the one behind the barrier. Spark's design ran its whole batch again, all three.
+
+# %% tags=["checked"]
+assert read_again == {"Flink's design": 1, "Spark's design": 3}
+
+# %% [markdown]
+# The card shows four: one and three. So the unit of the note is also the unit of the repetition. Here is who starts again:
+#
+# | design | who starts again | what is read again |
+# |---|---|---|
+# | all wait (Storm) | the dead process; the source sends again | each record that is not acknowledged |
+# | strong productions (MillWheel, Dataflow) | the dead process alone | what it had not written down |
+# | barriers (Flink) | all connected tasks of the job | everything behind the newest complete checkpoint |
+# | micro-batches (Spark) | after a driver's death: the whole query | one batch, with the same offsets |
+# | transactions (the Kafka program) | the dead program | everything behind the last commit |
+#
+# If only a task of Spark fails, the task alone runs again. If its stored input is lost, the stage that made it runs again, too. That is safe only
+# where a repeated task gives the same rows.
+#
+# ## One table for all
+#
+# Plan, rows, note: each engine orders the same few writes in its own way. So the lab can try every order. Each square below is
+# a **simulated** search of all schedules with up to two crashes. Rows of the table say what comes first. Columns say what the sink
+# adds. Small names say who built it. Choose a square:
+
+# %%
+table = lab.orders()
+table
+
+# %% tags=["nbval-check-output"]
+{
+    name: table.built[name]
+    for name in ("spark-append", "delta-txn", "flink-two-phase", "kafka-transaction", "kafka-streams")
+}
+
+# %% [raw] tags=["expected"]
+# {'spark-append': 'output, then decision | nothing else',
+#  'delta-txn': 'output, then decision | marker with output',
+#  'flink-two-phase': 'decision, then output | staged, finished',
+#  'kafka-transaction': 'output with decision | nothing else',
+#  'kafka-streams': 'output with decision | nothing else'}
+
+# %% [markdown]
+# The list shows three different places for three promises of exactly-once. They differ in what they need:
+#
+# - *Output, then decision* needs a marker in the transaction of the rows. A marker in a second transaction behind them does not help; one before
+#   them loses rows.
+# - *Decision, then output* needs staged rows that survive, and a restart that finishes them.
+# - *Output with decision* needs a store that holds rows and note together.
+#
+# Rows that replace each other by key are right in the end without any of this. On the way a reader sees values go back.
+#
+# Where does Kafka Streams differ from the small program? It also keeps state, in a topic of its own. With
+# `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction. [Notebook 09](09_kafka.ipynb) has shown the other side: a job that
+# keeps its offsets in a checkpoint must *not* trust those of its group.
+
+# %% tags=["nbval-check-output"]
+print(table["consumer-late"].killing)
+print(table["kafka-streams"].killing)
+
+# %% [raw] tags=["expected"]
+# The process dies after a row of its output and before its decision in step 1: rows are there twice.
+# No schedule breaks the order.
+
+# %% [markdown]
+# The first line shows the gap of the plain consumer. The second shows that nothing is left to fall between.
+#
+# **Your turn.** Change one word of `design` at the top, and run the next cell: which orders of Spark's writes survive?
+
+# %%
+table[design]
+
+# %% [markdown]
+# ## Stopped, not dead
+#
+# Everybody above was really dead. Now a writer is only **stopped**: by SIGSTOP, by a long pause of its garbage collector, or by a
+# frozen machine. It has looked into the store, found nothing, and is about to write three rows. Its operator starts a
+# second writer, which writes them. Then the first one wakes up (SIGCONT) and goes on where it was.
+#
+# Four stores. Before it is stopped, the writer
+#
+# - of a *file* or a *table* looks for rows that are there already;
+# - of the *table with an epoch row* takes the next epoch, and compares it in the transaction of its rows;
+# - of *Kafka* calls `init_transactions` for its transactional id.
+
+# %%
+lab.ask("12-stopped")
+
+# %% tags=["nbval-check-output"]
+stopped = lab.stopped_writers()
+stopped
+
+# %% [raw] tags=["expected"]
+#                                  rows    the successor  the old writer
+# a file; the writer looks first   6 of 3  written        written
+# a table; the writer looks first  6 of 3  written        written
+# a table with an epoch row        3 of 3  written        refused
+# Kafka, one transactional id      3 of 3  written        refused
+
+# %% tags=["nbval-check-output"]
+lab.answer("12-stopped", stopped.doubled)
+
+# %% [raw] tags=["expected"]
+# It was: a file; the writer looks first, a table; the writer looks first.
+# Both old writers had looked before they were stopped, and saw nothing. The epoch is compared with the write itself, in the row's transaction or by the broker.
+
+# %% [markdown]
+# The card shows real processes: two stores hold six rows. To look first helps against a crash and not against a zombie, because
+# the look and the write are two moments. A store must compare the epoch *in* the write. An engine alone cannot fence: neither
+# Spark nor Flink can take back a write that is under way to a plain file.
+#
+# ## When the note itself goes back
+#
+# Somebody restores yesterday's copy of a checkpoint folder. Below is real Spark in this kernel. Each batch
+# holds whatever orders have arrived. One sink appends. The other writes its rows and the batch number in one transaction.
+
+# %%
+import json
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+spark = lab.spark()
+
+
+def shop(write_batch):
+    with tempfile.TemporaryDirectory() as folder:
+        inbox, checkpoint, copy = (Path(folder) / name for name in ("inbox", "checkpoint", "copy"))
+        inbox.mkdir()
+        db = sqlite3.connect(f"{folder}/rows.db", check_same_thread=False)
+        db.executescript("CREATE TABLE rows (id INTEGER); CREATE TABLE marker (batch INTEGER)")
+
+        def order(number):  # an order arrives, and the query takes what there is
+            (inbox / f"{number}.json").write_text(json.dumps({"id": number}))
+            orders = spark.readStream.schema("id INT").json(str(inbox))
+            query = orders.writeStream.foreachBatch(lambda rows, batch: write_batch(db, rows.collect(), batch))
+            query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+
+        order(0)
+        order(1)
+        shutil.copytree(checkpoint, copy)  # batches 0 and 1 are done
+        order(2)
+        shutil.rmtree(checkpoint)
+        copy.rename(checkpoint)  # and now the copy is restored
+        order(3)
+        return sorted(number for (number,) in db.execute("SELECT id FROM rows"))
+
+
+def append(db, rows, batch):
+    with db:
+        db.executemany("INSERT INTO rows VALUES (?)", rows)
+
+
+def with_marker(db, rows, batch):
+    with db:
+        if not db.execute("SELECT 1 FROM marker WHERE batch = ?", [batch]).fetchone():
+            db.executemany("INSERT INTO rows VALUES (?)", rows)
+            db.execute("INSERT INTO marker VALUES (?)", [batch])
+
+
+# %% tags=["nbval-check-output"]
+{"append": shop(append), "with marker": shop(with_marker)}
+
+# %% [raw] tags=["expected"]
+# {'append': [0, 1, 2, 2, 3], 'with marker': [0, 1, 2]}
+
+# %% [markdown]
+# The first list shows order 2 twice: the restored folder knew nothing of batch 2. The second list shows that order 3 is **lost**. The new
+# batch 2 held orders 2 and 3. The marker said that batch 2 was done, so the sink skipped both.
+#
+# A batch number names rows only as long as the plan lasts. Flink's two-phase sink commits again what comes behind the older checkpoint, as
+# [09c](09c_store_demands.ipynb) has shown in the simulator. A note that lies *with* the rows, such as the offsets in Kafka's transaction, does not go back when a folder does.
+#
+# > **What popular notes get wrong.** "*Our engine is exactly-once.*" No engine is, alone. Each has one place at which a crash does no harm. The
+# > place exists because store and engine write in a certain order, and it lasts as long as the note does.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: an order for this store (`12-order`)
+#
+# Write `order(store, quiet)`: the durable writes of one step, in an order that is exactly-once with this store. The engine always writes
+# `"plan"` first, and always `"rows"` and `"done"`. You may add `"staged"` and `"marker"`. Join writes with a plus, as `"rows+marker"`. A restart
+# reads everything: it goes on behind `done`, skips what is marked, and finishes what is staged if `done` came before `rows`. `store` is a dict:
+#
+# - `"rows"`: `"added"` one by one, `"replaced"` by key one by one, or added `"together"` in one transaction;
+# - `"stages"`: whether it can keep rows that nobody reads yet, for as long as it takes;
+# - `"joins marker"`, `"joins done"`: whether rows can be one write with a marker, or with the engine's note. This works only where rows come together.
+#
+# With `quiet` no reader may see a value go back, or a part of a step, on the way. Return `[]` if there is no order. Several orders may be right;
+# each is searched with every crash. For example, with `{"rows": "together", "stages": False, "joins marker": True, "joins done": False}`
+# `order(store, False)` returns `["plan", "rows+marker", "done"]`.
+#
+# *complete, medium, 4 points; about 10 lines.*
+#
+# <details><summary>Hint 1</summary>Rows that are added one by one have no order. Why?</details>
+# <details><summary>Hint 2</summary>Look for the squares of the table that say exactly-once. More:
+# <code>lab.hint("12-order")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 12-order
+def order(store, quiet):
+    """The writes of a step in an order that is exactly-once, or []."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 12-order
+def order(store, quiet):
+    """The writes of a step in an order that is exactly-once, or []."""
+    if store["rows"] == "replaced" and not quiet:
+        return ["plan", "rows", "done"]
+    if store["rows"] == "together":
+        if store["joins marker"]:
+            return ["plan", "rows+marker", "done"]
+        if store["joins done"]:
+            return ["plan", "rows+done"]
+        if store["stages"]:
+            return ["plan", "staged", "done", "rows"]
+    return []
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("12-order")
+
+# %% [raw] tags=["expected"]
+# 12-order: not attempted (4 points); lab.hint("12-order") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: which step runs next? (`12-restart`)
+#
+# A job has died, and you look at what it left. Write `next_step(engine, left)`: the number of the step that runs next. `left` is a list of file
+# names, in any order.
+#
+# - `"spark"`: `offsets/N` is the plan of batch N and `commits/N` its note. Older files may be gone. Numbers begin at 0.
+# - `"flink"`: checkpoint N is complete if `chk-N/_metadata` is there. The step behind checkpoint N has the number N + 1. The first checkpoint is 1, so without any the step is 1.
+#
+# A file is written under a name of its own first: `offsets/.3.tmp`, `commits/.3.tmp`, `chk-3/._metadata.inprogress`. Such a file does not count.
+#
+# For example, `next_step("spark", ["offsets/4", "commits/4", "offsets/5"])` returns `5`, and `next_step("flink", ["chk-9/_metadata", "chk-10/state"])` returns `10`.
+#
+# *complete, medium, 4 points; about 12 lines.*
+#
+# <details><summary>Hint 1</summary>Which file says that a step is done, and which only that it was begun?</details>
+# <details><summary>Hint 2</summary>Names are text. Is chk-10 newer than chk-9? More:
+# <code>lab.hint("12-restart")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 12-restart
+def next_step(engine, left):
+    """The number of the step that runs next."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 12-restart
+def next_step(engine, left):
+    """The number of the step that runs next."""
+    if engine == "spark":
+        planned = [int(name[8:]) for name in left if name.startswith("offsets/") and name[8:].isdigit()]
+        if not planned:
+            return 0
+        newest = max(planned)
+        return newest + 1 if f"commits/{newest}" in left else newest
+    complete = [int(name[4:-10]) for name in left if name.endswith("/_metadata")]
+    return max(complete, default=0) + 1
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("12-restart")
+
+# %% [raw] tags=["expected"]
+# 12-restart: not attempted (4 points); lab.hint("12-restart") helps.
+
+# %% [markdown]
+# ## Check yourself
+#
+# **1. A Spark job with `foreachBatch` dies after its rows and before `commits/7`. What does the next start do?**
+#
+# <details><summary>a) It runs batch 7 again, with the same offsets.</summary>Yes. <code>offsets/7</code> is there, <code>commits/7</code> is not.</details>
+# <details><summary>b) It goes on with batch 8.</summary>Only if <code>commits/7</code> were there.</details>
+#
+# **2. A Flink job dies after checkpoint 7 is complete and before its files have their names. What does the next start do?**
+#
+# <details><summary>a) It reads the orders of checkpoint 7 again.</summary>No. They are decided, and their files are staged.</details>
+# <details><summary>b) It gives the files their names, and reads on behind checkpoint 7.</summary>Yes. The checkpoint holds the names of what is staged.</details>
+#
+# **3. Why does a check "is the row there already?" not stop a zombie?**
+#
+# <details><summary>a) Because the check and the write are two moments.</summary>Yes. The writer may be stopped between them.</details>
+# <details><summary>b) Because a zombie does not check.</summary>It did check, before it was stopped.</details>
+#
+# **4. A consumer commits its offset in a second transaction, right after the rows. Is that enough?**
+#
+# <details><summary>a) Yes, both are transactions.</summary>Two transactions have a gap between them, and a crash finds it.</details>
+# <details><summary>b) No, it must be the same transaction.</summary>Yes: <code>sendOffsetsToTransaction</code>.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Spark | Flink | Kafka |
+# |---|---|---|---|
+# | what is repeated | a batch | everything behind a checkpoint | a transaction |
+# | progress is kept in | `offsets/N` | the source's state in the checkpoint | the group's offsets |
+# | the note | `commits/N` | `_metadata`, a completed checkpoint | the commit of the transaction |
+# | known again by | `batchId`; Delta's `txnAppId` and `txnVersion` | the checkpoint's number | transactional id and epoch |
+# | state lives in | state store, and the checkpoint | state backend, and the checkpoint | a local store, and a changelog topic |
+# | the sink's contract | `foreachBatch`; `StreamingWrite` | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | `sendOffsetsToTransaction` |
+#
+# ## On Monday
+#
+# - Find the note of your job: the file, row or request behind which nothing is repeated. What lies between it and the rows?
+# - You do not know? `labkit effects --command 'sh job.sh' --out seen` records what your job writes, and `labkit orders --of seen` says where it stands in the table.
+# - Kill the old process before you start a new one, and let the store refuse it all the same.
+# - Write down, beside the backup of a checkpoint: who restores it gets rows twice, or loses rows behind a marker.
+#
+# ## Sources
+#
+# Records and kills: `data/pipelines/engines` in the lab, with versions. Apache Spark: `MicroBatchExecution`. Apache Flink: `CheckpointCoordinator`, `CommitterOperator`. Kafka: [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics).
+# [MillWheel](https://doi.org/10.14778/2536222.2536229), VLDB 2013.
+#
+# Back: [05, who decides?](05_two_phase_commit.ipynb) and [09c, what must a store be able to do?](09c_store_demands.ipynb)
