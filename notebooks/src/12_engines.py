@@ -194,11 +194,11 @@ print(table["consumer-late"].killing)
 print(table["kafka-streams"].killing)
 
 # %% [raw] tags=["expected"]
-# The process dies after a row of its output and before its decision in step 1: rows are there twice.
+# The process dies after a row of its output and before its notice in step 1: rows are there twice.
 # No schedule breaks the order.
 
 # %% [markdown]
-# The first line shows the gap of the plain consumer. The second shows that nothing is left to fall between.
+# The first line shows the gap of the plain consumer; its *notice* is the offset that it tells its group. The second shows that nothing is left to fall between.
 #
 # **Your turn.** Change one word of `design` at the top, and run the next cell: which orders of Spark's writes survive?
 
