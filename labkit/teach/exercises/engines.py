@@ -148,7 +148,7 @@ def judge_order(answer: Answer, variant: Variant) -> Finding:
 
 def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
     said = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
-    told = ask.told(store, quiet)
+    told = ask.with_answer(store, quiet)
     if not said:
         if not has_order(store, quiet=quiet):
             return None
@@ -261,7 +261,7 @@ def judge_restart(answer: Answer, variant: Variant) -> Finding:
                     f"{ask.call(engine, list(left))} returned {shown(said)}; return a number."
                 )
             if said != right:
-                told = ask.told(engine, list(left))
+                told = ask.with_answer(engine, list(left))
                 return Finding(
                     False,
                     f"{told}; {engine} goes on with {right}.",
