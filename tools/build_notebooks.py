@@ -54,6 +54,7 @@ from typing import Any
 
 import jupytext
 import nbformat
+from build_sinks import between
 from nbformat import NotebookNode, v4
 from outputs import said
 from reading import minutes, table
@@ -86,6 +87,9 @@ STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
 HEAD = "{head}"
 """The line of a source in whose place stand the minutes and the needs."""
 GLOSSARY = Path("docs") / "glossary.md"
+COURSE = Path("docs") / "course.md"
+MAP = "<!-- map: written by tools/build_notebooks.py from notebooks/src -->"
+END_OF_MAP = "<!-- end of map -->"
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -212,6 +216,43 @@ def needed(source: Path, lab: Mapping[str, Any]) -> list[str]:
                 f"{source}: it needs {name}, which is no notebook before it; name one as 01_guarantees."
             )
     return names
+
+
+def course_map(root: Path) -> str:
+    """Every notebook with its question, minutes and needs, and a picture of what builds on what."""
+    rows = ["| notebook | question | read before | minutes | exercises |"]
+    rows.append("|---|---|---|---|---|")
+    built_on: dict[str, list[str]] = {}
+    for source in sources(root):
+        cells, _, lab = read(source)
+        built_on[source.stem] = needed(source, lab)
+        reading, exercising = minutes(cells)
+        question = cells[0].source.splitlines()[0].removeprefix("# ")
+        before = ", ".join(map(_number, built_on[source.stem])) or "-"
+        link = f"[{source.stem}](../notebooks/{source.stem}.ipynb)"
+        rows.append(
+            f"| {link} | {question} | {before} | {reading} | {exercising or '-'} |"
+        )
+    arrows = [
+        f"  {_number(before)} --> {_number(name)}"
+        for name, needs in built_on.items()
+        for before in needs
+        if not any(before in _all_needs(other, built_on) for other in needs)
+    ]
+    return "\n".join([*rows, "", "```mermaid", "flowchart LR", *arrows, "```"])
+
+
+def _number(name: str) -> str:
+    return name.partition("_")[0]
+
+
+def _all_needs(name: str, built_on: Mapping[str, list[str]]) -> set[str]:
+    """Everything that must be read before a notebook, those that its needs need, too."""
+    direct = built_on[name]
+    return {
+        *direct,
+        *(each for other in direct for each in _all_needs(other, built_on)),
+    }
 
 
 def rules(source: Path, number: int) -> NotebookNode:
@@ -365,9 +406,13 @@ def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def out_of_step(root: Path, *, write_it: bool) -> list[str]:
-    """What is wrong with the stubs and the glossary's page, unless they are to be written; nothing without their folders."""
+    """What is wrong with stubs, glossary and map, unless they are to be written; nothing without their folders."""
     wrong = []
-    for place, wanted in ((STUBS, stubs(root)), (GLOSSARY, glossary.page())):
+    pages = [(STUBS, stubs(root)), (GLOSSARY, glossary.page())]
+    if (root / COURSE).exists():
+        page = (root / COURSE).read_text(encoding="utf-8")
+        pages.append((COURSE, between(page, MAP, course_map(root), END_OF_MAP)))
+    for place, wanted in pages:
         path = root / place
         if not path.parent.exists():
             continue

@@ -205,10 +205,10 @@ def test_without_notebooks_listing_and_writing_say_the_same(
 
 
 def test_the_pages_count_notebooks_and_exercises(folder: Path) -> None:
-    spelled = {12: "Twelve", 13: "Thirteen", 14: "Fourteen", 15: "Fifteen"}[
-        len(course.listed())
-    ]
-    assert f"{spelled} notebooks in which" in (folder / "README.md").read_text()
+    assert (
+        f"\n{len(course.listed())} notebooks in which"
+        in (folder / "README.md").read_text()
+    )
     assert f"have {len(EXERCISES)} graded" in (ROOT / "README.md").read_text()
 
 

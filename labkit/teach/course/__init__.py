@@ -77,7 +77,12 @@ def signed(source: Path) -> str:
 
 def filled(name: str, words: Mapping[str, str]) -> str:
     """One of the files with its words."""
-    known = {"java": JAVA, "python": PYTHON, "table": _table()}
+    known = {
+        "java": JAVA,
+        "python": PYTHON,
+        "table": _table(),
+        "count": str(len(listed())),
+    }
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**known, **words})
 
