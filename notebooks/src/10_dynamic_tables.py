@@ -48,7 +48,7 @@ spark = lab.spark()
 #
 # The owner's question is one line of SQL. A query over a stream is a **continuous query**: it never ends, and each record may
 # change its answer. Its answer is a **dynamic table**, a table that changes while others look at it. The same line over
-# a table that is complete runs once and ends: that is the *batch query*.
+# a table that is complete runs once and ends: that is the *batch query*. (`{words}` stands for the table; Spark fills it in.)
 
 # %%
 question = "SELECT word, count(*) AS n FROM {words} GROUP BY word"
@@ -153,7 +153,8 @@ for n, changes in enumerate(handed["update"], start=1):
 
 # %% [markdown]
 # Each line shows two equal tables. That is what a continuous query promises: after **each** record its table equals the
-# batch query over all records so far. The rest of this notebook shows four ways to lose that.
+# batch query over all records so far. The rest of this notebook shows how a copy,
+# a combination of two tables, or forgetting loses that.
 #
 # ## A change as a message
 #
@@ -163,7 +164,7 @@ for n, changes in enumerate(handed["update"], start=1):
 # - *Append-only*: `+ hello 1` adds a row. Nothing is ever taken away.
 # - *Retract*: a change is two messages. `- hello 1` takes the old row back; such a message is a **retraction**. Then `+ hello 2`
 #   adds the new row. The table needs no key, so a retraction names the whole row.
-# - *Upsert*: `= hello 2` replaces the row of its key, and `x hello 2` deletes the row of this key. Sender and receiver must agree on
+# - *Upsert*: `= hello 2` replaces the row of its key, and `x hello` deletes the row of this key. Sender and receiver must agree on
 #   the key.
 #
 # **Simulated**: the query counts *hello*, *world*, *hello*, and a receiver keeps the table. In `+hello:1@0` the number behind
@@ -185,9 +186,9 @@ assert not any(run.violated for run in streams.values())
 # %% [markdown]
 # The second list shows four messages for three records, since the second *hello* takes two. The append-only stream has
 # three. Its receiver ends with `hello 1` *and* `hello 2`: that is the history of the counts, not the counts. So an append-only
-# stream fits results that never change.
+# stream fits results that never change. Only these may a query hand over in `append` mode; the rows of `update` mode are upserts.
 #
-# Now the network loses one message. *hello* is typed three times.
+# Now *hello* is typed three times, and the network loses one message: of the retract stream `- hello 1`, of the upsert stream `= hello 2`.
 
 # %%
 lab.ask("10-lost")
@@ -221,17 +222,19 @@ lab.totals("changelog.retract_stream", "changelog.lost_retraction", "changelog.l
 #   reader         1          1 wrong           3
 
 # %% [markdown]
-# The first run shows a ring, though nothing failed. Between `- hello 1` and `+ hello 2` the table has no *hello*, and the total is 1
-# instead of 3. Such a total was never true. A receiver avoids it by applying both messages in one transaction.
+# A ring (`between`) marks a total between the two messages of one change, a cross (`wrong`) a wrong total after a whole change.
+# The first run shows a ring, though nothing failed. Between `- hello 1` and `+ hello 2` the table has no *hello*. A table with only
+# *world* was never the answer of any batch query. A receiver avoids it by applying both messages in one transaction.
 #
 # The second run shows crosses to the end: the row `hello 1` stays for ever. The third run is wrong for one message, and then right.
-# An upsert carries the whole new row, so the next change of the key repairs what was lost. A retraction repairs only its own
-# row. That is why a lost retraction is worse than a lost upsert.
+# An upsert carries the whole new row, so the next change of the key repairs what was lost. No later retraction names the row that a
+# lost one left behind. That is why a lost retraction is worse than a lost upsert.
 #
 # ## What each stream needs
 #
-# Five things may happen, each once. The search tries every schedule, and the table says whether the receiver is right **in the end**,
-# when all was read. The receiver stores its position in one transaction with its table.
+# **Simulated**: five things may happen, each once and none of the others (`crashes` is 1 if nobody says 0). The search tries every schedule.
+# *Right* means that in each of them the receiver has the batch query's table **in the end**, when all was read; one bad schedule makes
+# it *wrong*. The receiver stores its position in one transaction with its table.
 
 # %% tags=["nbval-check-output"]
 happens = {
@@ -265,8 +268,11 @@ print(lab.columns(lines))
 # - *Overtaken*: the older upsert replaces the newer one. So all changes of a key must keep their order, for example in one
 #   partition of Kafka.
 # - *The query dies*: it goes back to its checkpoint and sends its messages again. For upserts a reader sees a jump back,
-#   then the right value. For retractions the sink must drop what it has already, as *batch_marker* does.
+#   then the right value. For retractions the sink must drop what it has already: it keeps the batch's number with its rows, as
+#   *batch_marker* does.
 # - *The receiver dies*: table and position are one transaction.
+#
+# One run of them: the query sends `- hello 1` and `+ hello 2`, dies, and sends both again.
 
 # %% tags=["nbval-check-output"]
 print(lab.replay("changelog.replayed_retractions").violated["equals_batch"])
@@ -280,7 +286,7 @@ print(lab.replay("changelog.replayed_retractions").violated["equals_batch"])
 # ## Two queries, and a total that never was
 #
 # The shop moves money between accounts. Each transfer takes an amount from a giver and adds it to a taker. So *credits minus
-# debits* is always 0. Two continuous queries read **one** log: one sums what each account got, the other what each account gave. Each upserts into
+# debits* is always 0. Spark, SQLite and the log are real again. Two continuous queries read **one** log: one sums what each account got, the other what each account gave. Each upserts into
 # SQLite under its own name, in one transaction a batch. Credits is run after each transfer, debits after every other one.
 
 # %%
@@ -353,8 +359,8 @@ assert found["credits"] == dict(spark.sql(got, moved=moved).collect()) == {"anna
 assert found["debits"] == dict(spark.sql(gave, moved=moved).collect()) == {"anna": 50, "bert": 20, "carl": 30}
 
 # %% [markdown]
-# The list shows two totals that were never true: 10 and 30. Nothing crashed, and nothing was lost. Each side **alone** equals its
-# batch query. But credits stood at three transfers and debits at two, and no batch query mixes two times. Tables that always show the
+# The list shows two totals that were never true: 10 and 30. Nothing crashed, and nothing was lost. Each side **alone** equals the
+# batch query over the transfers that it has read. But credits stood at three transfers and debits at two, and no batch query mixes two times. Tables that always show the
 # same moment are called *internally consistent*; these are not. A timetable makes the gap large here. Two queries that
 # run all the time have a short one, at moments of chance.
 #
@@ -377,8 +383,9 @@ totals
 # [0, 0, 0, 0]
 
 # %% [markdown]
-# The list shows 0 each time. `stack` makes two rows of each transfer, one for the taker and one for the giver. Both are in
-# the same batch, so in the same transaction. The reader asks for all balances in one `SELECT`, which sees one moment.
+# The list shows 0 after each transfer. `stack` makes two rows of each transfer, one for the taker and one for the giver. Both are in
+# the same batch, so in the same transaction: a reader who asks in the middle of a batch sees neither. The reader asks for all balances
+# in one `SELECT`, which sees one moment.
 #
 # ## A query that forgets
 #
@@ -442,8 +449,8 @@ batch_query = spark.sql(by_time, words=spark.read.schema(times).json(str(timed))
 # yet, because the watermark has not passed 12:25. So a watermark has two prices. It delays every row, and it drops what is later
 # than expected.
 #
-# Another way to forget is to drop the state of a key that has been silent for long. **Simulated**: the query forgets *hello* after its first
-# record, and *hello* comes again.
+# Another way to forget is to drop the state of a key that has been silent for long. **Simulated**, as a retract stream: the query forgets
+# *hello* after its first record, and *hello* comes again.
 
 # %% tags=["nbval-check-output"]
 print(lab.replay("changelog.expired_state").violated["equals_batch"])
@@ -452,9 +459,9 @@ print(lab.replay("changelog.expired_state").violated["equals_batch"])
 # after 2 records hello = 1 (2 times) is in the table: it has hello = 1 (2 times), the batch query hello = 2.
 
 # %% [markdown]
-# The sentence shows that the count began at 1 again. No message was lost. A query that forgets is no longer the batch query.
+# The sentence shows two rows `hello 1`: the count began at 1 again, and no retraction came between them. No message was lost. A query that forgets is no longer the batch query.
 #
-# > **What popular notes get wrong.** "*A stream and a table are the same thing.*" Only as long as no change is lost, doubled or overtaken,
+# > **What popular notes get wrong.** "*A stream and a table are the same thing.*" Only as long as no change is lost, overtaken or, without a key, doubled,
 # > no state is forgotten, and whoever combines two tables takes both from the same moment.
 #
 # ## Try it yourself
@@ -478,7 +485,7 @@ lab.replay(steering.trace)
 #
 # - A row that has not changed needs no message.
 # - A retract stream takes the old row back first.
-# - A delete, `"x"`, carries the count that the row had.
+# - A delete, `"x"`, carries the count that the row had; a receiver goes by the key alone.
 # - An append-only stream can only add a row for a word that has none. For any other change return `"refused"`.
 #
 # For example:
@@ -660,7 +667,7 @@ lab.check("10-prefix")
 #
 # - Look up the output mode of each Spark query. With `update`, does the sink upsert by the query's own key? With `append`, is a crash between two
 #   batches harmless ([06](06_sinks.ipynb))?
-# - Look at `numRowsDroppedByWatermark` in `query.lastProgress`, and raise an alarm if it grows.
+# - Look at `numRowsDroppedByWatermark` in the `stateOperators` of `query.lastProgress`, and raise an alarm if it grows.
 # - List the reports that combine tables of two jobs. Join them in one job.
 # - In Flink: look up `table.exec.state.ttl`. What does your report show when a key comes back after that time?
 #
