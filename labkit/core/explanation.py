@@ -27,11 +27,12 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, count, islice
 from operator import gt
+from typing import ClassVar
 
 from labkit.core.errors import InvalidInput
 from labkit.core.expected import (
@@ -204,6 +205,11 @@ def _refused() -> Iterator[None]:
 class _Watch(ABC):
     """Passes events on, and notes the first one after which no failure-free run is left."""
 
+    may_skip: ClassVar[bool]
+    """Whether a later record of a key may come, too, and not only the next one."""
+    _following: Sequence[int]
+    """Of each record the first one of its key that may come after it, or -1."""
+
     def __init__(
         self, table: ExpectedRecords, history: History, outcomes: Outcomes
     ) -> None:
@@ -223,12 +229,8 @@ class _Watch(ABC):
         """Of each planned batch how many records it has."""
         if history.planned_batches:
             self._plan()
-
-    @abstractmethod
-    def _follow(
-        self, stream: Iterator[Observation | Reading]
-    ) -> Iterator[Observation | Reading]:
-        """Passes events on up to their end, or to the first one after which no failure-free run is left."""
+        self._next = array("i", [-1]) * len(table.keys)
+        """Of each key the first of its records that may come now; where none may come any more, or all may, -1."""
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
@@ -262,6 +264,48 @@ class _Watch(ABC):
         """What was found, after everything has passed."""
         assert self._found is not None, "hidden rows come after the events"
         return self._found
+
+    def _follow(
+        self, stream: Iterator[Observation | Reading]
+    ) -> Iterator[Observation | Reading]:
+        """Passes events on up to their end, or to the first one after which no failure-free run is left."""
+        # Local names, because each look-up of an attribute would be paid for every event.
+        table, outcomes, fresh = self._table, self._outcomes, self._fresh
+        rows, keys, first, span = table.rows, table.keys, table.first, table.span
+        places, sparse, facts = table.table, table.sparse, FACTS.unpack_from
+        came, following, next_of = self._came, self._following, self._next
+        must_be_next, is_planned, events = not self.may_skip, bool(self._sizes), 0
+        for events, event in enumerate(stream, start=1):  # asked after the loop
+            if isinstance(event, Reading):
+                if not self._is_whole(event, events):
+                    yield event
+                    return
+                yield event
+                continue
+            offset, key, value, _, _, visibility = event
+            index = offset - first
+            index = places[index] if 0 <= index < span else sparse.get(offset, -1)
+            if index < 0 or visibility != COMMITTED:
+                break
+            right, number, _, _ = facts(rows, index * SIZE)
+            due = next_of[number]
+            if (
+                index < due
+                or (must_be_next and index > due)
+                or key != keys[number]
+                or ((value != right or outcomes) and not self._may_show(event, right))
+            ):
+                break
+            next_of[number] = following[index]
+            if is_planned and not came[index]:
+                fresh.append(index)
+            came[index] = 1
+            yield event
+        else:
+            self._events = events
+            return
+        self._refute_row(event, index, events)
+        yield event
 
     def _plan(self) -> None:
         offsets = self._table.offsets
@@ -381,71 +425,27 @@ class _Watch(ABC):
 class _Rows(_Watch):
     """Rows that stay: each must be the one of its key that has to come next."""
 
+    may_skip = False
+
     def __init__(
         self, table: ExpectedRecords, history: History, outcomes: Outcomes
     ) -> None:
         super().__init__(table, history, outcomes)
-        self._following = array("i", [-1]) * len(table.offsets)
-        """Of each record the next one of its key, or -1."""
-        self._awaited = bytearray(len(table.offsets))
-        """1 for the one record of each key that has to come next."""
+        self._following = following = array("i", [-1]) * len(table.offsets)
         last = array("i", [-1]) * len(table.keys)
         for index, number in enumerate(_numbers(table)):
             before = last[number]
             if before < 0:
-                self._awaited[index] = 1
+                self._next[number] = index
             else:
-                self._following[before] = index
+                following[before] = index
             last[number] = index
-
-    def _follow(
-        self, stream: Iterator[Observation | Reading]
-    ) -> Iterator[Observation | Reading]:
-        # Local names, because each look-up of an attribute would be paid for every
-        # event.
-        table, outcomes, fresh = self._table, self._outcomes, self._fresh
-        rows, keys, first, span = table.rows, table.keys, table.first, table.span
-        places, sparse, facts = table.table, table.sparse, FACTS.unpack_from
-        came, awaited, following = self._came, self._awaited, self._following
-        is_planned, events = bool(self._sizes), 0
-        for events, event in enumerate(stream, start=1):  # asked after the loop
-            if isinstance(event, Reading):
-                if not self._is_whole(event, events):
-                    yield event
-                    return
-                yield event
-                continue
-            offset, key, value, _, _, visibility = event
-            index = offset - first
-            index = places[index] if 0 <= index < span else sparse.get(offset, -1)
-            if index < 0 or not awaited[index] or visibility != COMMITTED:
-                break
-            right, number, _, _ = facts(rows, index * SIZE)
-            if key != keys[number] or (
-                (value != right or outcomes) and not self._may_show(event, right)
-            ):
-                break
-            awaited[index], came[index] = 0, 1
-            later = following[index]
-            if later >= 0:
-                awaited[later] = 1
-            if is_planned:
-                fresh.append(index)
-            yield event
-        else:
-            self._events = events
-            return
-        self._refute_row(event, index, events)
-        yield event
 
     def _why_not(self, index: int) -> str:
         if self._came[index]:
             return "comes a second time"
         number = self._table.facts(index)[1]
-        before = self._awaited.find(1)
-        while self._table.facts(before)[1] != number:
-            before = self._awaited.find(1, before + 1)
-        return f"comes before {self._said(before)}"
+        return f"comes before {self._said(self._next[number])}"
 
     def _first_missing(self) -> int:
         return self._came.find(0)
@@ -454,58 +454,21 @@ class _Rows(_Watch):
 class _Upserts(_Watch):
     """Rows that replace the one of their key: none may be older than that one."""
 
+    may_skip = True
+
     def __init__(
         self, table: ExpectedRecords, history: History, outcomes: Outcomes
     ) -> None:
         super().__init__(table, history, outcomes)
-        self._shown = array("i", [-1]) * len(table.keys)
-        """Of each key its newest record so far, or -1."""
-
-    def _follow(
-        self, stream: Iterator[Observation | Reading]
-    ) -> Iterator[Observation | Reading]:
-        # Much like that of `_Rows`, and apart: a call for each event would cost more than the rest.
-        table, outcomes, fresh = self._table, self._outcomes, self._fresh
-        rows, keys, first, span = table.rows, table.keys, table.first, table.span
-        places, sparse, facts = table.table, table.sparse, FACTS.unpack_from
-        came, shown = self._came, self._shown
-        is_planned, events = bool(self._sizes), 0
-        for events, event in enumerate(stream, start=1):  # asked after the loop
-            if isinstance(event, Reading):
-                if not self._is_whole(event, events):
-                    yield event
-                    return
-                yield event
-                continue
-            offset, key, value, _, _, visibility = event
-            index = offset - first
-            index = places[index] if 0 <= index < span else sparse.get(offset, -1)
-            if index < 0 or visibility != COMMITTED:
-                break
-            right, number, _, _ = facts(rows, index * SIZE)
-            if (
-                index < shown[number]
-                or key != keys[number]
-                or ((value != right or outcomes) and not self._may_show(event, right))
-            ):
-                break
-            shown[number] = index
-            if is_planned and not came[index]:
-                fresh.append(index)
-            came[index] = 1
-            yield event
-        else:
-            self._events = events
-            return
-        self._refute_row(event, index, events)
-        yield event
+        # What is there may be written again.
+        self._following = range(len(table.offsets))
 
     def _why_not(self, index: int) -> str:
-        newest = self._shown[self._table.facts(index)[1]]
+        newest = self._next[self._table.facts(index)[1]]
         return f"comes back after {self._said(newest)}"
 
     def _first_missing(self) -> int:
-        newest = map(self._shown.__getitem__, _numbers(self._table))
+        newest = map(self._next.__getitem__, _numbers(self._table))
         return next(compress(count(), map(gt, count(), newest)), -1)
 
 
