@@ -123,6 +123,8 @@ def frame(
 
 
 def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
+    # Spark writes an entry aside and renames it, which sets the time of the inode
+    # alone.
     return {batch: (folder / str(batch)).stat().st_ctime for batch in batches}
 
 
@@ -132,6 +134,7 @@ def waiting(
     """Of records whose rows are pre-committed and not visible now, when that was, by offset; None where nobody knows."""
     if not isinstance(store, Clocked):
         return None
+    # One more than is kept, which says whether there are more.
     some = list(islice(store.waiting(), MOST_WAITING + 1))
     if len(some) > MOST_WAITING:
         return None

@@ -133,6 +133,7 @@ def _generated(shard: Shard[Any], states: int, _poll: Callable[[], bool]) -> int
 
 
 def _stop(_shard: Shard[Any], _said: None, _poll: Callable[[], bool]) -> None:
+    # The arrival says it all: a searcher that is busy sees that its pipe is not empty.
     return None
 
 

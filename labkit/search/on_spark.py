@@ -121,6 +121,8 @@ def explore_on_spark(
 @contextmanager
 def own_folder(place: Path) -> Iterator[Path]:
     """A folder for the files of one search, in a place that executors see, too; folders of killed searches go."""
+    # Under one lock for all searches here: between the making of a folder and its own
+    # lock another one would sweep it away as that of a dead search.
     with durable.locked(place):
         for left in place.glob(f"{PREFIX}*"):
             with suppress(OSError), durable.locked(left, wait=False):

@@ -174,6 +174,8 @@ class DriverLock:
 
     def _read(self) -> dict[str, int]:
         try:
+            # Its holder empties the file before it writes, so a look in between finds
+            # nothing, or a part.
             content = json.loads(self._path.read_text(encoding="utf-8") or "{}")
         except ValueError:
             return {}
