@@ -23,6 +23,7 @@ from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.sandbox.sandbox import Run, RunEnd, Sandbox
+from labkit.grading.spark_judging import SparkJudge
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Kind, Variant
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
@@ -56,7 +57,7 @@ class Examination:
     hidden: Hidden
     sandbox: Sandbox
     patience: Patience
-    spark: JudgeOf
+    spark: SparkJudge
     """The judge of exercises that need Spark."""
     made: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
@@ -81,7 +82,10 @@ class Examination:
                     self._ask(run, left)
         for exercise in self.prepared.attempted:
             if exercise.name in self.later:
-                self._mark(exercise, self.later[exercise.name], self.spark)
+                answer = self.later[exercise.name]
+                variants = [*exercise.public, *self.hidden(exercise)]
+                self.spark.together(exercise, answer, variants)
+                self._mark(exercise, answer, self.spark)
         return self.made
 
     def _left(self) -> list[Exercise]:

@@ -1,8 +1,8 @@
 """Judges answers that need Spark in a process of its own, which may crash without harm to anything else.
 
 The answer is a constant that is known already, so no learner's code gets there. The same answer in the same variant is
-judged once. Every judgement has an empty folder of its own, and with it a checkpoint and a store. This module must not
-load Spark itself.
+judged once; all variants of an exercise may be judged together, in drivers that they share. Every judgement has an empty
+folder of its own, and with it a checkpoint and a store. This module must not load Spark itself.
 
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from labkit.grading.asking import Unanswered
 from labkit.grading.marking import KnownAnswer
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.host.processes.tether import end_with_parent
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Variant
 
 SECONDS = 300.0
 """Seconds that one judgement may take."""
@@ -35,11 +36,10 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """An exercise, one of its variants, and an answer."""
+    """An exercise, some of its variants, each with its parameters, and an answer."""
 
     exercise: str
-    variant: str
-    parameters: list[tuple[str, object]]
+    variants: list[tuple[str, list[tuple[str, object]]]]
     value: Any
 
 
@@ -64,14 +64,9 @@ class SparkJudge:
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
         """The finding. Raises `GradingError` when the worker dies twice, `Unanswered` for an answer's own failure."""
-        question = msgspec.json.encode(
-            Question(
-                exercise.name, variant.name, list(variant.parameters), answer.value()
-            ),
-            order="sorted",
-        )
+        question = _question(exercise, answer, [variant])
         if question not in self._known:
-            self._known[question] = self._ask(question)
+            [self._known[question]] = self._ask(question, 1)
         judgement = self._known[question]
         if judgement.finding is not None:
             return judgement.finding
@@ -79,25 +74,38 @@ class SparkJudge:
             raise Unanswered(judgement.error, "could not be judged")
         raise GradingError(judgement.error)
 
-    def _ask(self, question: bytes) -> Judgement:
+    def together(
+        self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]
+    ) -> None:
+        """Judges by several variants at once, so that these are known when they are asked for; if that fails, none is."""
+        if exercise.judge_together is None:
+            return
+        single = [_question(exercise, answer, [variant]) for variant in variants]
+        if len(variants) < 2 or self._known.keys() & set(single):
+            return
+        found = self._ask(_question(exercise, answer, variants), len(variants))
+        if all(judgement.finding is not None for judgement in found):
+            self._known |= dict(zip(single, found, strict=True))
+
+    def _ask(self, question: bytes, count: int) -> list[Judgement]:
+        seconds = SECONDS * count
         for _ in range(2):
             connection = self._started()
             begun = time.monotonic()
             try:
-                send(connection, question, begun + SECONDS)
-                judged: Judgement = msgspec.json.decode(
-                    receive(connection, _MOST, begun + SECONDS), type=Judgement
+                send(connection, question, begun + seconds)
+                judged: list[Judgement] = msgspec.json.decode(
+                    receive(connection, _MOST, begun + seconds), type=list[Judgement]
                 )
             except FrameError:
                 self.close()
-                if time.monotonic() - begun >= SECONDS:
-                    return Judgement(
-                        error=f"its run took longer than {SECONDS:g} seconds",
-                        of_answer=True,
-                    )
+                if time.monotonic() - begun >= seconds:
+                    late = f"its run took longer than {seconds:g} seconds"
+                    return [Judgement(error=late, of_answer=True)] * count
             else:
                 return judged
-        return Judgement(error="The process that judges runs on Spark died twice.")
+        died = "The process that judges runs on Spark died twice."
+        return [Judgement(error=died)] * count
 
     def _started(self) -> socket.socket:
         if self._connection is None:
@@ -133,6 +141,13 @@ class SparkJudge:
             shutil.rmtree(self._work, ignore_errors=True)
 
 
+def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> bytes:
+    asked = [(variant.name, list(variant.parameters)) for variant in variants]
+    return msgspec.json.encode(
+        Question(exercise.name, asked, answer.value()), order="sorted"
+    )
+
+
 def main(work: str, file: str | None = None) -> int:
     """Judges until the asking side has closed the connection."""
     end_with_parent()
@@ -145,21 +160,28 @@ def main(work: str, file: str | None = None) -> int:
     return 0
 
 
-def _judge(course: courses.Course, question: Question, work: str) -> Judgement:
+def _judge(course: courses.Course, question: Question, work: str) -> list[Judgement]:
     exercise = course.exercises[question.exercise]
-    parameters = tuple((name, _frozen(value)) for name, value in question.parameters)
-    value: Plain = question.value
+    variants = [
+        Variant(name, tuple((each, _frozen(value)) for each, value in parameters))
+        for name, parameters in question.variants
+    ]
+    answer = KnownAnswer(question.value)
     with tempfile.TemporaryDirectory(dir=work, ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
         try:
-            variant = Variant(question.variant, parameters)
-            return Judgement(exercise.judge(KnownAnswer(value), variant))
+            if len(variants) > 1 and exercise.judge_together is not None:
+                found = exercise.judge_together(answer, variants)
+            else:
+                found = [exercise.judge(answer, variant) for variant in variants]
+            return [Judgement(finding) for finding in found]
         except LabError as error:
-            return Judgement(error=str(error), of_answer=error.exit_code == 1)
-        except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
-            return Judgement(
-                error=f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
+            return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(
+                variants
             )
+        except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
+            why = f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
+            return [Judgement(error=why)] * len(variants)
         finally:
             os.chdir(work)
 

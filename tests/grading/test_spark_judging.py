@@ -37,7 +37,15 @@ def judge(answer, variant):
         1 / 0
     return Finding(passed=value == variant["right"], message="" if value == variant["right"] else "It is another sink.")
 
-EXERCISES = [Exercise("07-x", "07_x", "", Kind.CONFIGURE, Level.HARD, 4, "x", "", ("", ""), 1, (), judge, (), True)]
+def together(answer, variants):
+    with open({log!r}, "a") as log:
+        log.write(f"together {{len(variants)}}\\n")
+    if answer.value() == "none":
+        1 / 0
+    return [Finding(answer.value() == variant["right"], "") for variant in variants]
+
+EXERCISES = [Exercise("07-x", "07_x", "", Kind.CONFIGURE, Level.HARD, 4, "x", "", ("", ""), 1, (), judge,
+                      needs_spark=True, judge_together=together)]
 NOTEBOOKS = "."
 
 def variants(name, seed):
@@ -72,7 +80,7 @@ def exercise() -> Exercise:
 
     return Exercise(
         name="07-x", notebook="07_x", title="", kind=Kind.CONFIGURE, level=Level.HARD, points=4, answer="x", task="",
-        hints=("", ""), lines=1, public=(), judge=never, needs_spark=True,
+        hints=("", ""), lines=1, public=(), judge=never, needs_spark=True, judge_together=lambda *_: [],
     )  # fmt: skip
 
 
@@ -96,6 +104,27 @@ def test_it_judges_elsewhere_in_an_empty_folder_and_the_same_answer_once(
     assert first_folder != second_folder
     assert first_files == second_files == "0"
     assert not Path(first_folder).exists()
+
+
+def test_several_variants_are_judged_at_once_and_each_gets_its_own_finding(
+    judge: SparkJudge, course: Path
+) -> None:
+    other = Variant("two", (("right", "append"),))
+    judge.together(exercise(), KnownAnswer("wal"), [VARIANT, other])
+    judge.together(exercise(), KnownAnswer("wal"), [VARIANT, other])
+    assert judge(exercise(), KnownAnswer("wal"), VARIANT).passed
+    assert not judge(exercise(), KnownAnswer("wal"), other).passed
+    assert lines(course) == [["together", "2"]]
+
+
+def test_where_they_cannot_be_judged_at_once_each_is_judged_by_itself(
+    judge: SparkJudge, course: Path
+) -> None:
+    other = Variant("two", (("right", "none"),))
+    judge.together(exercise(), KnownAnswer("none"), [VARIANT, other])
+    assert not judge(exercise(), KnownAnswer("none"), VARIANT).passed
+    assert judge(exercise(), KnownAnswer("none"), other).passed
+    assert [line[0] == "together" for line in lines(course)] == [True, False, False]
 
 
 def test_a_crash_is_tried_once_more_and_then_named_and_harms_no_other(

@@ -234,3 +234,5 @@ class Exercise:
     needs_spark: bool = False
     by_hand: bool = False
     """A text that a person reads: the judge only says whether something was written, and no points come of it."""
+    judge_together: Callable[[Answer, Sequence[Variant]], list[Finding]] | None = None
+    """Judges by several variants at once, where that is faster; else as `judge`. What it raises is true of none of them."""

@@ -1,11 +1,12 @@
 """Exercises of notebook 07: a sink that survives on real Spark, and a text for a person to read."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy, orders
-from labkit.runs.lifecycle import crash
+from labkit.runs.lifecycle import crash_each
 from labkit.runs.outcome import Outcome
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
@@ -29,15 +30,35 @@ CHOSEN = {
 
 def judge_sink(answer: Answer, variant: Variant) -> Finding:
     """A real run, killed by SIGKILL at the variant's failpoint. Raises a `LabError` when the run itself failed."""
+    [finding] = judge_sinks(answer, [variant])
+    return finding
+
+
+def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
+    """A real run for each variant, all in drivers that they share. Raises a `LabError` when one of the runs failed."""
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
-        point = _point(chosen, variant["point"])
-        found, seen = _run(
-            chosen, f"{point}@{variant['batch']}", int(variant["records_per_batch"])
+        points = [_point(chosen, variant["point"]) for variant in variants]
+        places = [
+            f"{point}@{variant['batch']}"
+            for point, variant in zip(points, variants, strict=True)
+        ]
+        found = _run(
+            chosen, places, [int(variant["records_per_batch"]) for variant in variants]
         )
     except (Unusable, InvalidInput) as error:
-        return Finding(False, str(error), general="These settings do not go together.")
-    at = f"With {said(chosen)}, killed at {point}@{variant['batch']}"
+        refused = Finding(
+            False, str(error), general="These settings do not go together."
+        )
+        return [refused] * len(variants)
+    return [
+        _finding(chosen, place, outcome, seen)
+        for place, (outcome, seen) in zip(places, found, strict=True)
+    ]
+
+
+def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
+    at = f"With {said(chosen)}, killed at {place}"
     if found.verdict.guarantee != "exactly-once":
         general = f"With {said(chosen)}, killed once more: {found.verdict.guarantee}."
         message = f"{at}: {found.verdict.guarantee}. {found.verdict.because}."
@@ -49,9 +70,8 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
             f"With {said(chosen)}, killed once more, a reader saw a value jump back."
         )
         return Finding(False, message, seen, "no value jumps back", general=general)
-    return Finding(
-        True, f"{at}: exactly-once, and no value jumped back. Seen: {seen}.", seen
-    )
+    message = f"{at}: exactly-once, and no value jumped back. Seen: {seen}."
+    return Finding(True, message, seen)
 
 
 def _point(chosen: Chosen, wanted: str) -> str:
@@ -67,19 +87,24 @@ def _point(chosen: Chosen, wanted: str) -> str:
     return wanted if wanted in known else "sink.after_pre_commit"
 
 
-def _run(chosen: Chosen, at: str, records_per_batch: int) -> tuple[Outcome, str]:
+def _run(
+    chosen: Chosen, places: Sequence[str], records: Sequence[int]
+) -> list[tuple[Outcome, str]]:
+    """The outcomes, each with what a reader could have seen: their folders are gone afterwards."""
+    order = None if chosen["order"] in (None, "none") else chosen["order"]
+    cases = {
+        str(number): {
+            "at": place,
+            "sink": chosen["sink"],
+            "store": chosen["store"],
+            "order": order,
+            "records_per_batch": count,
+        }
+        for number, (place, count) in enumerate(zip(places, records, strict=True))
+    }
     with TemporaryDirectory(prefix="labkit-exercise-") as folder:
-        order = None if chosen["order"] in (None, "none") else chosen["order"]
-        found = crash(
-            at,
-            sink=chosen["sink"],
-            store=chosen["store"],
-            order=order,
-            records_per_batch=records_per_batch,
-            folder=Path(folder) / "run",
-            tell=silent,
-        )
-        return found, found.seen
+        found = crash_each(cases, folder=Path(folder) / "runs", tell=silent)
+        return [(outcome, outcome.seen) for outcome in found.values()]
 
 
 TEXT = Text("why_text")
@@ -115,6 +140,7 @@ EXERCISES = (
         ),
         judge=judge_sink,
         needs_spark=True,
+        judge_together=judge_sinks,
     ),
     Exercise(
         name="07-why",
