@@ -97,7 +97,8 @@ def _ask(path: Path, seconds: float) -> Java | str:
     """The Java at this path, or what is wrong with it."""
     try:
         process = subprocess.Popen(
-            [path, "-version"],
+            # Without the option it would leave a folder in the temporary one.
+            [path, "-XX:-UsePerfData", "-version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -69,6 +69,12 @@ def test_java_home_comes_first(fake: Fake) -> None:
     assert found == Java(home / "bin" / "java", 21, "JAVA_HOME", "21.0.2")
 
 
+def test_whoever_is_asked_is_told_to_leave_nothing_behind(fake: Fake) -> None:
+    """Else each user has a folder `hsperfdata_NAME` in the temporary one."""
+    home = fake("home", f'test "$1" = -XX:-UsePerfData && {says("21.0.2")}')
+    assert find_java({"JAVA_HOME": str(home), "PATH": ""}).version == 21
+
+
 @pytest.mark.parametrize(
     "script", [says("1.8.0_392"), "echo 'libjvm.so: wrong ELF class' >&2; exit 127"]
 )
