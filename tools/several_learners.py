@@ -1,0 +1,325 @@
+"""Several learners at once on one machine, each a user of the system with a home of their own: does each end right?
+
+    sudo .venv/bin/python tools/several_learners.py [--learners 8] [--processes 400] [--minutes 45]
+
+Linux, as root. Each learner runs one notebook with real crashes of Spark from end to end, the first two with a
+PostgreSQL and a Kafka broker of their own, and nbval compares what every cell says with what the notebook claims. They
+share a temporary folder, the loopback interface and the machine. Exit 1 where a learner ends otherwise, where a process,
+port, file of the lab or piece of shared memory of a learner is left, or where a port can be reached from another
+machine. Prints memory and processes of each at their peak.
+
+The accounts exist only in a mount namespace of this script: nothing of the machine is changed.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST_USER = 60_001 + 16 * (os.getpid() % 300)
+"""Ids that nobody has, other ones each time: by them processes, ports and files are known to be a learner's."""
+NOTEBOOKS = ("08_postgres", "09_kafka")
+OTHERWISE = "00_start"
+SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108  # looked at, and not written to
+INSIDE = "--inside"
+EVERY = 1.0
+PATIENCE = 20.0
+"""Seconds for what a learner has started to end behind the learner."""
+MEGABYTE = 2**20
+
+
+@dataclass
+class Learner:
+    """An account, what it does, and the most that it was seen to use."""
+
+    user: int
+    notebook: str
+    home: Path
+    process: "subprocess.Popen[bytes] | None" = None
+    begun: float = 0.0
+    seconds: float = 0.0
+    memory: int = 0
+    """Bytes, proportional set size of all processes together."""
+    tasks: int = 0
+    """Processes and threads, as the kernel's limit counts them."""
+    ports: set[int] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        """The name of the account."""
+        return f"learner{self.user - FIRST_USER + 1}"
+
+
+def main() -> int:
+    """Starts itself again in a mount namespace; prints a line a learner; the exit code."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--learners", type=int, default=8)
+    options.add_argument("--processes", type=int, default=400)
+    options.add_argument("--minutes", type=float, default=45.0)
+    options.add_argument(INSIDE, action="store_true", help=argparse.SUPPRESS)
+    asked = options.parse_args()
+    if os.geteuid() != 0 or not Path("/proc/self/smaps_rollup").exists():
+        print("This needs Linux and root: each learner is a user of its own.")
+        return 69
+    if not asked.inside:
+        command = ["unshare", "--mount", "--propagation", "private", sys.executable]
+        os.execvp(command[0], [*command, *sys.argv, INSIDE])  # noqa: S606  # no shell
+    place = Path(tempfile.mkdtemp(prefix="labkit-learners-"))
+    place.chmod(0o755)
+    learners = [
+        Learner(FIRST_USER + number, notebook, place / f"learner{number + 1}")
+        for number, notebook in enumerate(_notebooks(asked.learners))
+    ]
+    try:
+        furnish(place, learners)
+        complaints = work(learners, asked.processes, 60 * asked.minutes)
+        complaints += list(left_behind(learners))
+        tell(learners, asked.processes)
+    finally:
+        for learner in learners:
+            _end(learner)
+        with suppress(OSError):
+            subprocess.run(["umount", place / "python"], check=False)
+        shutil.rmtree(place, ignore_errors=True)
+    for complaint in complaints:
+        print(f"failed: {complaint}")
+    return 1 if complaints else 0
+
+
+def _notebooks(count: int) -> Sequence[str]:
+    first = NOTEBOOKS if count > len(NOTEBOOKS) else ()
+    return [*first, *[OTHERWISE] * (count - len(first))]
+
+
+def furnish(place: Path, learners: Sequence[Learner]) -> None:
+    """Accounts, homes, and a Python that everybody may run, where the one of this environment is root's alone."""
+    for name, line in (
+        ("passwd", "{0.name}:x:{0.user}:{0.user}::{0.home}:/bin/sh\n"),
+        ("group", "{0.name}:x:{0.user}:\n"),
+    ):
+        text = Path("/etc", name).read_text(encoding="utf-8")
+        draft = place / name
+        draft.write_text(text + "".join(map(line.format, learners)), encoding="utf-8")
+        subprocess.run(["mount", "--bind", draft, Path("/etc", name)], check=True)
+    _show_python(place / "python")
+    jars = Path.home() / ".cache" / "labkit"
+    for learner in learners:
+        cache = learner.home / ".cache" / "labkit"
+        cache.mkdir(parents=True)
+        shutil.copy(ROOT / "checked" / f"{learner.notebook}.ipynb", learner.home)
+        for folder in jars.glob("kafka-*[0-9]"):  # fetched once, as for an image
+            if learner.notebook == "09_kafka":
+                shutil.copytree(folder, cache / folder.name)
+        subprocess.run(
+            ["chown", "-R", f"{learner.user}:{learner.user}", learner.home], check=True
+        )
+        learner.home.chmod(0o700)
+
+
+def _show_python(beside: Path) -> None:
+    """Puts the installation of this Python, alone, where it was, if a folder above it is closed to others."""
+    python = Path(sys.base_prefix).resolve()
+    closed = [each for each in python.parents if not each.stat().st_mode & 0o001]
+    if not closed:
+        return
+    beside.mkdir()
+    subprocess.run(["mount", "--bind", python, beside], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "tmpfs", closed[-1]],
+        check=True,
+    )
+    python.mkdir(parents=True)
+    subprocess.run(["mount", "--bind", "-o", "ro", beside, python], check=True)
+
+
+def work(learners: Sequence[Learner], processes: int, seconds: float) -> list[str]:
+    """Starts all at once and looks at them until all have ended; what did not end right."""
+    complaints: list[str] = []
+    deadline = time.monotonic() + seconds
+    for learner in learners:
+        _begin(learner, processes, seconds)
+    busy = list(learners)
+    while busy and time.monotonic() < deadline:
+        time.sleep(EVERY)
+        _look(learners, complaints)
+        for learner in list(busy):
+            assert learner.process is not None
+            if learner.process.poll() is not None:
+                learner.seconds = time.monotonic() - learner.begun
+                busy.remove(learner)
+                if learner.process.returncode != 0:
+                    said = (learner.home / "said").read_text(errors="replace")
+                    last = "\n".join(said.splitlines()[-40:])
+                    complaints.append(
+                        f"{learner.name}, {learner.notebook}: exit {learner.process.returncode}\n{last}"
+                    )
+    complaints += [f"{each.name} was not done in {seconds:.0f} s" for each in busy]
+    return complaints
+
+
+def _begin(learner: Learner, processes: int, seconds: float) -> None:
+    """nbval on the notebook, as the learner, with nothing of this user's environment."""
+    cell = f"--nbval-cell-timeout={int(seconds)}"
+    command = ["prlimit", f"--nproc={processes}:{processes}", sys.executable]
+    command += ["-m", "pytest", "-q", "-c", os.devnull, "-p", "conftest"]
+    command += ["-p", "no:cacheprovider", f"--rootdir={learner.home}", "--nbval-lax"]
+    environment = {
+        "HOME": str(learner.home),
+        "USER": learner.name,
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tools'}",
+    }
+    if java := os.environ.get("JAVA_HOME"):
+        environment["JAVA_HOME"] = java
+    learner.begun = time.monotonic()
+    with (learner.home / "said").open("wb") as said:
+        learner.process = subprocess.Popen(
+            [*command, cell, f"{learner.notebook}.ipynb"],
+            cwd=learner.home,
+            env=environment,
+            user=learner.user,
+            group=learner.user,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+
+
+def _look(learners: Sequence[Learner], complaints: list[str]) -> None:
+    """Notes what each uses at this moment."""
+    memory: dict[int, int] = defaultdict(int)
+    tasks: dict[int, int] = defaultdict(int)
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            user = process.uids().real
+            if FIRST_USER <= user < FIRST_USER + len(learners):
+                tasks[user] += process.num_threads()
+                memory[user] += _memory(process.pid)
+    for learner in learners:
+        learner.memory = max(learner.memory, memory[learner.user])
+        learner.tasks = max(learner.tasks, tasks[learner.user])
+    for user, address, port in _listening():
+        if FIRST_USER <= user < FIRST_USER + len(learners):
+            learner = learners[user - FIRST_USER]
+            if not _is_loopback(address) and port not in learner.ports:
+                complaints.append(f"{learner.name} can be reached at {address}:{port}")
+            learner.ports.add(port)
+    together.append((sum(memory.values()), sum(tasks.values())))
+
+
+together: list[tuple[int, int]] = []
+"""Memory and tasks of all learners at each look."""
+
+
+def _memory(pid: int) -> int:
+    """A process's proportional share of what it has in memory, in bytes."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return 1024 * int(line.split()[1])
+    return 0
+
+
+def _listening() -> Iterator[tuple[int, str, int]]:
+    """The user, the address as the kernel writes it, and the port of every listening socket."""
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+                words = line.split()
+                if words[3] == "0A":
+                    address, _, port = words[1].partition(":")
+                    yield int(words[7]), address, int(port, 16)
+
+
+def _is_loopback(address: str) -> bool:
+    """127.0.0.0/8, ::1, or the former as an address of IPv6."""
+    if len(address) == 8 or address.startswith("0000000000000000FFFF0000"):
+        return address.endswith("7F")
+    return address == "00000000000000000000000001000000"
+
+
+def left_behind(learners: Sequence[Learner]) -> Iterator[str]:
+    """A sentence for everything of a learner that is there although nobody works any more."""
+    users = {learner.user: learner for learner in learners}
+    deadline = time.monotonic() + PATIENCE
+    while (left := list(_processes(users))) and time.monotonic() < deadline:
+        time.sleep(EVERY)
+    for process in left:
+        with suppress(psutil.Error):
+            yield f"{users[process.uids().real].name} left the process {process.pid}: {process.cmdline()[:4]}"
+    kept = [(user, f"the port {port}") for user, _, port in _listening()]
+    kept += [(user, f"the file {path}") for user, path in _files()]
+    kept += [(user, "shared memory") for user in _shared_memory()]
+    for user, what in kept:
+        if user in users:
+            yield f"{users[user].name} left {what}"
+    for learner in learners:
+        for path in learner.home.rglob("*"):
+            if path.lstat().st_uid != learner.user and path.name != "said":
+                yield f"{path} in {learner.name}'s home belongs to somebody else"
+
+
+def _files() -> Iterator[tuple[int, Path]]:
+    """The owner of everything that lies in folders that all share."""
+    for path in chain.from_iterable(folder.iterdir() for folder in SHARED):
+        # nbval ends a kernel by SIGKILL, so what a notebook itself asked `tempfile` for stays.
+        with suppress(OSError):
+            if not path.name.startswith("tmp"):
+                yield path.lstat().st_uid, path
+
+
+def _shared_memory() -> Iterator[int]:
+    """The owner of every segment of System V's shared memory."""
+    for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
+        yield int(line.split()[7])
+
+
+def _processes(users: dict[int, Learner]) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if (
+                process.uids().real in users
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
+                yield process
+
+
+def _end(learner: Learner) -> None:
+    """Ends what is left of a learner's."""
+    for process in _processes({learner.user: learner}):
+        with suppress(psutil.Error):
+            process.kill()
+    if learner.process is not None:
+        learner.process.wait()
+
+
+def tell(learners: Sequence[Learner], processes: int) -> None:
+    """A line a learner, and one for all."""
+    for one in learners:
+        print(
+            f"{one.name}  {one.notebook:11}  {one.seconds:6.0f} s  {one.memory / MEGABYTE:6.0f} MB  "
+            f"{one.tasks:4} processes and threads  ports {len(one.ports)}"
+        )
+    memory, tasks = (max(each) for each in zip(*together, strict=True))
+    print(
+        f"together at their peak: {memory / MEGABYTE:.0f} MB, {tasks} processes and threads; "
+        f"each may have {processes}; load {Path('/proc/loadavg').read_text()[:14]}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
