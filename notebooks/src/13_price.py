@@ -291,34 +291,35 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # has started them. `lab.until_visible()` draws how long each sink of the lab makes a record wait, in steps of a simulator.
 
 # %% [markdown] tags=["task"]
-# ## Exercise: how long does a record wait? (`13-wait`)
+# ## Exercise: two jobs, one behind the other (`13-wait`)
 #
-# Write `waits(interval, commit)`. Records arrive evenly. At the end of each interval a commit begins, and it takes `commit` seconds; then readers have the rows. Return a list: the typical
-# (median) and the longest wait of a record, in seconds. For example, with an interval of 4 s and commits that take no time:
+# A second job reads what the first one has committed, and readers look at the rows of the second. Write `waits(first, second)`. Each argument is a list of two numbers: the job's interval, and how
+# long its commit takes, in seconds. Records arrive evenly, also at the second job. Return a list: the typical (median) and the longest wait of a record, in seconds. For example, with commits that take no time:
 #
 # ```python
-# waits(4, 0)  # [2.0, 4]
+# waits([4, 0], [2, 0])  # [3.0, 6]
 # ```
 #
-# The check lets a thousand records arrive, and accepts what is within 5 %.
+# The check lets thousands of records arrive, and accepts what is within 5 %.
 #
-# *complete, easy, 3 points; about 1 line.*
+# *complete, easy, 3 points; about 2 lines.*
 #
-# <details><summary>Hint 1</summary>Which record waits longest, and which one is in the middle?</details>
-# <details><summary>Hint 2</summary>Both wait for the commit. More: <code>lab.hint("13-wait")</code>.</details>
+# <details><summary>Hint 1</summary>When can the second job read the record?</details>
+# <details><summary>Hint 2</summary>The record waits twice, for an interval and a commit each. More: <code>lab.hint("13-wait")</code>.</details>
 
 
 # %% tags=["exercise"]
 # exercise 13-wait
-def waits(interval, commit):
+def waits(first, second):
     """The typical and the longest wait of a record, in seconds."""
     raise NotImplementedError
 
 
 # %% tags=["solution"]
 # exercise 13-wait
-def waits(interval, commit):
+def waits(first, second):
     """The typical and the longest wait of a record, in seconds."""
+    interval, commit = first[0] + second[0], first[1] + second[1]
     return [interval / 2 + commit, interval + commit]
 
 

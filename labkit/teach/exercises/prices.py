@@ -17,8 +17,8 @@ from labkit.teach.exercises.contract import (
 from labkit.teach.exercises.searching import steady, unusable
 
 NOTEBOOK = "13_price"
-ARRIVALS = 1_000
-"""Records that arrive in one interval of the judge's clock."""
+ARRIVALS = 50
+"""Places of an interval at which records arrive on the judge's clock."""
 NEAR = 0.05
 """How far a wait may be from the one on the judge's clock, as a part of it."""
 LONGEST = 10_000
@@ -29,11 +29,14 @@ TRIED = 4_000
 """Intervals among which the judge looks for the cheapest."""
 
 
-def really_waits(interval: float, commit: float) -> list[float]:
-    """The median and the longest wait, of records that arrive evenly in one interval."""
+def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
+    """The median and the longest wait, of records that arrive evenly in both intervals."""
+    places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
+    commits = first[1] + second[1]
     waits = [
-        interval + commit - interval * (number + 0.5) / ARRIVALS
-        for number in range(ARRIVALS)
+        first[0] * one + second[0] * other + commits
+        for one in places
+        for other in places
     ]
     return [statistics.median(waits), max(waits)]
 
@@ -87,23 +90,24 @@ def _number(ask: Asker, said: Plain, *asked: Plain) -> float:
     return said
 
 
-def _wrong_wait(ask: Asker, case: Sequence[float]) -> Finding | None:
-    said = ask(*case)
+def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
+    jobs: list[Plain] = [list(each) for each in case]
+    said = ask(*jobs)
     if type(said) is not list or len(said) != 2:
         raise Unusable(
-            f"{ask.call(*case)} returned {shown(said)}; return a list of two numbers, [typical, longest]."
+            f"{ask.call(*jobs)} returned {shown(said)}; return a list of two numbers, [typical, longest]."
         )
     for name, one, right in zip(
         ("typical", "longest"), said, really_waits(*case), strict=True
     ):
-        if abs(_number(ask, one, *case) - right) > NEAR * right:
-            told = f"{ask.with_answer(*case)}, and the {name} wait of {ARRIVALS:,} arrivals is {right:.2f} s"
+        if abs(_number(ask, one, *jobs) - right) > NEAR * right:
+            told = f"{ask.with_answer(*jobs)}, and the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
             return Finding(
                 False,
                 f"{told}.",
                 told,
                 f"{right:.2f} s",
-                general=f"The {name} wait is wrong for one of the jobs.",
+                general=f"The {name} wait is wrong for two of the jobs.",
             )
     return None
 
@@ -158,21 +162,22 @@ EXERCISES = (
     Exercise(
         name="13-wait",
         notebook=NOTEBOOK,
-        title="how long does a record wait?",
+        title="two jobs, one behind the other",
         kind=Kind.COMPLETE,
         level=Level.EASY,
         points=3,
         answer="waits",
-        task="waits(interval, commit) returns the typical and the longest wait of a record, as a list of two numbers.",
+        task="waits(first, second) returns the typical and the longest wait of a record that goes through two jobs, as a "
+        "list of two numbers.",
         hints=(
-            "The record that arrives right behind a commit waits longest.",
-            "The typical record arrives in the middle. Both wait for the commit itself, too.",
-            "Longest: the whole interval, and then the commit.",
+            "The second job cannot read a record before the first one has committed it.",
+            "The record waits for both intervals, and for both commits.",
+            "Longest: both whole intervals, and both commits. Typical: half of both intervals.",
         ),
-        lines=1,
+        lines=2,
         public=(
-            Variant("short commits", (("cases", ((2, 0.5), (1, 0.2))),)),
-            Variant("a commit that takes long", (("cases", ((3, 4), (0.5, 2))),)),
+            Variant("short commits", (("cases", (((1, 0.2), (2, 0.5)),)),)),
+            Variant("a commit that takes long", (("cases", (((3, 4), (0.5, 2)),)),)),
         ),
         judge=_judge("waits", _wrong_wait),
     ),

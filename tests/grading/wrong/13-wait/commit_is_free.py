@@ -1,4 +1,5 @@
 # misconception: a commit takes no time
-# says: waits(2, 0.5) answered [1.0, 2]
-def waits(interval, commit):
+# says: waits([1, 0.2], [2, 0.5]) answered [1.5, 3], and
+def waits(first, second):
+    interval = first[0] + second[0]
     return [interval / 2, interval]
