@@ -110,6 +110,31 @@ def test_second_crashes_are_spread_over_the_first_ones() -> None:
     assert pairs(dict.fromkeys(first, recovery), 4)[0] == chosen
 
 
+def test_most_second_crashes_cut_what_is_done_again_behind_what_shows_rows() -> None:
+    """The second time everything is done again although it was all there: only so readers see it go back."""
+    recovery = effects(*["write a", "write b", "rename .c c"] * 9, "exit")
+    first = [*(Point(f"p{number}", number) for number in range(6)), Point(EXIT, 7)]
+    chosen, found = pairs(dict.fromkeys(first, recovery), 3, {"write a"})
+    assert found == 7 * 27
+    told = [each for each in chosen if each.first.name == EXIT]
+    assert len(told) == 2
+    assert all(each.second.after.startswith("write a #") for each in told)
+    unseen, _ = pairs(dict.fromkeys(first, recovery), 3)
+    told = [each for each in unseen if each.first.name == EXIT]
+    assert all(each.second.name.startswith("rename c #") for each in told[:2])
+
+
+def test_places_behind_effects_like_one_that_showed_rows_are_as_important() -> None:
+    """Whether a reader saw the one or the other depends on who was quicker."""
+    done = effects(*["write log", "write a"] * 30, *["rename .b b"] * 9, "exit")
+    few = choose(done, {"write a #3"}, 9).chosen
+    assert few == choose(done, {"write a #21", "write a #8"}, 9).chosen
+    assert sum(each.after.startswith("write a") for each in few) == 4
+    assert (
+        sum(each.after.startswith("write a") for each in choose(done, (), 9).chosen) < 4
+    )
+
+
 WRITES = effects("create a", "write a", "sync a", "write a", "exit")
 
 

@@ -6,12 +6,15 @@ What each must show was written down before it was run, in data/pipelines/expect
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crashtest_processes import left_over
-from pipeline_samples import PIPELINES, copied, expected, report_on
+from pipeline_samples import PIPELINES, copied, expected, options, report_on
 
 from labkit.core.judge import Outcome
+from labkit.crashtest.blackbox.campaign import pipeline_campaign
+from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
 from labkit.host.syscalls.support import supported
@@ -76,6 +79,50 @@ def test_a_whole_quick_test_says_the_same(name: str) -> None:
     report = report_on(name)
     check(name, report)
     assert report.summary.coverage.planned >= 12
+
+
+BUSY = """
+import time
+asked, quick = 0, {reader}
+def {reader}():
+    global asked
+    asked += 1
+    time.sleep(0.4 if asked > 9 else 0)
+    return quick()
+"""
+"""What is added to a reader's file, so that it is slow as soon as the pipeline runs."""
+
+
+def chosen(name: str, **more: Any) -> tuple[list[str], frozenset[str], list[str]]:
+    """The places of a test, the effects by which rows were seen to change, and what is said of the reader."""
+    wanted = pipeline_settings(expected()[name]["command"], **options(name) | more)
+    with pipeline_campaign(wanted) as running:
+        running.healthy()
+        places = [job.id for job in running.jobs()]
+        notes = [each for each in running._seen.notes if "the reader" in each]
+        return places, running._seen.showing, notes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["wrong_rewind", "wrong_manifest"])
+def test_what_is_tried_does_not_depend_on_how_quick_the_reader_is(name: str) -> None:
+    usual = chosen(name)
+    assert usual[1]
+    reader = expected()[name]["reader"]
+    text = Path("rows.py").read_text(encoding="utf-8") + BUSY.format(reader=reader)
+    Path("busy.py").write_text(text, encoding="utf-8")
+    assert chosen(name, reader=f"busy.py:{reader}") == usual
+
+
+@pytest.mark.slow
+def test_a_reader_too_slow_to_be_asked_is_said_to_make_the_sample_smaller() -> None:
+    text = Path("rows.py").read_text(encoding="utf-8")
+    text += BUSY.format(reader="read_all").replace("asked > 9", "True")
+    Path("slow.py").write_text(text.replace("0.4", "0.6"), encoding="utf-8")
+    places, shown, (said,) = chosen("wrong_append", reader="slow.py:read_all")
+    assert (bool(places), shown) == (True, frozenset())
+    assert "an answer at 0 of" in said
+    assert said.endswith("fewer of the places behind it are tried")
 
 
 def test_every_program_has_its_prediction() -> None:

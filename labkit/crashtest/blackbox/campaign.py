@@ -38,6 +38,7 @@ from labkit.crashtest.blackbox.points import (
     Pair,
     Point,
     choose,
+    families,
     pairs,
     points,
 )
@@ -123,7 +124,8 @@ class Campaign:
     def second_crashes(self) -> list[Job]:
         """What the single crashes have shown: pairs, found in their recoveries, and places at files that are no logs."""
         most = QUICK_PAIRS if self.settings.quick else PAIRS
-        chosen, self.pairs_found = pairs(self.recoveries, most)
+        showing = families(self._seen.effects, self._seen.showing)
+        chosen, self.pairs_found = pairs(self.recoveries, most, showing)
         return [*self._recalled(), *map(pair_job, chosen)]
 
     def outages(self) -> list[Job]:

@@ -6,7 +6,7 @@ not run anything, and must not leave a place out without saying so.
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
@@ -63,20 +63,20 @@ def points(effects: Sequence[Effect]) -> list[Point]:
 def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
     """At most `most` places. `shown`: names of the effects by which rows were seen to change.
 
-    Places just after a change and the end come first; then those before an effect that makes something visible at once,
-    as a rename does; then the others. Of many alike places the last, the first and the second come first.
+    Places just after a change, or after an effect like the one that made it, and the end come first; then those before
+    an effect that makes something visible at once, as a rename does; then the others. Of many alike places the last,
+    the first and the second come first.
     """
     places = points(effects)
-    kinds: dict[str, CallKind] = {each.name: each.kind for each in effects}
+    ranking = _Importance(effects, families(effects, shown))
     alike = {each.name: each.family for each in effects}
     groups: Mapping[str, list[Point]] = defaultdict(list)
     for point in places:
         groups[alike.get(point.name, EXIT)].append(point)
-    changes = set(shown)
     ranks: dict[Point, tuple[int, int, int]] = {}
     for group in groups.values():
         for turn, point in enumerate(_by_turn(group)):
-            ranks[point] = (turn, _importance(point, kinds, changes), point.number)
+            ranks[point] = (turn, ranking.of(point), point.number)
     # The first two turns of deciding effects come before the first turn of all others.
     chosen = sorted(places, key=lambda point: _order(ranks[point]))[:most]
     return Plan(tuple(sorted(chosen, key=places.index)), len(places))
@@ -87,14 +87,29 @@ def _order(rank: tuple[int, int, int]) -> tuple[int, int, int]:
     return (turn + importance, importance, number)
 
 
-def _importance(point: Point, kinds: Mapping[str, CallKind], changes: set[str]) -> int:
-    """The rank of a place; 0 is the most important."""
-    if point.name == EXIT or point.after in changes:
-        return 0
-    kind = kinds[point.name]
-    if kind in _DECIDING or kind is CallKind.SEND:
-        return 1
-    return 3 if kind is CallKind.SYNC else 2
+def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
+    """What the effects of these names have in common with those that are alike."""
+    names = set(shown)
+    return frozenset(each.family for each in effects if each.name in names)
+
+
+class _Importance:
+    """Ranks the places of one start; 0 is the most important."""
+
+    def __init__(self, effects: Iterable[Effect], showing: Container[str]) -> None:
+        """`showing`: families of the effects by which rows change."""
+        self._effects = {each.name: each for each in effects}
+        self._showing = showing
+
+    def of(self, point: Point) -> int:
+        """The rank of one place."""
+        after = self._effects.get(point.after)
+        if point.name == EXIT or (after and after.family in self._showing):
+            return 0
+        kind = self._effects[point.name].kind
+        if kind in _DECIDING or kind is CallKind.SEND:
+            return 1
+        return 3 if kind is CallKind.SYNC else 2
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
@@ -119,19 +134,30 @@ class Pair(NamedTuple):
 
 
 def pairs(
-    recoveries: Mapping[Point, Sequence[Effect]], most: int
+    recoveries: Mapping[Point, Sequence[Effect]],
+    most: int,
+    showing: Container[str] = (),
 ) -> tuple[list[Pair], int]:
-    """A seeded sample of at most `most` pairs, spread over the first crashes, and the number of all pairs."""
-    candidates = [
-        Pair(first, second)
-        for first, effects in recoveries.items()
-        for second in points(effects)[:-1]
-    ]
+    """A seeded sample of at most `most` pairs, and the number of all pairs.
+
+    Two in three are of the kind that tells most: all was done when the first crash came, and what is done again is cut
+    just after an effect that shows rows, of a family in `showing`, or before one that may. The others are spread over
+    the first crashes.
+    """
+    ranks: dict[Pair, int] = {}
+    for first, effects in recoveries.items():
+        ranking = _Importance(effects, showing)
+        ranks |= {
+            Pair(first, second): ranking.of(second) for second in points(effects)[:-1]
+        }
+    candidates = list(ranks)
+    mixed = random.Random(SEED).sample(candidates, len(candidates))
+    telling = [pair for pair in mixed if pair.first.name == EXIT and ranks[pair] < 2]
+    chosen = sorted(telling, key=lambda pair: ranks[pair])[: most - most // 3]
     by_first: dict[Point, list[Pair]] = defaultdict(list)
-    generator = random.Random(SEED)
-    for pair in generator.sample(candidates, len(candidates)):
-        by_first[pair.first].append(pair)
-    chosen: list[Pair] = []
+    for pair in mixed:
+        if pair not in chosen:
+            by_first[pair.first].append(pair)
     while len(chosen) < most and any(by_first.values()):
         waiting = [group for group in by_first.values() if group]
         chosen += [group.pop() for group in waiting[: most - len(chosen)]]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.points import EXIT
 from labkit.host.syscalls.calls import CallKind
 
 SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
@@ -68,12 +69,14 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Names of the effects by which rows were seen to change."""
+    """Names of the effects by which rows were seen to change; none if nobody looked between the first and the last."""
+    if len(glances) <= 2:
+        return set()
     return {
         effects[change.later.happened - 1].name
         for change in changes(glances)
         if 0 < change.later.happened <= len(effects)
-    }
+    } - {EXIT}
 
 
 def replaces(glances: Sequence[Glance]) -> bool:
